@@ -1,0 +1,216 @@
+/**
+ * What an attempt may do to its job: claim, start, step, commit, done, and the ways in which it can
+ * end before its commit. The fence has been checked before any of these is reached, except for
+ * claim, done and expire, which nobody holding the job needs to ask for.
+ */
+import {
+  CommandInvalid,
+  InvalidTransition,
+  JobParked,
+  LeaseLive,
+  NotDue,
+  StaleFence,
+} from '../errors.ts'
+import type { AbortReason } from '../execution.ts'
+import { executionMachine } from '../execution.ts'
+import type { Failure } from '../failure.ts'
+import { pathOf } from '../lifecycles/lifecycle.ts'
+import { allowedFrom } from '../machine/move.ts'
+import { retryDelayMs } from '../retry.ts'
+import type { Command } from './commands.ts'
+import {
+  accept,
+  type Decision,
+  type FactFields,
+  follow,
+  note,
+  offPath,
+  policyOf,
+  reject,
+  SAME,
+  type Situation,
+} from './decision.ts'
+import type { Fact } from './facts.ts'
+import { isExpired } from './fence.ts'
+import { type CurrentExecution, isCommitted, type Job, type JobError } from './job.ts'
+import { isDue } from './lanes.ts'
+
+type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
+
+/** Takes the lease. The same claim again is a no-op; a foreign one finds the job held. */
+export function decideClaim(situation: Situation, command: Of<'claim'>): Decision {
+  const { lifecycle, job, context } = situation
+  if (job.execution !== null) {
+    return job.execution.claim === command.claim ? SAME : reject(new StaleFence(job.id, 'claim'))
+  }
+  const path = pathOf(lifecycle, job.state, 'claim')
+  if (path === undefined) return offPath(situation, 'claim')
+  if (job.blockedReason !== null) return reject(new JobParked(job.id, job.blockedReason))
+  if (!isDue(job, context.now)) return reject(new NotDue(job.id, job.runAt))
+  if (command.leaseUntil <= context.now) {
+    return reject(new CommandInvalid('leaseUntil', 'must be in the future'))
+  }
+  return accept(situation, 'claim', path, {
+    execution: {
+      attempt: job.attempt + 1,
+      statuses: command.start ? ['LEASED', 'IN_PROGRESS'] : ['LEASED'],
+      claim: command.claim,
+      worker: command.worker,
+      leaseUntil: command.leaseUntil,
+    },
+  })
+}
+
+/** The handler is about to run: from here an expired lease is a crash. */
+export function decideStart(situation: Situation): Decision {
+  const { job } = situation
+  if (job.execution?.status === 'IN_PROGRESS') return SAME
+  return note(situation, 'start', {
+    execution: { attempt: job.attempt, statuses: ['IN_PROGRESS'] },
+  })
+}
+
+/** Remembers the result of a step; the result itself is stored beside the fact. */
+export function decideStep(situation: Situation, command: Of<'step'>): Decision {
+  const notStarted = findNotStarted(situation.job, 'IN_PROGRESS')
+  if (notStarted !== undefined) return reject(notStarted)
+  return note(situation, 'step', { step: { name: command.name, n: command.n } })
+}
+
+/** The commit boundary. Without effects to deliver, the job succeeds in the same step. */
+export function decideCommit(situation: Situation, command: Of<'commit'>): Decision {
+  const { job } = situation
+  const notStarted = findNotStarted(job, 'COMMITTED')
+  if (notStarted !== undefined) return reject(notStarted)
+  const { claim, leaseUntil } = job.execution as CurrentExecution
+  const effects = command.effects ?? 0
+  const closing = { attempt: job.attempt, claim, leaseUntil }
+  const fields = {
+    error: null,
+    effects,
+    ...(command.usage !== undefined && { usage: command.usage }),
+  }
+  if (effects > 0) {
+    return note(situation, 'commit', {
+      ...fields,
+      execution: { ...closing, statuses: ['COMMITTED'] },
+    })
+  }
+  return follow(situation, 'succeed', {
+    ...fields,
+    execution: { ...closing, statuses: ['COMMITTED', 'DONE'] },
+  })
+}
+
+/** Every effect is delivered. Anybody may say so: after the commit there is no lease to hold. */
+export function decideDone(situation: Situation, command: Of<'done'>): Decision {
+  const { lifecycle, job } = situation
+  if (command.attempt !== job.attempt) return reject(new StaleFence(job.id, 'attempt'))
+  if (job.execution?.status === 'DONE') return SAME
+  if (!isCommitted(job)) return reject(new StaleFence(job.id, 'not-held'))
+  return accept(situation, 'done', [lifecycle.succeeded], {
+    execution: { attempt: job.attempt, statuses: ['DONE'] },
+  })
+}
+
+/** The handler failed: retry, end or park, as its class and the budget say. */
+export function decideFail(situation: Situation, command: Of<'fail'>): Decision {
+  const { lifecycle, job } = situation
+  const { failure } = command
+  const usage = command.usage === undefined ? {} : { usage: command.usage }
+  const abort = failure.kind === 'timeout' ? 'timeout' : 'error'
+  const canRetry = pathOf(lifecycle, job.state, 'retry') !== undefined
+  if (failure.class === 'invalid_input') {
+    const fields = { ...usage, error: errorOf(failure), reason: 'invalid_input' }
+    return follow(situation, 'reject', fields, 'invalid_input')
+  }
+  if (failure.class === 'terminal' || !canRetry) {
+    const fields = { ...usage, error: errorOf(failure), reason: failure.kind }
+    return follow(situation, 'fail', fields, abort)
+  }
+  return retryOrGiveUp(situation, failure, abort, usage)
+}
+
+function retryOrGiveUp(
+  situation: Situation,
+  failure: Failure,
+  abort: AbortReason,
+  usage: Pick<Fact, 'usage'>,
+): Decision {
+  const { lifecycle, job, context } = situation
+  const { retry } = policyOf(situation)
+  const error = errorOf(failure)
+  if (job.failures >= retry.max) {
+    return follow(situation, 'give-up', { ...usage, error, reason: 'retries_exhausted' }, abort)
+  }
+  const asked = lifecycle.retryFixed ? undefined : failure.retryAfterMs
+  const delay = asked ?? retryDelayMs(retry, job.failures + 1, context.random)
+  const fields: FactFields = {
+    ...usage,
+    error,
+    reason: failure.kind,
+    spends: 'failure',
+    runAt: context.now + delay,
+    ...(asked !== undefined && { delayAsked: true }),
+  }
+  return follow(situation, 'retry', fields, abort)
+}
+
+/** The attempt is given back: at once, at no cost, until that happened too often. */
+export function decideRelease(situation: Situation): Decision {
+  return giveBack(situation, 'released')
+}
+
+/** Puts the job to sleep: no slot, no budget, due at the given time. */
+export function decideSuspend(situation: Situation, command: Of<'suspend'>): Decision {
+  const fields = { runAt: command.runAt, reason: 'suspended' }
+  return follow(situation, 'suspend', fields, 'suspended')
+}
+
+/** The lease ran out. Before the handler started that is a give-back, after it a crash. */
+export function decideExpire(situation: Situation, command: Of<'expire'>): Decision {
+  const { job, context } = situation
+  if (!isExpired(job, context.now)) {
+    return reject(new LeaseLive(job.id, (job.execution as CurrentExecution).leaseUntil))
+  }
+  if (job.execution?.status === 'LEASED') return giveBack(situation, 'lease_expired')
+  if (policyOf(situation).recovery === 'operator' && command.approved !== true) {
+    return job.stalled ? SAME : note(situation, 'stall', { stalled: true, reason: 'stalled' })
+  }
+  return crash(situation, 'lease_expired')
+}
+
+function giveBack(situation: Situation, abort: AbortReason): Decision {
+  const { job, context } = situation
+  if (job.releases >= policyOf(situation).releasesMax) return crash(situation, abort)
+  const fields = { runAt: context.now, reason: abort, spends: 'release' as const }
+  return follow(situation, 'release', fields, abort)
+}
+
+function crash(situation: Situation, abort: AbortReason): Decision {
+  const { lifecycle, job, context } = situation
+  const policy = policyOf(situation)
+  const { spends, delayMs } = lifecycle.crash
+  const spent = spends === 'failure' ? job.failures : job.crashes
+  const max = spends === 'failure' ? policy.retry.max : policy.crashesMax
+  const error: JobError = { message: 'The lease expired', kind: abort, type: 'RETRYABLE' }
+  if (spent >= max) {
+    const reason = spends === 'failure' ? 'retries_exhausted' : 'crashes_exhausted'
+    return follow(situation, 'give-up', { error, reason }, abort)
+  }
+  const delay =
+    delayMs === 'as-retry' ? retryDelayMs(policy.retry, spent + 1, context.random) : delayMs
+  const fields = { error, reason: abort, spends, runAt: context.now + delay }
+  return follow(situation, 'expire', fields, abort)
+}
+
+function errorOf(failure: Failure): JobError {
+  const type = failure.class === 'retryable' ? 'RETRYABLE' : 'TERMINAL'
+  return { message: failure.message, kind: failure.kind, type }
+}
+
+function findNotStarted(job: Job, to: string): InvalidTransition | undefined {
+  if (job.execution?.status !== 'LEASED') return undefined
+  const allowed = allowedFrom(executionMachine, 'LEASED')
+  return new InvalidTransition(executionMachine.name, 'LEASED', to, allowed)
+}

@@ -1,0 +1,146 @@
+/** How a job comes into being, becomes due, moves in time and is cancelled. */
+import { JobEnded, JobParked, NotDue, Unsupported } from '../errors.ts'
+import { type Lifecycle, pathOf } from '../lifecycles/lifecycle.ts'
+import type { Command, Context, CreateCommand } from './commands.ts'
+import {
+  type Decision,
+  envelope,
+  follow,
+  misplaced,
+  note,
+  offPath,
+  reject,
+  SAME,
+  type Situation,
+} from './decision.ts'
+import { FACT_VERSION } from './facts.ts'
+import type { JobAttributes } from './job.ts'
+import { isDue } from './lanes.ts'
+
+type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
+
+/** Creates the job, and takes it as far towards ready as its due time allows, in one step. */
+export function decideCreate(
+  lifecycle: Lifecycle,
+  command: CreateCommand,
+  context: Context,
+): Decision {
+  const { initial } = lifecycle.machine
+  const idle = lifecycle.roles.get(initial) === 'idle'
+  if (command.hold && !idle) return reject(new Unsupported(lifecycle.name, 'hold'))
+  const later = command.runAt !== undefined && command.runAt > context.now
+  // Where the lifecycle has no state for a delayed job, it waits where it was created.
+  const path = command.hold ? undefined : pathOf(lifecycle, initial, later ? 'schedule' : 'submit')
+  const states = [initial, ...(path ?? [])]
+  const runAt = command.hold ? null : later ? (command.runAt as number) : context.now
+  return {
+    kind: 'fact',
+    fact: {
+      ...envelope(context),
+      version: FACT_VERSION,
+      jobId: command.jobId,
+      seq: 1,
+      trigger: 'create',
+      from: null,
+      ...(states.length > 1 && { via: states.slice(0, -1) }),
+      to: states[states.length - 1] as string,
+      created: attributesOf(lifecycle, command),
+      priority: command.priority ?? 0,
+      runAt,
+    },
+  }
+}
+
+function attributesOf(lifecycle: Lifecycle, command: CreateCommand): JobAttributes {
+  return {
+    type: command.type,
+    queue: command.queue,
+    lifecycle: lifecycle.name,
+    lifecycleVersion: lifecycle.version,
+    tags: command.tags ?? [],
+    key: command.key ?? null,
+    limitKey: command.limitKey ?? null,
+    retryOf: command.retryOf ?? null,
+    timeoutMs: command.timeoutMs ?? null,
+    deadlineAt: command.deadlineAt ?? null,
+    policy: command.policy ?? null,
+  }
+}
+
+/** Lets a job that was held back run now. */
+export function decideSubmit(situation: Situation): Decision {
+  return follow(situation, 'submit', { runAt: situation.context.now })
+}
+
+/** Lets a job that was held back run at a time; in the past, that is now. */
+export function decideSchedule(situation: Situation, command: Of<'schedule'>): Decision {
+  const { lifecycle, job, context } = situation
+  const { runAt } = command
+  const { initial } = lifecycle.machine
+  if (lifecycle.roles.get(initial) !== 'idle') {
+    return reject(new Unsupported(lifecycle.name, 'schedule'))
+  }
+  if (runAt <= context.now) return decideSubmit(situation)
+  if (pathOf(lifecycle, job.state, 'schedule') !== undefined) {
+    return follow(situation, 'schedule', { runAt })
+  }
+  // A delayed job that is delayed again, or one that has no other state to wait in than its first.
+  const scheduled = lifecycle.targets.get('schedule') ?? initial
+  if (job.state !== scheduled) return misplaced(lifecycle, job, 'schedule', scheduled)
+  return job.runAt === runAt ? SAME : note(situation, 'schedule', { runAt })
+}
+
+/** The due time has come. A ready job needs no edge for that: only its lane changes (rule G2). */
+export function decideDue(situation: Situation): Decision {
+  const { lifecycle, job, context } = situation
+  const ready = job.state === lifecycle.ready
+  if (!ready && pathOf(lifecycle, job.state, 'due') === undefined) return offPath(situation, 'due')
+  if (job.blockedReason !== null) return reject(new JobParked(job.id, job.blockedReason))
+  if (!isDue(job, context.now)) return reject(new NotDue(job.id, job.runAt))
+  return ready ? SAME : follow(situation, 'due', {})
+}
+
+/** Moves the due time; to now or the past means: run now. */
+export function decideReschedule(situation: Situation, command: Of<'reschedule'>): Decision {
+  const { lifecycle, job, context } = situation
+  if (job.outcome !== null) return reject(new JobEnded(job.id, job.state, 'reschedule'))
+  const now = command.runAt <= context.now
+  const trigger = now ? 'run-now' : 'reschedule'
+  const runAt = now ? context.now : command.runAt
+  const role = lifecycle.roles.get(job.state)
+  // A job that was never submitted has no due time to move.
+  if (job.runAt === null) return misplaced(lifecycle, job, 'reschedule', lifecycle.ready)
+  if (pathOf(lifecycle, job.state, trigger) !== undefined) {
+    return follow(situation, trigger, { runAt })
+  }
+  if (role === 'waiting' && lifecycle.retryFixed) {
+    return reject(new Unsupported(lifecycle.name, 'reschedule of a retry'))
+  }
+  const movable = role === 'ready' || (!now && (role === 'waiting' || role === 'idle'))
+  if (!movable) return misplaced(lifecycle, job, 'reschedule', lifecycle.ready)
+  const same = now ? isDue(job, runAt) : job.runAt === runAt
+  return same ? SAME : note(situation, trigger, { runAt })
+}
+
+/** Changes the priority of a job that has not ended. */
+export function decidePrioritise(situation: Situation, command: Of<'prioritise'>): Decision {
+  const { job } = situation
+  if (job.outcome !== null) return reject(new JobEnded(job.id, job.state, 'prioritise'))
+  if (job.priority === command.priority) return SAME
+  return note(situation, 'prioritise', { priority: command.priority })
+}
+
+/** The queue is too deep or the wait too long, and the lifecycle fails such jobs. */
+export function decideExhaust(situation: Situation): Decision {
+  const error = {
+    message: 'The queue has no room or no time left for this job',
+    kind: 'resource_exhausted',
+    type: 'TERMINAL',
+  } as const
+  return follow(situation, 'exhaust', { error, reason: 'resource_exhausted' })
+}
+
+/** Ends the job on request; whoever holds it loses it. */
+export function decideCancel(situation: Situation): Decision {
+  return follow(situation, 'cancel', { reason: 'cancelled' }, 'cancelled')
+}

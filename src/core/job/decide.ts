@@ -1,0 +1,126 @@
+/**
+ * `decide` holds the rules of jobs: given the job, a command and the context it answers with a
+ * fact, with "the same" or with a refusal. It writes nothing, reads no clock and sees no payload.
+ *
+ * The order of the checks is itself a rule: the command must be well-formed; the job must exist;
+ * the fence comes before everything else, so that a late worker learns that it is late (G3); then
+ * the commit, after which the job can only succeed (G6); then the lifecycle's own paths.
+ */
+import { Committed, JobExists, JobNotFound } from '../errors.ts'
+import type { Lifecycle } from '../lifecycles/lifecycle.ts'
+import { findFault } from './checks.ts'
+import type { Command, Context } from './commands.ts'
+import {
+  decideClaim,
+  decideCommit,
+  decideDone,
+  decideExpire,
+  decideFail,
+  decideRelease,
+  decideStart,
+  decideStep,
+  decideSuspend,
+} from './decide-attempt.ts'
+import {
+  decideCancel,
+  decideCreate,
+  decideDue,
+  decideExhaust,
+  decidePrioritise,
+  decideReschedule,
+  decideSchedule,
+  decideSubmit,
+} from './decide-flow.ts'
+import {
+  decideDiscard,
+  decideForce,
+  decidePark,
+  decideRedrive,
+  decideRepair,
+} from './decide-operator.ts'
+import { type Decision, reject, SAME, type Situation } from './decision.ts'
+import { findFenceMismatch, findStale } from './fence.ts'
+import { isCommitted, type Job } from './job.ts'
+
+/** Decides one command for one job; `job` is null where there is none yet. */
+export function decide(
+  lifecycle: Lifecycle,
+  job: Job | null,
+  command: Command,
+  context: Context,
+): Decision {
+  const fault = findFault(command, context)
+  if (fault !== undefined) return reject(fault)
+  if (command.kind === 'create') {
+    return job === null
+      ? decideCreate(lifecycle, command, context)
+      : reject(new JobExists(command.jobId))
+  }
+  if (job === null) return reject(new JobNotFound())
+  const situation = { lifecycle, job, context }
+  return guard(situation, command) ?? dispatch(situation, command)
+}
+
+/** The answers that come before any rule of the lifecycle; nothing where it may decide. */
+function guard({ job, context }: Situation, command: Command): Decision | undefined {
+  const committed = isCommitted(job)
+  if ('fence' in command && command.fence !== undefined) {
+    // A commit whose reply was lost is asked again: the same fence finds its own commit. A lease
+    // is not asked for there, and expire is asked by those who do not hold one.
+    const needsLease = !committed && command.kind !== 'expire'
+    const stale = needsLease
+      ? findStale(job, command.fence, context.now)
+      : findFenceMismatch(job, command.fence)
+    if (stale !== undefined) return reject(stale)
+    if (committed && command.kind === 'commit') return SAME
+  }
+  const open = ['done', 'redrive', 'repair'].includes(command.kind)
+  return committed && !open ? reject(new Committed(job.id, command.kind)) : undefined
+}
+
+function dispatch(situation: Situation, command: Exclude<Command, { kind: 'create' }>): Decision {
+  switch (command.kind) {
+    case 'submit':
+      return decideSubmit(situation)
+    case 'schedule':
+      return decideSchedule(situation, command)
+    case 'due':
+      return decideDue(situation)
+    case 'reschedule':
+      return decideReschedule(situation, command)
+    case 'prioritise':
+      return decidePrioritise(situation, command)
+    case 'exhaust':
+      return decideExhaust(situation)
+    case 'claim':
+      return decideClaim(situation, command)
+    case 'start':
+      return decideStart(situation)
+    case 'step':
+      return decideStep(situation, command)
+    case 'commit':
+      return decideCommit(situation, command)
+    case 'done':
+      return decideDone(situation, command)
+    case 'fail':
+      return decideFail(situation, command)
+    case 'release':
+      return decideRelease(situation)
+    case 'suspend':
+      return decideSuspend(situation, command)
+    case 'expire':
+      return decideExpire(situation, command)
+    case 'cancel':
+      return decideCancel(situation)
+    case 'park':
+      return decidePark(situation)
+    case 'redrive':
+      return decideRedrive(situation)
+    case 'discard':
+      return decideDiscard(situation)
+    case 'force':
+      return decideForce(situation, command)
+    case 'repair':
+      return decideRepair(situation, command)
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * The shape of an answer, and the one place where facts are built. A command gives at most one
+ * fact: one atomic step, one row of the ledger, however many edges it takes.
+ */
+import { InvalidTransition, type PawlError, Unsupported } from '../errors.ts'
+import type { AbortReason } from '../execution.ts'
+import { type JobTrigger, type Lifecycle, outcomeOf, pathOf } from '../lifecycles/lifecycle.ts'
+import { allowedFrom } from '../machine/move.ts'
+import type { JobPolicy } from '../retry.ts'
+import type { Context } from './commands.ts'
+import { type ExecutionChange, FACT_VERSION, type Fact, type FactTrigger } from './facts.ts'
+import type { Job } from './job.ts'
+
+/** What a command comes to: a fact, a no-op that says so, or a refusal. */
+export type Decision =
+  | { readonly kind: 'fact'; readonly fact: Fact }
+  | { readonly kind: 'same' }
+  | { readonly kind: 'rejected'; readonly error: PawlError }
+
+/** Everything that a decision is made from. */
+export interface Situation {
+  readonly lifecycle: Lifecycle
+  readonly job: Job
+  readonly context: Context
+}
+
+/** The answer of a command that changes nothing. */
+export const SAME: Decision = { kind: 'same' }
+
+/** Refuses. */
+export function reject(error: PawlError): Decision {
+  return { kind: 'rejected', error }
+}
+
+/** The policy in force for a job. */
+export function policyOf({ lifecycle, job }: Situation): JobPolicy {
+  return job.policy ?? lifecycle.policy
+}
+
+/** The fields of a fact that differ from one kind to the next. */
+export type FactFields = Omit<
+  Fact,
+  'version' | 'jobId' | 'seq' | 'at' | 'trigger' | 'from' | 'via' | 'to' | 'actor' | 'outcome'
+>
+
+/** A fact that changes no state. */
+export function note(situation: Situation, trigger: FactTrigger, fields: FactFields): Decision {
+  return accept(situation, trigger, [], fields)
+}
+
+/** A fact that takes the edges through these states; none of them means that the state stays. */
+export function accept(
+  { lifecycle, job, context }: Situation,
+  trigger: FactTrigger,
+  path: readonly string[],
+  fields: FactFields,
+): Decision {
+  const to = path[path.length - 1] ?? job.state
+  const outcome = path.length > 0 ? outcomeOf(lifecycle.roles.get(to)) : undefined
+  const { execution } = fields
+  return {
+    kind: 'fact',
+    fact: {
+      ...envelope(context),
+      ...fields,
+      jobId: job.id,
+      seq: job.seq + 1,
+      trigger,
+      from: job.state,
+      ...(path.length > 1 && { via: path.slice(0, -1) }),
+      to,
+      ...(outcome !== undefined && { outcome }),
+      // A job that ended keeps no reason to be parked for.
+      ...(path.length > 0 && job.blockedReason !== null && { blockedReason: null }),
+      ...(execution?.abort !== undefined &&
+        outcome !== undefined && { execution: { ...execution, final: true as const } }),
+    },
+  }
+}
+
+/** The part of a fact that comes from the context. */
+export function envelope(context: Context) {
+  return {
+    version: FACT_VERSION,
+    at: context.now,
+    actor: context.actor,
+    ...(context.operator !== undefined && { operator: context.operator }),
+    ...(context.note !== undefined && { note: context.note }),
+    ...(context.metadata !== undefined && { metadata: context.metadata }),
+    ...(context.traceId !== undefined && { traceId: context.traceId }),
+    ...(context.spanId !== undefined && { spanId: context.spanId }),
+  } as const
+}
+
+/**
+ * Takes the path of a trigger from the job's present state. A lifecycle that never has the trigger
+ * answers `Unsupported`; a job that is where the trigger would lead is the same; from any other
+ * state the transition is invalid.
+ */
+export function follow(
+  situation: Situation,
+  trigger: JobTrigger,
+  fields: FactFields,
+  abort?: AbortReason,
+): Decision {
+  const { lifecycle, job } = situation
+  const path = pathOf(lifecycle, job.state, trigger)
+  if (path === undefined) return offPath(situation, trigger)
+  const execution = abort === undefined ? undefined : abortChange(situation, path, abort)
+  return accept(situation, factOf(trigger), path, {
+    ...fields,
+    ...(execution !== undefined && { execution }),
+  })
+}
+
+/** The answer to a trigger that has no path from the job's present state. */
+export function offPath({ lifecycle, job }: Situation, trigger: JobTrigger): Decision {
+  const target = lifecycle.targets.get(trigger)
+  if (target === undefined) return reject(new Unsupported(lifecycle.name, trigger))
+  return target === job.state ? SAME : misplaced(lifecycle, job, trigger, target)
+}
+
+/** Refuses a command that the lifecycle has, but not in the job's present state. */
+export function misplaced(
+  lifecycle: Lifecycle,
+  job: Job,
+  command: string,
+  target: string,
+): Decision {
+  const allowed = allowedFrom(lifecycle.machine, job.state)
+  return reject(new InvalidTransition(lifecycle.name, job.state, target, allowed, command))
+}
+
+/** An execution that succeeds is recorded as its commit; every other trigger is its own fact. */
+function factOf(trigger: JobTrigger): FactTrigger {
+  return trigger === 'succeed' ? 'commit' : trigger
+}
+
+/**
+ * How a step closes the attempt: the one that is open, or, where the path runs through the held
+ * state of a job that nobody holds, one that the engine opens and aborts in the same step (G1).
+ */
+export function abortChange(
+  { lifecycle, job, context }: Situation,
+  path: readonly string[],
+  abort: AbortReason,
+): ExecutionChange | undefined {
+  if (job.execution !== null) {
+    const { claim, leaseUntil } = job.execution
+    return { attempt: job.attempt, statuses: ['ABORTED'], claim, leaseUntil, abort }
+  }
+  if (!path.includes(lifecycle.held)) return undefined
+  return {
+    attempt: job.attempt + 1,
+    statuses: ['LEASED', 'ABORTED'],
+    worker: 'engine',
+    leaseUntil: context.now,
+    abort,
+  }
+}

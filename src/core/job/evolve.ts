@@ -1,0 +1,131 @@
+/**
+ * `evolve` folds facts into the job. It knows no lifecycle: a fact says all that it changed. It
+ * does check that the fact follows from the job before it, so a gap, a foreign fact or a damaged
+ * row is an error with its place, never a guess.
+ */
+import { LedgerBroken } from '../errors.ts'
+import { executionMachine } from '../execution.ts'
+import { move } from '../machine/move.ts'
+import { type ExecutionChange, FACT_VERSION, type Fact } from './facts.ts'
+import type { CurrentExecution, Job, JobAttributes } from './job.ts'
+
+/** The job after a fact; the first fact of a job needs none before it. */
+export function evolve(job: Job | null, fact: Fact): Job {
+  assertFollows(job, fact)
+  const before = job ?? newJob(fact)
+  const moved = fact.from !== fact.to || fact.via !== undefined
+  const execution = evolveExecution(before, fact)
+  const leased = opensAttempt(fact.execution)
+  const live = execution?.status === 'LEASED' || execution?.status === 'IN_PROGRESS'
+  return {
+    ...before,
+    state: fact.to,
+    seq: fact.seq,
+    updatedAt: fact.at,
+    attempt: leased ? before.attempt + 1 : before.attempt,
+    failures: countOf(before.failures, fact, 'failure'),
+    crashes: countOf(before.crashes, fact, 'crash'),
+    // Give-backs cost nothing, so a redrive leaves their count alone.
+    releases: before.releases + (fact.spends === 'release' ? 1 : 0),
+    priority: fact.priority ?? before.priority,
+    runAt: fact.runAt === undefined ? before.runAt : fact.runAt,
+    startedAt: fact.execution !== undefined && live ? fact.at : before.startedAt,
+    endedAt: moved ? (fact.outcome === undefined ? null : fact.at) : before.endedAt,
+    outcome: moved ? (fact.outcome ?? null) : before.outcome,
+    reason: fact.reason ?? (moved ? null : before.reason),
+    error: fact.error === undefined ? before.error : fact.error,
+    blockedReason: fact.blockedReason === undefined ? before.blockedReason : fact.blockedReason,
+    stalled: fact.stalled ?? (moved ? false : before.stalled),
+    execution,
+  }
+}
+
+/** The job that a whole ledger folds to. */
+export function fold(facts: readonly Fact[]): Job | null {
+  return facts.reduce<Job | null>(evolve, null)
+}
+
+function countOf(before: number, fact: Fact, budget: 'failure' | 'crash'): number {
+  if (fact.resets) return 0
+  return before + (fact.spends === budget ? 1 : 0)
+}
+
+/** Whether a step opened a new attempt. */
+export function opensAttempt(change: ExecutionChange | undefined): boolean {
+  return change?.statuses[0] === 'LEASED'
+}
+
+function evolveExecution(before: Job, fact: Fact): CurrentExecution | null {
+  const change = fact.execution
+  if (change === undefined) return before.execution
+  const status = change.statuses[change.statuses.length - 1] as string
+  if (status === 'ABORTED') return null
+  return {
+    ...(before.execution as CurrentExecution),
+    ...(opensAttempt(change) && {
+      claim: change.claim as string,
+      worker: change.worker as string,
+      leaseUntil: change.leaseUntil as number,
+    }),
+    status: status as CurrentExecution['status'],
+  }
+}
+
+function assertFollows(job: Job | null, fact: Fact): void {
+  const problem = findProblem(job, fact)
+  if (problem !== undefined) throw new LedgerBroken(`job ${fact.jobId}`, fact.seq, problem)
+}
+
+function findProblem(job: Job | null, fact: Fact): string | undefined {
+  if (fact.version !== FACT_VERSION) return `unknown version ${String(fact.version)}`
+  if (job === null) {
+    if (fact.seq !== 1) return 'the first fact is missing'
+    return fact.created === undefined ? 'the first fact is no creation' : undefined
+  }
+  if (fact.created !== undefined) return 'the job is created a second time'
+  if (fact.jobId !== job.id) return `it belongs to another job than ${job.id}`
+  if (fact.seq !== job.seq + 1) return `it does not follow ${job.seq}`
+  if (fact.from !== job.state) return `it starts in ${String(fact.from)}, not in ${job.state}`
+  return fact.execution === undefined ? undefined : findExecutionProblem(job, fact.execution)
+}
+
+function findExecutionProblem(job: Job, change: ExecutionChange): string | undefined {
+  const opens = opensAttempt(change)
+  const attempt = opens ? job.attempt + 1 : job.attempt
+  if (change.attempt !== attempt) return `it is of attempt ${change.attempt}, not ${attempt}`
+  if (opens && job.execution !== null) return 'an attempt is open already'
+  if (!opens && job.execution === null) return 'no attempt is open'
+  const statuses =
+    job.execution === null ? change.statuses : [job.execution.status, ...change.statuses]
+  const gap = statuses.findIndex(
+    (to, i) =>
+      i > 0 && move(executionMachine, statuses[i - 1] as typeof to, { to }).kind !== 'edge',
+  )
+  return gap < 0 ? undefined : `an attempt cannot go from ${statuses[gap - 1]} to ${statuses[gap]}`
+}
+
+/** The job just before its first fact; `assertFollows` has seen that the fact creates it. */
+function newJob(fact: Fact): Job {
+  return {
+    ...(fact.created as JobAttributes),
+    id: fact.jobId,
+    state: fact.to,
+    seq: 0,
+    attempt: 0,
+    failures: 0,
+    crashes: 0,
+    releases: 0,
+    priority: 0,
+    runAt: null,
+    createdAt: fact.at,
+    startedAt: null,
+    endedAt: null,
+    updatedAt: fact.at,
+    outcome: null,
+    reason: null,
+    error: null,
+    blockedReason: null,
+    stalled: false,
+    execution: null,
+  }
+}

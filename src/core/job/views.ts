@@ -1,0 +1,101 @@
+/**
+ * Each lifecycle's document has its own names for a job's fields (rule G12). A view is the job in
+ * those names, computed from the fold alone.
+ */
+import type { Lifecycle } from '../lifecycles/lifecycle.ts'
+import type { Job } from './job.ts'
+
+/** A job in the names of its document. */
+export type JobView = Readonly<Record<string, string | number | null>>
+
+/** Document 000's job. */
+function hardenedView(job: Job): JobView {
+  return {
+    job_id: job.id,
+    status: job.state,
+    attempts: job.attempt,
+    created_at: job.createdAt,
+    updated_at: job.updatedAt,
+  }
+}
+
+/** Document 001's job; its payload is stored beside the first fact. */
+function leasedView(job: Job): JobView {
+  return {
+    job_id: job.id,
+    state: job.state,
+    attempt: job.attempt,
+    created_at: job.createdAt,
+    updated_at: job.updatedAt,
+  }
+}
+
+/** Document 002's metadata table. */
+function documentView(job: Job, lifecycle: Lifecycle): JobView {
+  return {
+    jobId: job.id,
+    state: job.state,
+    createdAt: job.createdAt,
+    startedAt: job.startedAt,
+    completedAt: job.endedAt,
+    retryCount: job.failures,
+    maxRetries: lifecycle.policy.retry.max,
+    lastError: job.error?.message ?? null,
+    errorType: job.error?.type ?? null,
+  }
+}
+
+/** Document 003's task. Tries are attempts less those that were given back. */
+function taskView(job: Job, lifecycle: Lifecycle): JobView {
+  const { crashesMax } = job.policy ?? lifecycle.policy
+  return {
+    id: job.id,
+    status: job.state,
+    try_count: job.attempt - job.releases,
+    max_tries: crashesMax + 1,
+    lease_owner: job.execution?.worker ?? null,
+    lease_timeout: job.execution?.leaseUntil ?? null,
+    error: job.error?.message ?? null,
+    created_at: job.createdAt,
+    updated_at: job.updatedAt,
+  }
+}
+
+/** Every field that all lifecycles share, in our own names. */
+function standardView(job: Job, lifecycle: Lifecycle): JobView {
+  const policy = job.policy ?? lifecycle.policy
+  return {
+    id: job.id,
+    type: job.type,
+    queue: job.queue,
+    state: job.state,
+    attempt: job.attempt,
+    retryCount: job.failures,
+    maxRetries: policy.retry.max,
+    crashCount: job.crashes,
+    maxCrashes: policy.crashesMax,
+    releaseCount: job.releases,
+    priority: job.priority,
+    runAt: job.runAt,
+    createdAt: job.createdAt,
+    startedAt: job.startedAt,
+    endedAt: job.endedAt,
+    updatedAt: job.updatedAt,
+    outcome: job.outcome,
+    reason: job.blockedReason ?? job.reason,
+    lastError: job.error?.message ?? null,
+    errorType: job.error?.type ?? null,
+  }
+}
+
+const VIEWS = new Map<string, (job: Job, lifecycle: Lifecycle) => JobView>([
+  ['hardened', hardenedView],
+  ['leased', leasedView],
+  ['document', documentView],
+  ['task', taskView],
+])
+
+/** The job in the names of its lifecycle's document. */
+export function viewOf(lifecycle: Lifecycle, job: Job): JobView {
+  return (VIEWS.get(lifecycle.name) ?? standardView)(job, lifecycle)
+}

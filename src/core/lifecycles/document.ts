@@ -1,0 +1,34 @@
+/**
+ * Document 002. Its table exactly; three retries with a fixed delay of one second, and no other
+ * policy. A delayed job stays CREATED until it is due. An expired lease is a retryable failure.
+ * RUNNING → QUEUED is forbidden, so a released job passes through RETRYING in the same step, with
+ * no delay and no retry spent. Cancellation ends in FAILED, by way of QUEUED where it must.
+ */
+import { defineLifecycle } from './lifecycle.ts'
+
+/** Document 002's lifecycle. */
+export const document = defineLifecycle({
+  name: 'document',
+  version: 1,
+  initial: 'CREATED',
+  states: {
+    CREATED: { role: 'idle', meaning: 'Created, not yet submitted, or not yet due.' },
+    QUEUED: { role: 'ready', meaning: 'Waiting in the processing queue.' },
+    RUNNING: { role: 'held', meaning: 'Actively being processed.' },
+    RETRYING: { role: 'waiting', meaning: 'Scheduled for retry after a transient failure.' },
+    SUCCEEDED: { role: 'succeeded', meaning: 'Completed successfully.' },
+    FAILED: { role: 'failed', meaning: 'Failed permanently.' },
+  },
+  edges: [
+    { from: 'CREATED', to: 'QUEUED', on: ['submit', 'due', 'cancel', 'run-now'] },
+    { from: 'QUEUED', to: 'RUNNING', on: ['claim'] },
+    { from: 'RUNNING', to: 'SUCCEEDED', on: ['succeed'] },
+    { from: 'RUNNING', to: 'FAILED', on: ['fail', 'give-up', 'reject', 'cancel'] },
+    { from: 'RUNNING', to: 'RETRYING', on: ['retry', 'expire', 'release'] },
+    { from: 'RETRYING', to: 'QUEUED', on: ['due', 'release', 'cancel'] },
+    { from: 'QUEUED', to: 'FAILED', on: ['exhaust', 'cancel'] },
+  ],
+  policy: { retry: { max: 3, backoff: 'fixed', delayMs: 1000, jitter: 0 } },
+  retryFixed: true,
+  crash: { spends: 'failure', delayMs: 'as-retry' },
+})

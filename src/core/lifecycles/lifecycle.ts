@@ -1,0 +1,269 @@
+/**
+ * A lifecycle is a machine for jobs. Its triggers come from one vocabulary, so that the engine
+ * needs no state names: it says what happened, and the lifecycle knows the way.
+ *
+ * A command compiles, per state, into a path of edges: the edges that carry its trigger are
+ * followed until no further edge carries it. In `hardened`, `give-up` stands on running → failed
+ * and on failed → quarantined, so giving up on a running job takes both edges in one step, one
+ * fact. A path that enters and leaves the held state in one step (a cancel of a job that can end
+ * only through it) opens an execution owned by the engine and aborts it (rule G1).
+ *
+ * Roles say what the scheduler may do with a state. A lifecycle has exactly one ready and one held
+ * state, and its paths for the outcomes of an attempt all start in the held state.
+ */
+import { DefinitionInvalid, MachineUnsound } from '../errors.ts'
+import { defineMachine, type EdgeSpec, type Machine } from '../machine/define.ts'
+import { DEFAULT_POLICY, type JobPolicy, mergePolicy, type PolicyOverrides } from '../retry.ts'
+
+/** What the scheduler sees in a state; the last three are the terminal ones. */
+export type Role =
+  | 'idle'
+  | 'waiting'
+  | 'ready'
+  | 'held'
+  | 'parked'
+  | 'succeeded'
+  | 'failed'
+  | 'cancelled'
+
+/** How a job ended. */
+export type Outcome = 'succeeded' | 'failed' | 'cancelled'
+
+/** The triggers of outcomes of an attempt; they start in the held state only. */
+export const HELD_TRIGGERS = [
+  'succeed',
+  'retry',
+  'fail',
+  'give-up',
+  'reject',
+  'expire',
+  'release',
+  'suspend',
+] as const
+
+/** Every trigger that an edge of a lifecycle may carry. */
+export const JOB_TRIGGERS = [
+  'submit',
+  'schedule',
+  'due',
+  'claim',
+  ...HELD_TRIGGERS,
+  'exhaust',
+  'cancel',
+  'park',
+  'redrive',
+  'discard',
+  'reschedule',
+  'run-now',
+] as const
+
+/** A trigger of the job vocabulary. */
+export type JobTrigger = (typeof JOB_TRIGGERS)[number]
+
+/** What every lifecycle must say about the held state. */
+const REQUIRED: readonly JobTrigger[] = [
+  'succeed',
+  'fail',
+  'give-up',
+  'reject',
+  'expire',
+  'release',
+  'cancel',
+]
+
+/** What an expired lease costs after the handler started. */
+export interface CrashRule {
+  /** The budget that a crash is charged to. */
+  readonly spends: 'crash' | 'failure'
+  /** How long the job waits then: as after a failure, or a fixed time. */
+  readonly delayMs: 'as-retry' | number
+}
+
+/** What `defineLifecycle` takes. */
+export interface LifecycleSpec<S extends string = string> {
+  readonly name: string
+  readonly version: number
+  readonly initial: NoInfer<S>
+  readonly states: Readonly<Record<S, { readonly role: Role; readonly meaning: string }>>
+  readonly edges: readonly EdgeSpec<NoInfer<S>, JobTrigger>[]
+  /** The budgets of a job that does not say otherwise. */
+  readonly policy?: PolicyOverrides
+  /** The document fixes the retry policy: overriding it is a definition error. */
+  readonly retryFixed?: boolean
+  readonly crash?: CrashRule
+}
+
+/** A lifecycle, ready to decide with. */
+export interface Lifecycle<S extends string = string> {
+  readonly name: string
+  readonly version: number
+  readonly machine: Machine<S, JobTrigger>
+  readonly roles: ReadonlyMap<string, Role>
+  readonly ready: S
+  readonly held: S
+  readonly succeeded: S
+  /** Absent where a parked job keeps its state and carries a reason instead (rule G7). */
+  readonly parked: S | undefined
+  /** Per trigger, where its paths end; a trigger that is absent is unsupported. */
+  readonly targets: ReadonlyMap<JobTrigger, S>
+  readonly paths: ReadonlyMap<string, ReadonlyMap<JobTrigger, readonly S[]>>
+  readonly policy: JobPolicy
+  readonly retryFixed: boolean
+  readonly crash: CrashRule
+}
+
+/** Builds a lifecycle, or refuses with every problem of its definition. */
+export function defineLifecycle<const S extends string>(spec: LifecycleSpec<S>): Lifecycle<S> {
+  const entries = Object.entries<LifecycleSpec['states'][string]>(spec.states)
+  const roles = new Map(entries.map(([state, { role }]) => [state as S, role]))
+  const machine = defineMachine<S, JobTrigger>({
+    name: spec.name,
+    version: spec.version,
+    initial: spec.initial,
+    sameState: 'noop',
+    states: Object.fromEntries(
+      entries.map(([state, { role, meaning }]) => [
+        state,
+        { meaning, terminal: outcomeOf(role) !== undefined },
+      ]),
+    ) as MachineSpecStates<S>,
+    edges: spec.edges,
+  })
+  const sole = (role: Role) => statesWith(roles, role)
+  const [ready, held, succeeded] = [sole('ready'), sole('held'), sole('succeeded')]
+  const problems = [
+    ...oneOnly('ready', ready),
+    ...oneOnly('held', held),
+    ...oneOnly('succeeded', succeeded),
+    ...(sole('parked').length > 1 ? ['it has more than one parked state'] : []),
+  ]
+  if (problems.length > 0) throw new MachineUnsound(spec.name, problems)
+
+  const paths = compilePaths(machine, held[0] as S)
+  const lifecycle: Lifecycle<S> = {
+    name: spec.name,
+    version: spec.version,
+    machine,
+    roles,
+    ready: ready[0] as S,
+    held: held[0] as S,
+    succeeded: succeeded[0] as S,
+    parked: sole('parked')[0],
+    targets: targetsOf(paths),
+    paths,
+    policy: mergePolicy(DEFAULT_POLICY, spec.policy ?? {}),
+    retryFixed: spec.retryFixed ?? false,
+    crash: spec.crash ?? { spends: 'crash', delayMs: 'as-retry' },
+  }
+  const pathProblems = findPathProblems(lifecycle)
+  if (pathProblems.length > 0) throw new MachineUnsound(spec.name, pathProblems)
+  return Object.freeze(lifecycle)
+}
+
+type MachineSpecStates<S extends string> = Readonly<
+  Record<S, { readonly meaning: string; readonly terminal: boolean }>
+>
+
+/** How a job in a state of this role has ended; nothing while it has not. */
+export function outcomeOf(role: Role | undefined): Outcome | undefined {
+  return role === 'succeeded' || role === 'failed' || role === 'cancelled' ? role : undefined
+}
+
+/** The states that a trigger leads through from here, or nothing where it does not apply. */
+export function pathOf(
+  lifecycle: Lifecycle,
+  from: string,
+  trigger: JobTrigger,
+): readonly string[] | undefined {
+  return lifecycle.paths.get(from)?.get(trigger)
+}
+
+/** The policy of a job type: its lifecycle's, with the overrides that the lifecycle allows. */
+export function policyFor(lifecycle: Lifecycle, overrides: PolicyOverrides = {}): JobPolicy {
+  if (lifecycle.retryFixed && overrides.retry !== undefined) {
+    throw new DefinitionInvalid('retry', `lifecycle "${lifecycle.name}" fixes its retry policy`)
+  }
+  return mergePolicy(lifecycle.policy, overrides)
+}
+
+function statesWith<S extends string>(roles: ReadonlyMap<S, Role>, role: Role): S[] {
+  return [...roles].filter(([, own]) => own === role).map(([state]) => state)
+}
+
+function oneOnly(role: Role, states: readonly string[]): string[] {
+  return states.length === 1 ? [] : [`it has ${states.length} ${role} states instead of one`]
+}
+
+function compilePaths<S extends string>(
+  machine: Machine<S, JobTrigger>,
+  held: S,
+): Map<S, Map<JobTrigger, readonly S[]>> {
+  const isHeldOnly = (trigger: JobTrigger) => HELD_TRIGGERS.some((other) => other === trigger)
+  const follow = (from: S, trigger: JobTrigger): S[] => {
+    const path: S[] = []
+    let edge = machine.byTrigger.get(from)?.get(trigger)
+    while (edge !== undefined) {
+      if (edge.to === from || path.includes(edge.to)) {
+        throw new MachineUnsound(machine.name, [`the path of ${trigger} from ${from} is a circle`])
+      }
+      path.push(edge.to)
+      edge = machine.byTrigger.get(edge.to)?.get(trigger)
+    }
+    return path
+  }
+  return new Map(
+    [...machine.states.keys()].map((state) => [
+      state,
+      new Map(
+        JOB_TRIGGERS.filter((trigger) => state === held || !isHeldOnly(trigger))
+          .map((trigger) => [trigger, follow(state, trigger)] as const)
+          .filter(([, path]) => path.length > 0),
+      ),
+    ]),
+  )
+}
+
+function targetsOf<S extends string>(
+  paths: ReadonlyMap<S, ReadonlyMap<JobTrigger, readonly S[]>>,
+): Map<JobTrigger, S> {
+  const ends = [...paths.values()].flatMap((byTrigger) =>
+    [...byTrigger].map(([trigger, path]) => [trigger, path[path.length - 1] as S] as const),
+  )
+  return new Map(ends)
+}
+
+function findPathProblems(lifecycle: Lifecycle): string[] {
+  const { name, ready, held, succeeded, targets, paths } = lifecycle
+  const problems: string[] = []
+  for (const trigger of REQUIRED) {
+    if (pathOf(lifecycle, held, trigger) === undefined) {
+      problems.push(`${held} has no way for ${trigger}`)
+    }
+  }
+  const oneHop: [JobTrigger, string, string][] = [
+    ['claim', ready, held],
+    ['succeed', held, succeeded],
+  ]
+  for (const [trigger, from, to] of oneHop) {
+    if (pathOf(lifecycle, from, trigger)?.join() !== to) {
+      problems.push(`${trigger} must lead from ${from} to ${to} in one step`)
+    }
+  }
+  for (const trigger of ['submit', 'due', 'release', 'redrive', 'run-now'] as const) {
+    const target = targets.get(trigger)
+    if (target !== undefined && target !== ready) {
+      problems.push(`${trigger} must end in ${ready}, not in ${target}`)
+    }
+  }
+  for (const [from, byTrigger] of paths) {
+    for (const [trigger, path] of byTrigger) {
+      if (path[path.length - 1] !== targets.get(trigger)) {
+        problems.push(`${trigger} from ${from} ends elsewhere than in ${targets.get(trigger)}`)
+      }
+    }
+  }
+  if (lifecycle.parked !== undefined && !targets.has('park')) {
+    problems.push(`${name} has a parked state, but no way into it for an operator`)
+  }
+  return problems
+}

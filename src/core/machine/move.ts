@@ -1,0 +1,42 @@
+/**
+ * A move is one of three: an edge; the same state again, where the machine allows that as a no-op;
+ * or invalid, with the states that would have been allowed. Never silent.
+ */
+import { InvalidTransition } from '../errors.ts'
+import type { EdgeSpec, Machine } from './define.ts'
+
+/** Where to: a state, or whatever state a trigger leads to. */
+export type MoveRequest<S extends string, T extends string> =
+  | { readonly to: S }
+  | { readonly on: T }
+
+/** The answer to a requested move. */
+export type Move<S extends string, T extends string> =
+  | { readonly kind: 'edge'; readonly edge: EdgeSpec<S, T> }
+  | { readonly kind: 'same'; readonly state: S }
+  | { readonly kind: 'invalid'; readonly error: InvalidTransition }
+
+/** Looks up what a move would be; changes nothing. */
+export function move<S extends string, T extends string>(
+  machine: Machine<S, T>,
+  from: S,
+  request: MoveRequest<NoInfer<S>, NoInfer<T>>,
+): Move<S, T> {
+  const edge =
+    'to' in request
+      ? machine.byTarget.get(from)?.get(request.to)
+      : machine.byTrigger.get(from)?.get(request.on)
+  if (edge !== undefined) return { kind: 'edge', edge }
+
+  const same = 'to' in request && request.to === from && machine.states.has(from)
+  if (same && machine.sameState === 'noop') return { kind: 'same', state: from }
+
+  const [to, trigger] = 'to' in request ? [request.to] : [`(${request.on})`, request.on]
+  const allowed = allowedFrom(machine, from)
+  return { kind: 'invalid', error: new InvalidTransition(machine.name, from, to, allowed, trigger) }
+}
+
+/** The states that edges lead to from here; none for a state that the machine does not have. */
+export function allowedFrom<S extends string>(machine: Machine<S>, from: S): S[] {
+  return [...(machine.byTarget.get(from)?.keys() ?? [])]
+}

@@ -1,0 +1,73 @@
+/** Pictures and tables of a machine. Names need no escaping: `soundness.ts` admits plain words. */
+import type { EdgeSpec, Machine, StateSpec } from './define.ts'
+
+/** A Mermaid state diagram. Added edges carry a plus sign, operator edges the word operator. */
+export function toMermaid(machine: Machine): string {
+  const id = (state: string) => state.replaceAll('-', '_')
+  const lines = ['stateDiagram-v2']
+  for (const state of machine.states.keys()) {
+    if (id(state) !== state) lines.push(`  state "${state}" as ${id(state)}`)
+  }
+  lines.push(`  [*] --> ${id(machine.initial)}`)
+  for (const edge of machine.edges) {
+    lines.push(`  ${id(edge.from)} --> ${id(edge.to)}: ${edgeLabel(edge)}`)
+  }
+  for (const [state, { terminal }] of machine.states) {
+    if (terminal) lines.push(`  ${id(state)} --> [*]`)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** A Graphviz graph. Added edges are dashed, terminal states have a double border. */
+export function toDot(machine: Machine): string {
+  const lines = [`digraph "${machine.name}" {`, '  rankdir=LR']
+  for (const [state, { terminal }] of machine.states) {
+    lines.push(`  "${state}" [shape=box${terminal ? ', peripheries=2' : ''}]`)
+  }
+  for (const edge of machine.edges) {
+    const style = edge.because === undefined ? '' : ', style=dashed'
+    lines.push(`  "${edge.from}" -> "${edge.to}" [label="${edgeLabel(edge)}"${style}]`)
+  }
+  return `${[...lines, '}'].join('\n')}\n`
+}
+
+/** Two Markdown tables: the states with their meaning, and the edges with their origin. */
+export function toMarkdown(machine: Machine): string {
+  const states = [...machine.states].map(([state, spec]) => [
+    `\`${state}\``,
+    stateKind(spec, state === machine.initial),
+    spec.meaning,
+  ])
+  const edges = machine.edges.map((edge) => [
+    `\`${edge.from}\` → \`${edge.to}\``,
+    edge.on.join(', '),
+    edge.operator ? 'operator' : '',
+    edge.because === undefined ? 'documented' : `added: ${edge.because}`,
+  ])
+  return [
+    markdownTable(['state', 'kind', 'meaning'], states),
+    markdownTable(['edge', 'triggers', 'who', 'origin'], edges),
+  ].join('\n')
+}
+
+/** A Markdown table; bars in cells are escaped. */
+export function markdownTable(head: readonly string[], rows: readonly string[][]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return `${[line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')}\n`
+}
+
+function edgeLabel(edge: EdgeSpec): string {
+  const marks = [edge.because === undefined ? '' : ' +', edge.operator ? ' (operator)' : '']
+  return edge.on.join(', ') + marks.join('')
+}
+
+function stateKind(spec: StateSpec, initial: boolean): string {
+  const kinds = [
+    initial ? 'initial' : '',
+    spec.stable ? 'stable' : '',
+    spec.transitional ? 'transitional' : '',
+    spec.terminal ? 'terminal' : '',
+  ]
+  return kinds.filter((kind) => kind !== '').join(', ')
+}

@@ -1,0 +1,76 @@
+/**
+ * Everything that the engine takes from the outside world. The core itself uses none of it: time,
+ * random numbers and ids come in as arguments. Whatever runs the core gets these injected, so that
+ * a test or a simulator can own them all.
+ */
+
+/** Wall time in whole milliseconds since the epoch, never running backwards. */
+export interface Clock {
+  now(): number
+}
+
+/** A timer that can be taken back. */
+export interface Timer {
+  cancel(): void
+}
+
+/** Timers and turns of the event loop. */
+export interface Timers {
+  /** Calls back once, not before the delay is over; delays of any length are kept. */
+  after(delayMs: number, callback: () => void): Timer
+  /** Calls back when the event loop turns. */
+  defer(callback: () => void): void
+}
+
+/** Random numbers from [0, 1). */
+export interface Random {
+  next(): number
+}
+
+/** New ids: UUIDs of version 7, so that they sort by time. */
+export interface IdSource {
+  next(): string
+}
+
+/** The levels of log lines. */
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+
+/** Structured logging: plain fields, then a message. Any pino-shaped logger fits. */
+export type Logger = {
+  readonly [Level in LogLevel]: (fields: Readonly<Record<string, unknown>>, msg: string) => void
+}
+
+/** An open file. */
+export interface FileHandle {
+  /** Writes all bytes at the end of the file. */
+  append(bytes: Uint8Array): Promise<void>
+  truncate(length: number): Promise<void>
+  /** Returns when everything written is on the disk. */
+  sync(): Promise<void>
+  close(): Promise<void>
+}
+
+/** What a file system tells of a file without reading it. */
+export interface FileInfo {
+  readonly size: number
+  readonly modifiedAtMs: number
+  readonly inode: string
+  readonly kind: 'file' | 'folder' | 'link' | 'other'
+}
+
+/** The file operations on which runs stand; a simulator can tear, lose or refuse each of them. */
+export interface FileSystem {
+  /** Opens for appending; creates the file, but follows no link at its name. */
+  open(path: string): Promise<FileHandle>
+  /** All bytes, or nothing where there is no such file. */
+  read(path: string): Promise<Uint8Array | undefined>
+  /** Nothing where there is no such file; links are not followed. */
+  info(path: string): Promise<FileInfo | undefined>
+  /** The names in a folder, sorted. */
+  list(path: string): Promise<string[]>
+  createFolder(path: string): Promise<void>
+  rename(from: string, to: string): Promise<void>
+  remove(path: string): Promise<void>
+  /** Returns when the folder's entries are on the disk. */
+  syncFolder(path: string): Promise<void>
+}

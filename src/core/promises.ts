@@ -1,0 +1,215 @@
+/**
+ * The promises as predicates over plain records, shared by tests, simulator and doctor. Each one
+ * takes the facts of one job (and its row, for P9) and says what breaks it. They never throw on
+ * damaged records, none of them trusts `decide`, and only P9 uses `evolve`: it is about the fold.
+ *
+ *   P2   every change is an edge of the lifecycle, or forced or repaired by a named operator
+ *   P3   at most one execution reaches COMMITTED
+ *   P5   attempts only rise, and each budget keeps its own bound
+ *   P6   an ended job changes only by operator edges; a succeeded one never
+ *   P9   the row is the fold of the ledger, volatile fields aside
+ *   P11  no claim before its due time, and no retry outside its policy's bounds
+ */
+import { encode } from './canonical-json.ts'
+import { executionMachine } from './execution.ts'
+import { fold } from './job/evolve.ts'
+import { type Budget, type Fact, type FactTrigger, hopsOf } from './job/facts.ts'
+import type { Job } from './job/job.ts'
+import { type JobTrigger, type Lifecycle, outcomeOf } from './lifecycles/lifecycle.ts'
+import { move } from './machine/move.ts'
+import { DELAY_MAX_MS, retryDelayBounds } from './retry.ts'
+
+/** A broken promise, with the fact that shows it. */
+export interface Violation {
+  readonly promise: 'P2' | 'P3' | 'P5' | 'P6' | 'P9' | 'P11'
+  readonly seq: number
+  readonly what: string
+}
+
+type Predicate = (lifecycle: Lifecycle, facts: readonly Fact[]) => Violation[]
+
+/** P2: states and executions move along their edges, one fact after the other, without a gap. */
+export const checkP2: Predicate = (lifecycle, facts) => {
+  const violations: Violation[] = []
+  const report = (seq: number, what: string) => violations.push({ promise: 'P2', seq, what })
+  let state: string | null = null
+  for (const [i, fact] of facts.entries()) {
+    if (fact.seq !== i + 1) report(fact.seq, `seq ${i + 1} is missing`)
+    if (fact.from !== state) report(fact.seq, `starts in ${fact.from}, not in ${state}`)
+    state = fact.to
+    const offTable = fact.trigger === 'force' || fact.trigger === 'repair'
+    if (offTable) {
+      if (!fact.operator || !fact.note) report(fact.seq, 'was forced by nobody, or without a note')
+      continue
+    }
+    for (const hop of hopsOf(fact)) {
+      const edge = lifecycle.machine.byTarget.get(hop.from)?.get(hop.to)
+      const takes = edgeTriggersOf(fact.trigger)
+      if (edge === undefined) report(fact.seq, `${hop.from} → ${hop.to} is no edge`)
+      else if (!edge.on.some((trigger) => takes.includes(trigger))) {
+        report(fact.seq, `${fact.trigger} does not take ${hop.from} → ${hop.to}`)
+      } else if (edge.operator && !fact.operator) {
+        report(fact.seq, `${hop.from} → ${hop.to} was taken without an operator`)
+      }
+    }
+  }
+  return [...violations, ...executionViolations(facts)]
+}
+
+/** The triggers of the edges that a fact may take. */
+function edgeTriggersOf(trigger: FactTrigger): readonly JobTrigger[] {
+  switch (trigger) {
+    case 'create':
+      return ['submit', 'schedule']
+    case 'commit':
+    case 'done':
+      return ['succeed']
+    case 'park':
+      // A lifecycle without a parked state gives a running job back before it blocks it.
+      return ['park', 'release']
+    case 'start':
+    case 'step':
+    case 'stall':
+    case 'prioritise':
+    case 'force':
+    case 'repair':
+      return []
+    default:
+      return [trigger]
+  }
+}
+
+function executionViolations(facts: readonly Fact[]): Violation[] {
+  const violations: Violation[] = []
+  const statuses = new Map<number, string>()
+  for (const { seq, execution } of facts) {
+    for (const next of execution?.statuses ?? []) {
+      const { attempt } = execution as NonNullable<Fact['execution']>
+      const before = statuses.get(attempt)
+      const legal =
+        before === undefined
+          ? next === executionMachine.initial
+          : move(executionMachine, before as typeof next, { to: next }).kind === 'edge'
+      if (!legal) {
+        const what = `execution ${attempt} went from ${before ?? 'nothing'} to ${next}`
+        violations.push({ promise: 'P2', seq, what })
+      }
+      statuses.set(attempt, next)
+    }
+  }
+  return violations
+}
+
+/** P3: one commit, ever. */
+export const checkP3: Predicate = (_lifecycle, facts) =>
+  facts
+    .filter(({ execution }) => execution?.statuses.includes('COMMITTED'))
+    .slice(1)
+    .map(({ seq }) => ({ promise: 'P3', seq, what: 'a second execution was committed' }))
+
+/** P5: attempts rise one by one, and no budget is overdrawn. */
+export const checkP5: Predicate = (lifecycle, facts) => {
+  const violations: Violation[] = []
+  const report = (seq: number, what: string) => violations.push({ promise: 'P5', seq, what })
+  const policy = facts[0]?.created?.policy ?? lifecycle.policy
+  const max = {
+    failure: policy.retry.max,
+    crash: policy.crashesMax,
+    release: policy.releasesMax,
+  }
+  const spent = { failure: 0, crash: 0, release: 0 }
+  let attempt = 0
+  for (const fact of facts) {
+    if (fact.execution?.statuses.includes('LEASED')) attempt++
+    if (fact.execution !== undefined && fact.execution.attempt !== attempt) {
+      report(fact.seq, `attempt ${fact.execution.attempt} where ${attempt} was due`)
+    }
+    if (fact.resets) Object.assign(spent, { failure: 0, crash: 0 })
+    if (fact.spends === undefined) continue
+    spent[fact.spends]++
+    if (spent[fact.spends] > max[fact.spends]) {
+      report(fact.seq, `${fact.spends} budget of ${max[fact.spends]} is overdrawn`)
+    }
+  }
+  return violations
+}
+
+/** P6: nothing leaves an ended state but operator edges, and nothing at all leaves succeeded. */
+export const checkP6: Predicate = (lifecycle, facts) => {
+  const violations: Violation[] = []
+  for (const fact of facts) {
+    for (const { from, to } of hopsOf(fact)) {
+      const outcome = outcomeOf(lifecycle.roles.get(from))
+      const byOperator = lifecycle.machine.byTarget.get(from)?.get(to)?.operator === true
+      if (outcome === undefined || (outcome !== 'succeeded' && byOperator)) continue
+      const what = `left ${from}, where the job had ended`
+      violations.push({ promise: 'P6', seq: fact.seq, what })
+    }
+  }
+  return violations
+}
+
+/** P9: the row says what the ledger says. */
+export function checkP9(row: Job, facts: readonly Fact[]): Violation[] {
+  const broken = (what: string): Violation[] => [{ promise: 'P9', seq: row.seq, what }]
+  try {
+    const folded = fold(facts)
+    if (folded === null) return broken('the ledger is empty')
+    const [own, other] = [withoutVolatile(row), withoutVolatile(folded)]
+    const keys = Object.keys({ ...own, ...other }) as (keyof Job)[]
+    const differing = keys.filter((key) => encode(own[key]) !== encode(other[key]))
+    return differing.length > 0 ? broken(`row and fold differ in ${differing.join(', ')}`) : []
+  } catch (error) {
+    return broken(String(error))
+  }
+}
+
+/** P11: due times are kept, and retries wait as long as their policy says. */
+export const checkP11: Predicate = (lifecycle, facts) => {
+  const violations: Violation[] = []
+  const report = (seq: number, what: string) => violations.push({ promise: 'P11', seq, what })
+  const spent = { failure: 0, crash: 0, release: 0 }
+  let runAt: number | null = null
+  for (const fact of facts) {
+    if (fact.trigger === 'claim' && (runAt === null || runAt > fact.at)) {
+      report(fact.seq, 'was claimed before it was due')
+    }
+    if (fact.resets) Object.assign(spent, { failure: 0, crash: 0 })
+    if (fact.spends !== undefined) spent[fact.spends]++
+    if (fact.runAt !== undefined) runAt = fact.runAt
+    const bounds = delayBounds(lifecycle, facts, fact, spent)
+    const delay = (runAt ?? 0) - fact.at
+    if (bounds !== undefined && (delay < bounds.min || delay > bounds.max)) {
+      report(fact.seq, `waits ${delay} ms instead of ${bounds.min} to ${bounds.max}`)
+    }
+  }
+  return violations
+}
+
+/** How long the job must wait after this fact; nothing where it may be anything. */
+function delayBounds(
+  lifecycle: Lifecycle,
+  facts: readonly Fact[],
+  fact: Fact,
+  spent: Readonly<Record<Budget, number>>,
+): { min: number; max: number } | undefined {
+  const { retry } = facts[0]?.created?.policy ?? lifecycle.policy
+  if (fact.trigger === 'retry') {
+    const asked = fact.delayAsked === true && !lifecycle.retryFixed
+    return asked ? { min: 0, max: DELAY_MAX_MS } : retryDelayBounds(retry, spent.failure)
+  }
+  if (fact.trigger !== 'expire') return undefined
+  const { delayMs, spends } = lifecycle.crash
+  return delayMs === 'as-retry'
+    ? retryDelayBounds(retry, spent[spends])
+    : { min: delayMs, max: delayMs }
+}
+
+/** Every promise about the facts of one job. */
+export const checkFacts: Predicate = (lifecycle, facts) =>
+  [checkP2, checkP3, checkP5, checkP6, checkP11].flatMap((check) => check(lifecycle, facts))
+
+function withoutVolatile(job: Job): Job {
+  if (job.execution === null) return job
+  return { ...job, execution: { ...job.execution, leaseUntil: 0 } }
+}

@@ -1,0 +1,110 @@
+/**
+ * When a failed or crashed job may run again, and how often. Three budgets are counted apart:
+ * failures (the handler threw), crashes (the lease ran out after the handler started) and releases
+ * (the attempt was given back). A counter counts what was granted, so it never passes its bound:
+ * the failure that finds the budget spent ends or parks the job and is not counted.
+ *
+ * Delay of the n-th retry, n from 1:
+ *   fixed        delayMs
+ *   exponential  delayMs × factor^(n − 1), at most delayMaxMs
+ * then spread by jitter: delay × (1 + jitter × random), random from [0, 1). A retry is therefore
+ * never earlier than its delay, and never later than (1 + jitter) times it.
+ */
+import { DefinitionInvalid } from './errors.ts'
+
+/** How failures are retried. */
+export interface RetryPolicy {
+  /** How many retries are granted; 0 means none. */
+  readonly max: number
+  readonly backoff: 'fixed' | 'exponential'
+  readonly delayMs: number
+  readonly factor: number
+  readonly delayMaxMs: number
+  /** From 0 (none) to 1 (up to twice the delay). */
+  readonly jitter: number
+}
+
+/** Every budget of a job, and who recovers it after a crash. */
+export interface JobPolicy {
+  readonly retry: RetryPolicy
+  readonly crashesMax: number
+  readonly releasesMax: number
+  /** With 'operator' a stalled job is flagged and waits for a person's approval. */
+  readonly recovery: 'automatic' | 'operator'
+}
+
+/** What a job type may override; what is absent comes from its lifecycle. */
+export interface PolicyOverrides {
+  readonly retry?: Partial<RetryPolicy> | RetryPolicy['backoff']
+  readonly crashesMax?: number
+  readonly releasesMax?: number
+  readonly recovery?: JobPolicy['recovery']
+}
+
+/** A year: longer delays are mistakes, and would overflow timers and sums. */
+export const DELAY_MAX_MS = 366 * 24 * 60 * 60 * 1000
+const COUNT_MAX = 10_000
+
+/** Document 002's numbers, spread by jitter because `standard` does not fix the delay. */
+export const DEFAULT_RETRY: RetryPolicy = {
+  max: 3,
+  backoff: 'fixed',
+  delayMs: 1000,
+  factor: 2,
+  delayMaxMs: 60 * 60 * 1000,
+  jitter: 1,
+}
+
+/** The default budgets of every lifecycle that does not say otherwise. */
+export const DEFAULT_POLICY: JobPolicy = {
+  retry: DEFAULT_RETRY,
+  crashesMax: 3,
+  releasesMax: 100,
+  recovery: 'automatic',
+}
+
+/** How long to wait before the n-th retry; `random` is from [0, 1). */
+export function retryDelayMs(policy: RetryPolicy, n: number, random: number): number {
+  const grown =
+    policy.backoff === 'fixed'
+      ? policy.delayMs
+      : Math.min(policy.delayMs * policy.factor ** (n - 1), policy.delayMaxMs)
+  return Math.round(grown * (1 + policy.jitter * random))
+}
+
+/** The earliest and the latest delay that the policy can give to the n-th retry. */
+export function retryDelayBounds(policy: RetryPolicy, n: number): { min: number; max: number } {
+  return { min: retryDelayMs(policy, n, 0), max: retryDelayMs(policy, n, 1) }
+}
+
+/** Applies overrides to a lifecycle's policy and checks the result. */
+export function mergePolicy(base: JobPolicy, overrides: PolicyOverrides): JobPolicy {
+  const retry =
+    typeof overrides.retry === 'string' ? { backoff: overrides.retry } : (overrides.retry ?? {})
+  const merged: JobPolicy = {
+    retry: { ...base.retry, ...retry },
+    crashesMax: overrides.crashesMax ?? base.crashesMax,
+    releasesMax: overrides.releasesMax ?? base.releasesMax,
+    recovery: overrides.recovery ?? base.recovery,
+  }
+  checkPolicy(merged)
+  return merged
+}
+
+function checkPolicy({ retry, crashesMax, releasesMax, recovery }: JobPolicy): void {
+  const isCount = (n: number) => Number.isSafeInteger(n) && n >= 0 && n <= COUNT_MAX
+  const isDelay = (n: number) => Number.isSafeInteger(n) && n >= 0 && n <= DELAY_MAX_MS
+  const rules: [string, boolean, string][] = [
+    ['retry.max', isCount(retry.max), `a whole number from 0 to ${COUNT_MAX}`],
+    ['retry.backoff', ['fixed', 'exponential'].includes(retry.backoff), 'fixed or exponential'],
+    ['retry.delayMs', isDelay(retry.delayMs), `whole milliseconds up to ${DELAY_MAX_MS}`],
+    ['retry.delayMaxMs', isDelay(retry.delayMaxMs), `whole milliseconds up to ${DELAY_MAX_MS}`],
+    ['retry.factor', retry.factor >= 1 && retry.factor <= 100, 'a number from 1 to 100'],
+    ['retry.jitter', retry.jitter >= 0 && retry.jitter <= 1, 'a number from 0 to 1'],
+    ['crashesMax', isCount(crashesMax), `a whole number from 0 to ${COUNT_MAX}`],
+    ['releasesMax', isCount(releasesMax), `a whole number from 0 to ${COUNT_MAX}`],
+    ['recovery', ['automatic', 'operator'].includes(recovery), 'automatic or operator'],
+  ]
+  const broken = rules.find(([, holds]) => !holds)
+  if (broken !== undefined) throw new DefinitionInvalid(broken[0], `it must be ${broken[2]}`)
+}

@@ -1,0 +1,99 @@
+/** What a command for a run may hold. That a path stays in the run's folder is checked there. */
+import {
+  count,
+  findBroken,
+  isBroken,
+  NOTE_MAX,
+  name,
+  optional,
+  type Rule,
+  text,
+} from '../checks.ts'
+import type { CommandInvalid } from '../errors.ts'
+import type { RunCommand } from './commands.ts'
+
+const FIX_ATTEMPTS_MAX = 1000
+const INPUTS_MAX = 10_000
+const ERROR_MAX = 4000
+const PATH_MAX = 1024
+
+/** Nothing when the command is well-formed; else its first fault. */
+export function findRunFault(command: RunCommand): CommandInvalid | undefined {
+  return findBroken(rulesOf(command))
+}
+
+function rulesOf(command: RunCommand): Rule[] {
+  switch (command.kind) {
+    case 'create':
+      return [
+        ['maxFixAttempts', optional(command.maxFixAttempts, (n) => count(n, 0, FIX_ATTEMPTS_MAX))],
+      ]
+    case 'write-artifact':
+      return [
+        ['name', name(command.name)],
+        ['path', text(command.path, PATH_MAX)],
+        ['sha256', sha256(command.sha256)],
+        ['schemaId', optional(command.schemaId, name)],
+        ['worker', name(command.worker)],
+        ['workItem', optional(command.workItem, name)],
+      ]
+    case 'invalidate-artifact':
+    case 'revalidate-artifact':
+      return [['name', name(command.name)]]
+    case 'start-item':
+      return [
+        ['key', name(command.key)],
+        ['inputs', inputs(command.inputs)],
+        ['code', optional(command.code, name)],
+        ['worker', name(command.worker)],
+      ]
+    case 'finish-item':
+      return [
+        ['key', name(command.key)],
+        ['inputs', optional(command.inputs, inputs)],
+      ]
+    case 'fail-item':
+      return [
+        ['key', name(command.key)],
+        ['error', text(command.error, ERROR_MAX)],
+      ]
+    case 'change-section':
+      return [
+        ['section', name(command.section)],
+        ['to', name(command.to)],
+      ]
+    case 'open-issue':
+      return [
+        ['issue', name(command.issue)],
+        ['message', text(command.message, ERROR_MAX)],
+      ]
+    case 'resolve-issue':
+      return [['issue', name(command.issue)]]
+    case 'discard-tail':
+      return [
+        ['bytes', count(command.bytes, 1, Number.MAX_SAFE_INTEGER)],
+        ['sha256', sha256(command.sha256)],
+      ]
+    case 'link-commit':
+      return [['sha', gitSha(command.sha)]]
+    case 'fail':
+    case 'cancel':
+      return [['reason', text(command.reason, NOTE_MAX)]]
+    default:
+      return []
+  }
+}
+
+function sha256(value: string): string | undefined {
+  return /^[0-9a-f]{64}$/.test(value) ? undefined : 'must be a SHA-256 in lower-case hex'
+}
+
+function gitSha(value: string): string | undefined {
+  return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(value) ? undefined : 'must be a whole commit hash'
+}
+
+function inputs(values: Readonly<Record<string, string>>): string | undefined {
+  const entries = Object.entries(values)
+  if (entries.length > INPUTS_MAX) return `must not be more than ${INPUTS_MAX}`
+  return entries.flat().map(name).find(isBroken)
+}

@@ -1,0 +1,144 @@
+/** What a run holds besides its state: artifacts, work items, sections, issues and commits. */
+import { CommandInvalid, type PawlError } from '../errors.ts'
+import type { RunCommand } from './commands.ts'
+import type { RunDecision } from './decide.ts'
+import type { RunFact } from './events.ts'
+import { entryOf, type Run } from './run.ts'
+import { downstreamOf, freshnessOf } from './staleness.ts'
+
+/** The commands that do not move the run. */
+export type ContentCommand = Exclude<
+  RunCommand,
+  { kind: 'create' | 'move' | 'rewind' | 'record-validation' | 'fail' | 'cancel' }
+>
+
+/** Decides a command that does not move the run. */
+export function decideContent(run: Run, command: ContentCommand): RunDecision {
+  switch (command.kind) {
+    case 'write-artifact':
+      return decideWrite(run, command)
+    case 'invalidate-artifact':
+      return decideInvalidate(run, command.name)
+    case 'revalidate-artifact':
+      return decideRevalidate(run, command.name)
+    case 'start-item':
+      return decideStart(run, command)
+    case 'finish-item':
+    case 'fail-item':
+      return decideEndOfItem(run, command)
+    case 'change-section':
+      return decideSection(run, command.section, command.to)
+    case 'open-issue':
+      return decideOpen(run, command)
+    case 'resolve-issue':
+      return decideResolve(run, command.issue)
+    case 'discard-tail':
+      return accept({
+        type: 'LOG_TAIL_DISCARDED',
+        data: { bytes: command.bytes, sha256: command.sha256 },
+      })
+    case 'link-commit':
+      return run.commits.includes(command.sha)
+        ? SAME
+        : accept({ type: 'COMMIT_LINKED', data: { sha: command.sha } })
+  }
+}
+
+type Of<K extends ContentCommand['kind']> = Extract<ContentCommand, { kind: K }>
+
+const SAME: RunDecision = { kind: 'same' }
+
+/** Another hash than before makes everything downstream stale; the same hash stops the wave. */
+function decideWrite(run: Run, command: Of<'write-artifact'>): RunDecision {
+  const before = entryOf(run.artifacts_index, command.name)
+  const written: RunFact = {
+    type: 'ARTIFACT_WRITTEN',
+    data: {
+      name: command.name,
+      path: command.path,
+      sha256: command.sha256,
+      schema_id: command.schemaId ?? null,
+      writer_worker: command.worker,
+      work_item: command.workItem ?? null,
+    },
+  }
+  const changed = before !== undefined && before.sha256 !== command.sha256
+  return accept(written, ...(changed ? staleFacts(run, command.name) : []))
+}
+
+function decideInvalidate(run: Run, name: string): RunDecision {
+  if (entryOf(run.artifacts_index, name) === undefined) return refuse(unknown('artifact', name))
+  const facts = staleFacts(run, name)
+  return facts.length === 0 ? SAME : accept(...facts)
+}
+
+function staleFacts(run: Run, because: string): RunFact[] {
+  return downstreamOf(run, because)
+    .filter((name) => entryOf(run.artifacts_index, name)?.stale_because === null)
+    .map((name) => ({ type: 'ARTIFACT_STALE', data: { name, because } }))
+}
+
+function decideRevalidate(run: Run, name: string): RunDecision {
+  const artifact = entryOf(run.artifacts_index, name)
+  if (artifact === undefined) return refuse(unknown('artifact', name))
+  if (artifact.stale_because === null) return SAME
+  return accept({ type: 'ARTIFACT_REVALIDATED', data: { name } })
+}
+
+/** Promise P14: a finished item that is fresh is not run again. */
+function decideStart(run: Run, command: Of<'start-item'>): RunDecision {
+  const { key, inputs, worker, code = null, forced = false } = command
+  const freshness = freshnessOf(run, { key, inputs, code, forced })
+  if (freshness.kind === 'fresh') return SAME
+  const data = { key, inputs, code, worker, because: freshness.because }
+  return accept({ type: 'WORK_ITEM_STARTED', data })
+}
+
+function decideEndOfItem(run: Run, command: Of<'finish-item' | 'fail-item'>): RunDecision {
+  const item = entryOf(run.work_items, command.key)
+  if (item === undefined) return refuse(unknown('key', command.key))
+  const ending = command.kind === 'finish-item' ? 'finished' : 'failed'
+  if (item.status === ending) return SAME
+  if (item.status !== 'started') {
+    return refuse(new CommandInvalid('key', `names an item that has ${item.status} already`))
+  }
+  if (command.kind === 'fail-item') {
+    return accept({
+      type: 'WORK_ITEM_FAILED',
+      data: { key: command.key, error: command.error },
+    })
+  }
+  const inputs = { ...item.inputs, ...command.inputs }
+  return accept({ type: 'WORK_ITEM_FINISHED', data: { key: command.key, inputs } })
+}
+
+function decideSection(run: Run, section: string, to: string): RunDecision {
+  const from = entryOf(run.section_states, section) ?? null
+  if (from === to) return SAME
+  const data = { section, from_state: from, to_state: to }
+  return accept({ type: 'SECTION_STATE_CHANGED', data })
+}
+
+function decideOpen(run: Run, command: Of<'open-issue'>): RunDecision {
+  if (entryOf(run.issues, command.issue)?.status === 'open') return SAME
+  const { issue, severity, message } = command
+  return accept({ type: 'ISSUE_OPENED', data: { issue, severity, message } })
+}
+
+function decideResolve(run: Run, issue: string): RunDecision {
+  const found = entryOf(run.issues, issue)
+  if (found === undefined) return refuse(unknown('issue', issue))
+  return found.status === 'resolved' ? SAME : accept({ type: 'ISSUE_RESOLVED', data: { issue } })
+}
+
+function unknown(field: string, value: string): PawlError {
+  return new CommandInvalid(field, `names nothing that the run has: ${value}`)
+}
+
+function accept(...facts: readonly RunFact[]): RunDecision {
+  return { kind: 'facts', facts }
+}
+
+function refuse(error: PawlError): RunDecision {
+  return { kind: 'rejected', error }
+}

@@ -1,0 +1,185 @@
+/**
+ * `decideRun` holds the rules of runs: document 004's transitions, guards, rewinding, artifacts,
+ * work items and issues. Like the job's decider it writes nothing; unlike it, one command may give
+ * several facts, in the order in which they must be appended.
+ *
+ * A refused transition carries what telemetry must be told (INVALID_STATE_TRANSITION).
+ */
+import {
+  CommandInvalid,
+  GuardRefused,
+  InvalidTransition,
+  type PawlError,
+  RewindRefused,
+  RunEnded,
+  RunExists,
+  RunNotFound,
+} from '../errors.ts'
+import { move } from '../machine/move.ts'
+import { findRunFault } from './checks.ts'
+import type { RunCommand } from './commands.ts'
+import { decideContent } from './decide-content.ts'
+import type { RunFact } from './events.ts'
+import type { RunMachine } from './machine.ts'
+import type { Run } from './run.ts'
+
+/** Document 004's `max_fix_attempts`, unless the run was created with another. */
+export const FIX_ATTEMPTS_DEFAULT = 3
+
+/** What telemetry is told of a transition that was refused. */
+export interface RefusedTransition {
+  readonly type: 'INVALID_STATE_TRANSITION'
+  readonly data: { readonly from_state: string; readonly to_state: string }
+}
+
+/** What a command comes to: facts, a no-op that says so, or a refusal. */
+export type RunDecision =
+  | { readonly kind: 'facts'; readonly facts: readonly RunFact[] }
+  | { readonly kind: 'same' }
+  | {
+      readonly kind: 'rejected'
+      readonly error: PawlError
+      readonly telemetry?: RefusedTransition
+    }
+
+/** Decides one command for one run; `run` is null where there is none yet. */
+export function decideRun(
+  runMachine: RunMachine,
+  run: Run | null,
+  command: RunCommand,
+): RunDecision {
+  const fault = findRunFault(command)
+  if (fault !== undefined) return refuse(fault)
+  if (command.kind === 'create') {
+    return run === null ? decideCreate(runMachine, command) : refuse(new RunExists(run.run_id))
+  }
+  if (run === null) return refuse(new RunNotFound())
+  if (isEnded(runMachine, run) && command.kind !== 'link-commit') {
+    // A move out of a terminal state is also a transition that telemetry must hear of.
+    return command.kind === 'move'
+      ? refuseTransition(runMachine, run, command.to)
+      : refuse(new RunEnded(run.run_id, run.run_state))
+  }
+  switch (command.kind) {
+    case 'move':
+      return decideMove(runMachine, run, command.to)
+    case 'rewind':
+      return decideRewind(runMachine, run, command)
+    case 'record-validation':
+      return decideValidation(runMachine, run, command.ok)
+    case 'fail':
+      return end(run, runMachine.failed, { type: 'RUN_FAILED', data: { reason: command.reason } })
+    case 'cancel':
+      return end(run, runMachine.cancelled, {
+        type: 'RUN_CANCELLED',
+        data: { reason: command.reason },
+      })
+    default:
+      return decideContent(run, command)
+  }
+}
+
+function decideCreate(
+  { machine }: RunMachine,
+  command: Extract<RunCommand, { kind: 'create' }>,
+): RunDecision {
+  return accept({
+    type: 'RUN_CREATED',
+    data: {
+      state: machine.initial,
+      machine: machine.name,
+      machine_version: machine.version,
+      max_fix_attempts: command.maxFixAttempts ?? FIX_ATTEMPTS_DEFAULT,
+    },
+  })
+}
+
+function decideMove(runMachine: RunMachine, run: Run, to: string): RunDecision {
+  const { machine, fixLoop } = runMachine
+  const from = run.run_state
+  if (move(machine, from, { to }).kind !== 'edge') return refuseTransition(runMachine, run, to)
+  if (to === runMachine.failed) return decideRun(runMachine, run, { kind: 'fail', reason: from })
+  if (to === runMachine.cancelled) {
+    return decideRun(runMachine, run, { kind: 'cancel', reason: from })
+  }
+  const guard = to === fixLoop?.passed || to === fixLoop?.fixing ? to === fixLoop.passed : undefined
+  if (guard !== undefined && run.validation?.ok !== guard) {
+    const found =
+      run.validation === null ? 'nothing was validated' : 'the validation says otherwise'
+    return refuse(new GuardRefused(from, to, found))
+  }
+  const fixing = to === fixLoop?.fixing
+  if (fixing && run.fix_attempts >= run.max_fix_attempts) {
+    const reason = 'max_fix_attempts exceeded'
+    return end(run, runMachine.failed, { type: 'RUN_FAILED', data: { reason } })
+  }
+  return accept({
+    type: 'RUN_STATE_CHANGED',
+    data: {
+      from_state: from,
+      to_state: to,
+      ...(machine.states.get(to)?.stable === true && { stable: true }),
+      ...(fixing && { fixing: true }),
+      ...(to === fixLoop?.validating && { validating: true }),
+    },
+  })
+}
+
+/** Back to a stable state that the log visited; never an edge, and only on resume. */
+function decideRewind(
+  { machine }: RunMachine,
+  run: Run,
+  command: Extract<RunCommand, { kind: 'rewind' }>,
+): RunDecision {
+  const from = run.run_state
+  const last = run.stable_trail[run.stable_trail.length - 1]
+  if (command.reason === 'resume' && machine.states.get(from)?.transitional !== true) {
+    return refuse(new RewindRefused(run.run_id, `${from} is not transitional`))
+  }
+  const to = command.reason === 'resume' ? last : command.to
+  if (to === undefined || !run.stable_trail.includes(to)) {
+    const why = to === undefined ? 'no stable state was visited' : `${to} was not visited`
+    return refuse(new RewindRefused(run.run_id, why))
+  }
+  if (to === from) return { kind: 'same' }
+  const data = { from_state: from, to_state: to, reason: command.reason }
+  return accept({ type: 'RESUME_REWIND', data })
+}
+
+function decideValidation({ fixLoop }: RunMachine, run: Run, ok: boolean): RunDecision {
+  if (run.run_state !== fixLoop?.validating) {
+    const why = `is recorded only in ${fixLoop?.validating ?? 'a machine with a fix loop'}`
+    return refuse(new CommandInvalid('validation', why))
+  }
+  return accept({ type: 'VALIDATION_RECORDED', data: { ok } })
+}
+
+/** The change of state comes first: if only it reaches the disk, the state is right already. */
+function end(run: Run, to: string, because: RunFact): RunDecision {
+  const data = { from_state: run.run_state, to_state: to }
+  return accept({ type: 'RUN_STATE_CHANGED', data }, because)
+}
+
+function isEnded({ machine }: RunMachine, run: Run): boolean {
+  return machine.states.get(run.run_state)?.terminal === true
+}
+
+function refuseTransition({ machine }: RunMachine, run: Run, to: string): RunDecision {
+  const allowed = [...(machine.byTarget.get(run.run_state)?.keys() ?? [])]
+  return {
+    kind: 'rejected',
+    error: new InvalidTransition(machine.name, run.run_state, to, allowed),
+    telemetry: {
+      type: 'INVALID_STATE_TRANSITION',
+      data: { from_state: run.run_state, to_state: to },
+    },
+  }
+}
+
+function accept(...facts: readonly RunFact[]): RunDecision {
+  return { kind: 'facts', facts }
+}
+
+function refuse(error: PawlError): RunDecision {
+  return { kind: 'rejected', error }
+}

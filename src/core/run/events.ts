@@ -1,0 +1,115 @@
+/**
+ * The events of a run, by the names that document 004 and its telemetry use. An event is a fact in
+ * an envelope; `prev`, the hash of the line before it, is added by the log that writes it.
+ *
+ * INVALID_STATE_TRANSITION changes nothing and is told to telemetry alone: it is not an event of
+ * the log. A refusal carries it (see `decide.ts`).
+ */
+
+/** What each type of event says. */
+export interface RunEventData {
+  readonly RUN_CREATED: {
+    readonly state: string
+    readonly machine: string
+    readonly machine_version: number
+    readonly max_fix_attempts: number
+  }
+  readonly RUN_STATE_CHANGED: {
+    readonly from_state: string
+    readonly to_state: string
+    /** The state is one in which the run may be picked up again. */
+    readonly stable?: true
+    /** Entering the state begins another round of fixing. */
+    readonly fixing?: true
+    /** Entering the state makes an earlier validation void. */
+    readonly validating?: true
+  }
+  readonly ARTIFACT_WRITTEN: {
+    readonly name: string
+    readonly path: string
+    readonly sha256: string
+    readonly schema_id: string | null
+    readonly writer_worker: string
+    readonly work_item: string | null
+  }
+  readonly ARTIFACT_STALE: { readonly name: string; readonly because: string }
+  readonly ARTIFACT_REVALIDATED: { readonly name: string }
+  readonly WORK_ITEM_STARTED: {
+    readonly key: string
+    readonly inputs: Readonly<Record<string, string>>
+    readonly code: string | null
+    readonly worker: string
+    readonly because: StartBecause
+  }
+  readonly WORK_ITEM_FINISHED: {
+    readonly key: string
+    readonly inputs: Readonly<Record<string, string>>
+  }
+  readonly WORK_ITEM_FAILED: { readonly key: string; readonly error: string }
+  readonly SECTION_STATE_CHANGED: {
+    readonly section: string
+    readonly from_state: string | null
+    readonly to_state: string
+  }
+  readonly VALIDATION_RECORDED: { readonly ok: boolean }
+  readonly ISSUE_OPENED: {
+    readonly issue: string
+    readonly severity: 'blocker' | 'error' | 'warning'
+    readonly message: string
+  }
+  readonly ISSUE_RESOLVED: { readonly issue: string }
+  readonly RESUME_REWIND: {
+    readonly from_state: string
+    readonly to_state: string
+    readonly reason: 'resume' | 'stale'
+  }
+  readonly LOG_TAIL_DISCARDED: { readonly bytes: number; readonly sha256: string }
+  readonly COMMIT_LINKED: { readonly sha: string }
+  readonly RUN_FAILED: { readonly reason: string }
+  readonly RUN_CANCELLED: { readonly reason: string }
+}
+
+/** Why a work item runs. */
+export type StartBecause = 'new' | 'interrupted' | 'failed' | 'forced' | 'stale' | 'code_changed'
+
+/** The name of an event. */
+export type RunEventType = keyof RunEventData
+
+/** What happened, before it is put into an envelope. */
+export type RunFact = {
+  readonly [T in RunEventType]: { readonly type: T; readonly data: RunEventData[T] }
+}[RunEventType]
+
+/** What the envelope takes from outside. */
+export interface RunEnvelope {
+  /** UTC, ISO 8601. */
+  readonly ts: string
+  readonly trace_id: string
+  readonly span_id: string
+  readonly actor: string
+}
+
+/** One event of the log. */
+export type RunEvent = RunFact &
+  RunEnvelope & {
+    readonly event_id: string
+    readonly run_id: string
+    readonly seq: number
+  }
+
+/** Puts decided facts into envelopes, numbered on from the last event of the run. */
+export function toEvents(
+  runId: string,
+  lastSeq: number,
+  facts: readonly RunFact[],
+  envelope: RunEnvelope,
+  newId: () => string,
+): RunEvent[] {
+  return facts.map((fact, i) => ({
+    ...fact,
+    ...envelope,
+    event_id: newId(),
+    run_id: runId,
+    seq: lastSeq + 1 + i,
+  }))
+}

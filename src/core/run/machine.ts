@@ -1,0 +1,119 @@
+/**
+ * Document 004's run. Its table holds exactly; "any state" means any state that is not terminal.
+ *
+ * A run machine adds to a machine what resuming and failing need to know: where a run fails and is
+ * cancelled, and the fix loop. The guards of the fix loop are over the folded state:
+ *
+ *   VALIDATING → READY_FOR_PR   the last validation was ok
+ *   VALIDATING → FIXING         the last validation was not ok, and fix attempts are left;
+ *                               with none left the run fails instead
+ *
+ * A rewind on resume is no edge: it is a fact of its own kind (rule G8), see `decide.ts`.
+ */
+import { DefinitionInvalid } from '../errors.ts'
+import { defineMachine, type Machine } from '../machine/define.ts'
+import { move } from '../machine/move.ts'
+
+/** The states of a loop that validates, fixes and validates again, a bounded number of times. */
+export interface FixLoop<S extends string = string> {
+  readonly validating: S
+  readonly fixing: S
+  readonly passed: S
+}
+
+/** A machine that runs can be driven by. */
+export interface RunMachine<S extends string = string> {
+  readonly machine: Machine<S>
+  readonly failed: S
+  readonly cancelled: S
+  readonly fixLoop?: FixLoop<S>
+}
+
+/** Checks that a run can fail and be cancelled from wherever it may be. */
+export function defineRunMachine<S extends string>(spec: RunMachine<S>): RunMachine<S> {
+  const { machine, failed, cancelled, fixLoop } = spec
+  const what = `run machine "${machine.name}"`
+  if (machine.sameState !== 'refuse') {
+    throw new DefinitionInvalid(what, 'a run refuses to move to the state that it is in')
+  }
+  for (const [state, { terminal }] of machine.states) {
+    for (const end of [failed, cancelled]) {
+      if (!terminal && move(machine, state, { to: end }).kind !== 'edge') {
+        throw new DefinitionInvalid(what, `there is no edge from ${state} to ${end}`)
+      }
+    }
+  }
+  for (const state of fixLoop === undefined ? [] : Object.values(fixLoop)) {
+    if (!machine.states.has(state)) throw new DefinitionInvalid(what, `it has no state ${state}`)
+  }
+  return Object.freeze(spec)
+}
+
+const ANY_STATE = [
+  'CREATED',
+  'CLONED_INPUTS',
+  'INGESTED',
+  'FACTS_READY',
+  'PLAN_READY',
+  'DRAFTING',
+  'DRAFT_READY',
+  'LINKING',
+  'VALIDATING',
+  'FIXING',
+  'READY_FOR_PR',
+  'PR_OPENED',
+] as const
+
+const endings = ANY_STATE.flatMap(
+  (from) =>
+    [
+      { from, to: 'FAILED', on: ['fail'] },
+      { from, to: 'CANCELLED', on: ['cancel'] },
+    ] as const,
+)
+
+/** Document 004's run machine. */
+export const documentationRun = defineRunMachine({
+  machine: defineMachine({
+    name: 'run',
+    version: 1,
+    initial: 'CREATED',
+    sameState: 'refuse',
+    states: {
+      CREATED: { meaning: 'The run exists.' },
+      CLONED_INPUTS: { meaning: 'Its inputs are copied.' },
+      INGESTED: { meaning: 'The inputs are read.' },
+      FACTS_READY: { meaning: 'Facts are extracted from them.' },
+      PLAN_READY: { meaning: 'The plan is made.', stable: true },
+      DRAFTING: { meaning: 'Sections are being drafted.', transitional: true },
+      DRAFT_READY: { meaning: 'All sections are drafted.', stable: true },
+      LINKING: { meaning: 'Sections are being linked.', transitional: true },
+      VALIDATING: { meaning: 'The result is being checked.', transitional: true },
+      FIXING: { meaning: 'What the check found is being mended.', transitional: true },
+      READY_FOR_PR: { meaning: 'The check passed.', stable: true },
+      PR_OPENED: { meaning: 'The result is proposed.' },
+      DONE: { meaning: 'The run is complete.', terminal: true },
+      FAILED: { meaning: 'The run ended by an unrecoverable error.', terminal: true },
+      CANCELLED: { meaning: 'The run was cancelled by its user.', terminal: true },
+    },
+    edges: [
+      { from: 'CREATED', to: 'CLONED_INPUTS', on: ['clone'] },
+      { from: 'CLONED_INPUTS', to: 'INGESTED', on: ['ingest'] },
+      { from: 'INGESTED', to: 'FACTS_READY', on: ['extract'] },
+      { from: 'FACTS_READY', to: 'PLAN_READY', on: ['plan'] },
+      { from: 'PLAN_READY', to: 'DRAFTING', on: ['draft'] },
+      { from: 'DRAFTING', to: 'DRAFT_READY', on: ['drafted'] },
+      { from: 'DRAFT_READY', to: 'LINKING', on: ['link'] },
+      { from: 'LINKING', to: 'VALIDATING', on: ['validate'] },
+      { from: 'VALIDATING', to: 'READY_FOR_PR', on: ['pass'] },
+      { from: 'VALIDATING', to: 'FIXING', on: ['fix'] },
+      { from: 'FIXING', to: 'VALIDATING', on: ['validate'] },
+      { from: 'READY_FOR_PR', to: 'PR_OPENED', on: ['open-pr'] },
+      { from: 'PR_OPENED', to: 'DONE', on: ['finish'] },
+      ...endings,
+    ],
+  }),
+  failed: 'FAILED',
+  cancelled: 'CANCELLED',
+  fixLoop: { validating: 'VALIDATING', fixing: 'FIXING', passed: 'READY_FOR_PR' },
+})

@@ -1,0 +1,68 @@
+/**
+ * The run as folded from its events: what `snapshot.json` holds, in the names that document 004
+ * gives. Collections are keyed, and canonical JSON sorts keys, so their order never depends on the
+ * order in which work was completed.
+ */
+
+/** A named file of the run. */
+export interface Artifact {
+  readonly path: string
+  readonly sha256: string
+  readonly schema_id: string | null
+  readonly writer_worker: string
+  readonly ts: string
+  /** The work item that wrote it. */
+  readonly work_item: string | null
+  /** The changed artifact because of which this one must be made again. */
+  readonly stale_because: string | null
+}
+
+/** A unit of work inside the run. */
+export interface WorkItem {
+  readonly status: 'started' | 'finished' | 'failed'
+  readonly attempts: number
+  /** What it read: artifact or parameter name → hash. */
+  readonly inputs: Readonly<Record<string, string>>
+  /** Its declared code version; null where none was declared. */
+  readonly code: string | null
+  readonly worker: string
+  readonly started_at: string
+  readonly finished_at: string | null
+  readonly error: string | null
+}
+
+/** Something that stands in the run's way, or did. */
+export interface Issue {
+  readonly status: 'open' | 'resolved'
+  readonly severity: 'blocker' | 'error' | 'warning'
+  readonly message: string
+  readonly opened_at: string
+  readonly resolved_at: string | null
+}
+
+/** A run: the fold of its events. */
+export interface Run {
+  readonly run_id: string
+  readonly run_state: string
+  readonly machine: { readonly name: string; readonly version: number }
+  readonly last_seq: number
+  readonly section_states: Readonly<Record<string, string>>
+  readonly artifacts_index: Readonly<Record<string, Artifact>>
+  readonly work_items: Readonly<Record<string, WorkItem>>
+  readonly issues: Readonly<Record<string, Issue>>
+  /** The last validation since the validating state was entered. */
+  readonly validation: { readonly ok: boolean; readonly ts: string } | null
+  readonly fix_attempts: number
+  readonly max_fix_attempts: number
+  /** The stable states visited, in order; a rewind cuts what lies after its target. */
+  readonly stable_trail: readonly string[]
+  /** The commits that belong to the run. */
+  readonly commits: readonly string[]
+  /** Why the run failed or was cancelled. */
+  readonly ended_because: string | null
+}
+
+/** A record's own entry; names come from users, and `__proto__` is a name like any other. */
+export function entryOf<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined
+}

@@ -1,0 +1,68 @@
+/**
+ * What a changed artifact makes stale, and whether a work item must run (promise P14). A finished
+ * item runs again only if it is forced, if something that it read has changed, or if one of its
+ * outputs is stale. Code counts only where its version was declared.
+ */
+import type { StartBecause } from './events.ts'
+import { entryOf, type Run, type WorkItem } from './run.ts'
+
+/** Every artifact that depends on this one, directly or not, by name. */
+export function downstreamOf(run: Run, artifact: string): string[] {
+  const reached = new Set([artifact])
+  // A Set iterates over what is added during the loop; each artifact is added once.
+  for (const name of reached) {
+    for (const [output, { work_item }] of Object.entries(run.artifacts_index)) {
+      const inputs = work_item === null ? {} : entryOf(run.work_items, work_item)?.inputs
+      if (Object.hasOwn(inputs ?? {}, name)) reached.add(output)
+    }
+  }
+  reached.delete(artifact)
+  return [...reached].sort()
+}
+
+/** What is known about a work item before it would start. */
+export interface ItemRequest {
+  readonly key: string
+  /** What it declares to read: artifact or parameter name → hash. */
+  readonly inputs: Readonly<Record<string, string>>
+  readonly code: string | null
+  readonly forced: boolean
+}
+
+/** Why an item will run, or that it is fresh and will not. */
+export type Freshness =
+  | { readonly kind: 'fresh' }
+  | {
+      readonly kind: 'run'
+      readonly because: StartBecause
+      /** The artifact or parameter that changed, where one did. */
+      readonly artifact?: string
+    }
+
+/** Whether a work item must run, and why. */
+export function freshnessOf(run: Run, request: ItemRequest): Freshness {
+  const item = entryOf(run.work_items, request.key)
+  if (item === undefined) return { kind: 'run', because: 'new' }
+  if (item.status === 'started') return { kind: 'run', because: 'interrupted' }
+  if (item.status === 'failed') return { kind: 'run', because: 'failed' }
+  if (request.forced) return { kind: 'run', because: 'forced' }
+  if (request.code !== null && request.code !== item.code) {
+    return { kind: 'run', because: 'code_changed' }
+  }
+  const artifact = findChangedInput(run, item, request) ?? findStaleOutput(run, request.key)
+  return artifact === undefined ? { kind: 'fresh' } : { kind: 'run', because: 'stale', artifact }
+}
+
+function findChangedInput(run: Run, item: WorkItem, request: ItemRequest): string | undefined {
+  const names = Object.keys({ ...item.inputs, ...request.inputs }).sort()
+  return names.find((name) => {
+    const now = entryOf(request.inputs, name) ?? entryOf(run.artifacts_index, name)?.sha256
+    return now !== entryOf(item.inputs, name)
+  })
+}
+
+function findStaleOutput(run: Run, key: string): string | undefined {
+  const outputs = Object.entries(run.artifacts_index).filter(([, own]) => own.work_item === key)
+  const stale = outputs.filter(([, own]) => own.stale_because !== null).map(([name]) => name)
+  return stale.sort()[0]
+}

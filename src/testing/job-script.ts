@@ -1,0 +1,91 @@
+/**
+ * A job in memory: commands go in, facts are kept, the fold is the job. It is what a store does
+ * around the core, without the store, so tests and examples can play a job's life command by
+ * command under a clock that they own.
+ */
+import type { Command, Context, Fence } from '../core/job/commands.ts'
+import { decide } from '../core/job/decide.ts'
+import type { Decision } from '../core/job/decision.ts'
+import { evolve } from '../core/job/evolve.ts'
+import type { Fact } from '../core/job/facts.ts'
+import type { Job } from '../core/job/job.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { Random } from '../core/ports.ts'
+import { ManualClock } from './manual-clock.ts'
+import { SeededRandom } from './seeded-random.ts'
+import { SequentialIds } from './sequential-ids.ts'
+
+/** What a script may be given instead of its defaults. */
+export interface JobScriptOptions {
+  readonly clock?: ManualClock
+  readonly random?: Random
+  readonly ids?: SequentialIds
+}
+
+/** What of the context a command may bring along. */
+export type Asker = Partial<Omit<Context, 'now' | 'random'>>
+
+/** One job, played command by command. */
+export class JobScript {
+  readonly lifecycle: Lifecycle
+  readonly clock: ManualClock
+  readonly facts: Fact[] = []
+  readonly #random: Random
+  readonly #ids: SequentialIds
+  #job: Job | null = null
+
+  constructor(lifecycle: Lifecycle, options: JobScriptOptions = {}) {
+    this.lifecycle = lifecycle
+    this.clock = options.clock ?? new ManualClock()
+    this.#random = options.random ?? new SeededRandom(1)
+    this.#ids = options.ids ?? new SequentialIds()
+  }
+
+  /** The job as it is now. */
+  get job(): Job {
+    if (this.#job === null) throw new Error('the script has not created its job yet')
+    return this.#job
+  }
+
+  /** The fence of whoever holds the job now. */
+  get fence(): Fence {
+    const { attempt, execution } = this.job
+    if (execution === null) throw new Error('nobody holds the job')
+    return { attempt, claim: execution.claim }
+  }
+
+  /** Decides a command; an accepted fact is kept and folded. */
+  tell(command: Command, asker: Asker = {}): Decision {
+    const context: Context = {
+      actor: 'client',
+      ...asker,
+      now: this.clock.now(),
+      random: this.#random.next(),
+    }
+    const decision = decide(this.lifecycle, this.#job, command, context)
+    if (decision.kind === 'fact') {
+      this.#job = evolve(this.#job, decision.fact)
+      this.facts.push(decision.fact)
+    }
+    return decision
+  }
+
+  /** Creates the job; what is not given has a plain default. */
+  create(fields: Partial<Omit<Extract<Command, { kind: 'create' }>, 'kind'>> = {}): Decision {
+    const defaults = { jobId: this.#ids.next(), type: 'example', queue: 'default' }
+    return this.tell({ kind: 'create', ...defaults, ...fields })
+  }
+
+  /** Claims the job for 30 seconds, and starts it unless told otherwise. */
+  claim({ worker = 'worker-1', leaseMs = 30_000, start = true } = {}): Decision {
+    const claim = this.#ids.next()
+    const leaseUntil = this.clock.now() + leaseMs
+    return this.tell({ kind: 'claim', claim, worker, leaseUntil, start }, { actor: 'worker' })
+  }
+
+  /** An operator's command, with a name and a note. */
+  operate(command: Command, operator = 'ann', note = 'looked into it'): Decision {
+    const actor = command.kind === 'repair' ? 'doctor' : 'operator'
+    return this.tell(command, { actor, operator, note })
+  }
+}

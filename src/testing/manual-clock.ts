@@ -1,0 +1,20 @@
+import type { Clock } from '../core/ports.ts'
+
+/** A clock that stands still until a test moves it. */
+export class ManualClock implements Clock {
+  #now: number
+
+  constructor(start = Date.UTC(2026, 0, 1)) {
+    this.#now = start
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  /** Moves the time on; it never runs backwards. */
+  advance(ms: number): void {
+    if (!Number.isSafeInteger(ms) || ms < 0) throw new RangeError('time only moves on')
+    this.#now += ms
+  }
+}

@@ -1,0 +1,59 @@
+/** A run in memory: commands go in, events are kept, the fold is the run. */
+import type { RunCommand } from '../core/run/commands.ts'
+import { decideRun, type RunDecision } from '../core/run/decide.ts'
+import { type RunEvent, toEvents } from '../core/run/events.ts'
+import { evolveRun } from '../core/run/evolve.ts'
+import type { RunMachine } from '../core/run/machine.ts'
+import type { Run } from '../core/run/run.ts'
+import { ManualClock } from './manual-clock.ts'
+import { SequentialIds } from './sequential-ids.ts'
+
+/** One run, played command by command. */
+export class RunScript {
+  readonly machine: RunMachine
+  readonly clock = new ManualClock()
+  readonly events: RunEvent[] = []
+  readonly #ids = new SequentialIds()
+  readonly #runId: string
+  #run: Run | null = null
+
+  constructor(machine: RunMachine, runId = 'run-1') {
+    this.machine = machine
+    this.#runId = runId
+  }
+
+  /** The run as it is now. */
+  get run(): Run {
+    if (this.#run === null) throw new Error('the script has not created its run yet')
+    return this.#run
+  }
+
+  /** Decides a command; accepted facts become events, which are kept and folded. */
+  tell(command: RunCommand): RunDecision {
+    const decision = decideRun(this.machine, this.#run, command)
+    if (decision.kind !== 'facts') return decision
+    const envelope = {
+      ts: new Date(this.clock.now()).toISOString(),
+      trace_id: 'trace-1',
+      span_id: 'span-1',
+      actor: 'test',
+    }
+    const lastSeq = this.#run?.last_seq ?? 0
+    const newId = () => this.#ids.next()
+    for (const event of toEvents(this.#runId, lastSeq, decision.facts, envelope, newId)) {
+      this.#run = evolveRun(this.#run, event)
+      this.events.push(event)
+    }
+    return decision
+  }
+
+  /** Moves through these states, one after the other; stops at the first refusal. */
+  walk(...states: readonly string[]): RunDecision {
+    let decision: RunDecision = { kind: 'same' }
+    for (const to of states) {
+      decision = this.tell({ kind: 'move', to })
+      if (decision.kind === 'rejected') break
+    }
+    return decision
+  }
+}

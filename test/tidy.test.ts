@@ -1,0 +1,267 @@
+// The architecture and the house style as a test. Each rule is shown to hold in this repository,
+// and to report small samples that break it: a rule that cannot fail protects nothing.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import {
+  foldersDescribed,
+  importDirection,
+  pureCore,
+  sqlInStores,
+  storeSymmetry,
+} from './tidy/architecture.ts'
+import { linksLeadSomewhere, oneTitle } from './tidy/documents.ts'
+import { type Rule, readFiles, type SourceFile } from './tidy/files.ts'
+import { documentedExports } from './tidy/public-api.ts'
+import { shortFiles, shortFunctions, shortLines } from './tidy/size.ts'
+import { allTestsRun, noSleeps } from './tidy/tests.ts'
+
+/** A small repository: texts by path. */
+type Sample = Readonly<Record<string, string>>
+
+interface Case {
+  readonly promise: string
+  readonly rule: Rule
+  readonly files: readonly SourceFile[]
+  /** Samples that the rule must report. */
+  readonly breaking: readonly Sample[]
+  /** Samples that look similar and are in order. */
+  readonly keeping: readonly Sample[]
+}
+
+const source = readFiles(['src'], /\.ts$/)
+const shipped = source.filter(({ path }) => !path.endsWith('.test.ts'))
+const programs = readFiles(['examples', 'scripts', 'sim', 'bench'], /\.(ts|mjs)$/)
+const tests = readFiles(['src', 'test'], /^test\/.*\.ts$|\.test\.ts$/)
+const rootDocuments = readdirSync('.').filter((name) => name.endsWith('.md'))
+const documents = readFiles(['docs', ...rootDocuments], /\.md$/)
+const architecturePath = 'docs/internals/architecture.md'
+const architecture = existsSync(architecturePath) ? readFileSync(architecturePath, 'utf8') : ''
+
+const core = (text: string): Sample => ({ 'src/core/job.ts': text })
+const engine = (text: string): Sample => ({ 'src/engine/claim.ts': text })
+const entry = (text: string): Sample => ({ 'src/index.ts': text })
+const test = (text: string): Sample => ({ 'test/a.test.ts': text })
+const doc = (text: string): Sample => ({ 'docs/a.md': text })
+const lines = (count: number) => 'work()\n'.repeat(count)
+
+const structure: Case[] = [
+  {
+    promise: 'imports go along the arrows between the folders of src',
+    rule: importDirection,
+    files: shipped,
+    breaking: [
+      core(`import { claim } from '../engine/claim.ts'`),
+      core(`import type { Store } from '../stores/store.ts'`),
+      core(`export * from '../index.ts'`),
+      core(`const claim = await import('../engine/claim.ts')`),
+      core(`type Store = import('../stores/store.ts').Store`),
+      engine(`import { app } from '../http/app.ts'`),
+      engine(`import { helper } from '../../test/helper.ts'`),
+      engine(`import { claim } from 'pawl'`),
+      { 'src/stores/sqlite/claim.ts': `import { claim } from '../../engine/claim.ts'` },
+      { 'src/doctor/doctor.ts': `import { claim } from '../engine/claim.ts'` },
+      { 'src/http/app.ts': `import { main } from '../cli/main.ts'` },
+      { 'src/unheard/of.ts': `import { job } from '../core/job.ts'` },
+      entry(`export { main } from './cli/main.ts'`),
+    ],
+    keeping: [
+      engine(`import { job } from '../core/job/decide.ts'`),
+      { 'src/core/job/decide.ts': `import { machine } from '../machine/define.ts'` },
+      { 'src/cli/main.ts': `import { app } from '../http/app.ts'` },
+      entry(`export { claim } from './engine/claim.ts'`),
+    ],
+  },
+  {
+    promise: 'the core imports itself alone and knows no clock, chance, timer or process',
+    rule: pureCore,
+    files: shipped,
+    breaking: [
+      core(`import { randomUUID } from 'node:crypto'`),
+      core(`import ms from 'ms'`),
+      core(`const now = Date.now()`),
+      core(`const now = new Date()`),
+      core(`const now = new Date(0)`),
+      core(`const now = performance.now()`),
+      core(`const chance = Math.random()`),
+      core(`setTimeout(work, 1)`),
+      core(`setInterval(work, 1)`),
+      core(`setImmediate(work)`),
+      core(`queueMicrotask(work)`),
+      core(`const { env } = process`),
+      core(`const id = crypto.randomUUID()`),
+      core(`const clock = globalThis['Date']`),
+      core(`const options = { performance }`),
+    ],
+    keeping: [
+      core(`// Date.now() and process.env are not for here.\nconst prose = 'Math.random()'`),
+      core(`ports.process.exit(job.crypto, { performance: 1 })`),
+      core(`const refused = value instanceof Date`),
+      engine(`const now = Date.now()`),
+    ],
+  },
+  {
+    promise: 'SQL is written in the stores alone',
+    rule: sqlInStores,
+    files: shipped,
+    breaking: [
+      engine(`run('SELECT id FROM jobs')`),
+      engine(`run('select id from jobs')`),
+      engine(`run(\`\n  INSERT INTO jobs VALUES (1)\`)`),
+      engine(`run(\`WITH due AS (SELECT id\n FROM jobs) DELETE FROM \${table}\`)`),
+      engine(`run(\`UPDATE \${table} SET state = 1\`)`),
+      engine(`run('CREATE UNIQUE INDEX one_commit ON ledger(job)')`),
+    ],
+    keeping: [
+      { 'src/stores/sqlite/claim.ts': `run('SELECT id FROM jobs')` },
+      engine(`// SELECT id FROM jobs\nfail('cannot select a job from an empty queue')`),
+    ],
+  },
+  {
+    promise: 'every folder of src is described in the document of the architecture',
+    rule: foldersDescribed(architecture),
+    files: source,
+    breaking: [{ 'src/unheard/of.ts': '' }, { 'src/core/unheard/of.ts': '' }],
+    keeping: [entry('')],
+  },
+  {
+    promise: 'the two stores consist of files with the same names',
+    rule: storeSymmetry,
+    files: source,
+    breaking: [
+      { 'src/stores/sqlite/claim.ts': '', 'src/stores/postgres/settle.ts': '' },
+      {
+        'src/stores/sqlite/a.ts': '',
+        'src/stores/sqlite/b.ts': '',
+        'src/stores/postgres/a.ts': '',
+      },
+    ],
+    keeping: [
+      { 'src/stores/sqlite/claim.ts': '' },
+      {
+        'src/stores/sqlite/claim.ts': '',
+        'src/stores/postgres/claim.ts': '',
+        'src/stores/postgres/listen.ts': '',
+      },
+    ],
+  },
+]
+
+const readability: Case[] = [
+  {
+    promise: 'files are at most 500 lines long',
+    rule: shortFiles,
+    files: [...source, ...programs],
+    breaking: [core(lines(501))],
+    keeping: [core(lines(500))],
+  },
+  {
+    promise: 'functions are at most 70 lines long',
+    rule: shortFunctions,
+    files: [...shipped, ...programs],
+    breaking: [
+      core(`function long() {\n${lines(69)}}`),
+      core(`const long = () => {\n${lines(69)}}`),
+      core(`class Job {\n  long() {\n${lines(69)}}\n}`),
+    ],
+    keeping: [core(`function short() {\n${lines(68)}}\n${lines(10)}`)],
+  },
+  {
+    promise: 'lines are at most 100 columns wide',
+    rule: shortLines,
+    files: [...source, ...programs, ...tests],
+    breaking: [core(`// ${'x'.repeat(98)}`)],
+    keeping: [core(`// ${'–'.repeat(97)}`)],
+  },
+  {
+    promise: 'every public declaration has a doc comment',
+    rule: documentedExports(['src/index.ts', 'src/testing/index.ts']),
+    files: shipped,
+    breaking: [
+      entry(`export const a = 1`),
+      entry(`/* Not a doc comment. */\nexport function a() {}`),
+      entry(`/** Of b. */\nconst b = 1\nexport interface A {}`),
+      entry(`type A = 1\nexport type { A }`),
+      { 'src/testing/index.ts': `export class A {}` },
+      { ...entry(`export * from './core/job.ts'`), ...core(`export type A = 1`) },
+      { ...entry(`export { a as b } from './core/job.ts'`), ...core(`export const a = 1`) },
+      {
+        ...entry(`import { a } from './core/job.ts'\nexport { a }`),
+        ...core(`export const a = 1`),
+      },
+    ],
+    keeping: [
+      entry(`/** A number. */\nexport const a = 1`),
+      entry(`/**\n * Two\n * lines.\n */\nexport interface A {}`),
+      { ...entry(`export { a } from './core/job.ts'`), ...core(`/** A. */\nexport const a = 1`) },
+      { ...entry(`export { a } from './core/job.ts'`), ...core(`const inner = 1`) },
+    ],
+  },
+]
+
+const documentation: Case[] = [
+  {
+    promise: 'every document has one title',
+    rule: oneTitle,
+    files: documents,
+    breaking: [doc('# One\n\n# Two\n'), doc('## None\n')],
+    keeping: [doc('# One\n\n```sh\n# a comment\n```\n')],
+  },
+  {
+    promise: 'links in documents lead to existing files',
+    rule: linksLeadSomewhere(existsSync),
+    files: documents,
+    breaking: [
+      doc('See [this](missing.md).'),
+      doc('See [this](../missing/) and ![that](missing.png "title").'),
+      doc('See [this][1].\n\n[1]: missing.md#part'),
+    ],
+    keeping: [
+      doc('See [this](../package.json), [that](#part) and [there](https://example.org/a).'),
+      doc('```md\n[this](missing.md)\n```\n\nA link is written `[text](missing.md)`.'),
+    ],
+  },
+]
+
+const testing: Case[] = [
+  {
+    promise: 'no test is left out',
+    rule: allTestsRun,
+    files: tests,
+    breaking: [test(`it.only('a', run)`), test(`describe.skip('a', run)`), test(`test.todo('a')`)],
+    keeping: [test(`it('never says it.only', run)`), test(`results.skip(1)`)],
+  },
+  {
+    promise: 'no test waits for time to pass',
+    rule: noSleeps,
+    files: tests,
+    breaking: [
+      test(`await new Promise((done) => setTimeout(done, 10))`),
+      test(`import { setTimeout as sleep } from 'node:timers/promises'`),
+    ],
+    keeping: [test(`const timers = { setTimeout: 1 }\ntimers.setTimeout(run, 10)`)],
+  },
+]
+
+const filesOf = (sample: Sample) => Object.entries(sample).map(([path, text]) => ({ path, text }))
+
+for (const { promise, rule, files, breaking, keeping } of [
+  ...structure,
+  ...readability,
+  ...documentation,
+  ...testing,
+]) {
+  describe(promise, () => {
+    it('holds in this repository', () => {
+      expect(rule(files)).toEqual([])
+    })
+
+    it('is reported for every sample that breaks it', () => {
+      const unreported = breaking.filter((sample) => rule(filesOf(sample)).length === 0)
+      expect(unreported).toEqual([])
+    })
+
+    it('is not reported for samples that keep it', () => {
+      expect(keeping.flatMap((sample) => rule(filesOf(sample)))).toEqual([])
+    })
+  })
+}

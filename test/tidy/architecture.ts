@@ -1,0 +1,135 @@
+// Rules about what may stand where in src.
+import { dirname, join } from 'node:path/posix'
+import { lineAt, type Rule, type SourceFile } from './files.ts'
+import { type Found, globalsOf, importsOf, stringsOf } from './syntax.ts'
+
+/** What each folder of src may import beside itself. Nothing may import cli. */
+const arrows: Record<string, readonly string[]> = {
+  core: [],
+  stores: ['core'],
+  telemetry: ['core'],
+  engine: ['core', 'stores'],
+  runs: ['core', 'stores', 'engine'],
+  doctor: ['core', 'stores', 'runs'],
+  testing: ['core', 'stores', 'engine', 'runs'],
+  http: ['core', 'stores', 'engine', 'runs', 'doctor', 'telemetry'],
+  cli: ['core', 'stores', 'engine', 'runs', 'doctor', 'telemetry', 'http'],
+}
+
+/** What would make the core depend on when, where or how often it runs. */
+const impure = new Set([
+  'Date.now',
+  'Date()',
+  'Math.random',
+  'crypto',
+  'globalThis',
+  'performance',
+  'process',
+  'queueMicrotask',
+  'setImmediate',
+  'setInterval',
+  'setTimeout',
+])
+
+const sqlStatement =
+  /(SELECT .+ FROM|INSERT INTO|UPDATE .+ SET|DELETE FROM|CREATE (UNIQUE )?(TABLE|INDEX)) /
+/** In lower case only at the beginning of a string, since the words occur in prose as well. */
+const sqlInAnyCase = new RegExp(`^ ?${sqlStatement.source}`, 'i')
+
+/** Files that only one of the two stores has. */
+const unpairedStoreFiles = ['listen.ts']
+
+/** Imports between the folders of src go along the arrows. */
+export const importDirection: Rule = (files) =>
+  files.filter(inSource).flatMap((file) =>
+    report(file, importsOf(file), ({ text }) => {
+      if (/^pawl($|\/)/.test(text)) return 'imports the package by its own name'
+      if (!text.startsWith('.')) return undefined
+      const target = join(dirname(file.path), text)
+      const [from, to] = [folderOf(file.path), folderOf(target)]
+      if (!target.startsWith('src/')) return `imports ${target}, which is not shipped`
+      if (from === to) return undefined
+      if (from === undefined) return to === 'cli' ? 'imports cli' : undefined
+      if (!arrows[from]) return `stands in src/${from}, for which no arrows are declared`
+      if (to !== undefined && arrows[from].includes(to)) return undefined
+      return `src/${from} may not import ${target}`
+    }),
+  )
+
+/** The core imports itself alone and knows no clock, chance, timer or process. */
+export const pureCore: Rule = (files) =>
+  files
+    .filter(({ path }) => path.startsWith('src/core/') && inSource({ path }))
+    .flatMap((file) => [
+      ...report(file, importsOf(file), ({ text }) =>
+        text.startsWith('.') ? undefined : `imports ${text} into the core`,
+      ),
+      ...report(file, globalsOf(file), ({ text }) =>
+        impure.has(text) ? `uses ${text} in the core` : undefined,
+      ),
+    ])
+
+/** SQL is written in the stores alone. */
+export const sqlInStores: Rule = (files) =>
+  files
+    .filter((file) => inSource(file) && !file.path.startsWith('src/stores/'))
+    .flatMap((file) =>
+      report(file, stringsOf(file), ({ text }) => {
+        const line = text.replace(/\s+/g, ' ')
+        const isSql = sqlStatement.test(line) || sqlInAnyCase.test(line)
+        return isSql ? 'writes SQL outside the stores' : undefined
+      }),
+    )
+
+/** Every folder of src is described in the document of the architecture. */
+export const foldersDescribed =
+  (architecture: string): Rule =>
+  (files) => {
+    const folders = files.flatMap(({ path }) => foldersAbove(path))
+    return [...new Set(folders)]
+      .filter((folder) => !architecture.includes(`${folder}/`))
+      .map((folder) => `${folder}/ is not described in docs/internals/architecture.md`)
+  }
+
+/** The two stores consist of files with the same names. */
+export const storeSymmetry: Rule = (files) => {
+  const names = ['sqlite', 'postgres'].map((store) => {
+    const folder = `src/stores/${store}/`
+    const own = files.filter(({ path }) => path.startsWith(folder) && !path.endsWith('.test.ts'))
+    return new Set(own.map(({ path }) => path.slice(folder.length)))
+  })
+  const [sqlite, postgres] = names
+  if (!sqlite?.size || !postgres?.size) return []
+  const missing = (store: string, has: Set<string>, other: Set<string>) =>
+    [...other]
+      .filter((name) => name.endsWith('.ts') && !has.has(name))
+      .filter((name) => !unpairedStoreFiles.includes(name))
+      .map((name) => `src/stores/${store}/${name} is missing, though the other store has it`)
+  return [...missing('sqlite', sqlite, postgres), ...missing('postgres', postgres, sqlite)]
+}
+
+function inSource({ path }: Pick<SourceFile, 'path'>): boolean {
+  return path.startsWith('src/') && !path.endsWith('.test.ts')
+}
+
+/** The folder directly in src to which a path belongs; undefined for files in src itself. */
+function folderOf(path: string): string | undefined {
+  return /^src\/([^/]+)\//.exec(path)?.[1]
+}
+
+/** The folders that contain a file, from its own up to those directly in src. */
+function foldersAbove(path: string): string[] {
+  const folder = dirname(path)
+  return folder.startsWith('src/') ? [folder, ...foldersAbove(folder)] : []
+}
+
+function report(
+  file: SourceFile,
+  found: readonly Found[],
+  judge: (found: Found) => string | undefined,
+): string[] {
+  return found.flatMap((item) => {
+    const problem = judge(item)
+    return problem ? `${file.path}:${lineAt(file.text, item.start)}: ${problem}` : []
+  })
+}

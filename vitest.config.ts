@@ -1,0 +1,32 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url))
+
+export default defineConfig({
+  resolve: {
+    // Tests read the sources, so that coverage and stack traces speak of them and not of dist.
+    alias: [
+      { find: /^pawl$/, replacement: source('index.ts') },
+      { find: /^pawl\/testing$/, replacement: source('testing/index.ts') },
+    ],
+  },
+  test: {
+    include: ['test/**/*.test.ts', 'src/**/*.test.ts'],
+    // Processes rather than threads: a test may send itself signals or change its directory.
+    pool: 'forks',
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    coverage: {
+      provider: 'v8',
+      include: ['src/**/*.ts'],
+      exclude: ['src/**/*.test.ts'],
+      reporter: [['text', { skipFull: true }], 'json-summary'],
+      reportsDirectory: '.build/coverage',
+      thresholds: {
+        // The core holds every rule, hence every branch of it is exercised.
+        'src/core/**': { branches: 100, functions: 100, lines: 100, statements: 100 },
+      },
+    },
+  },
+})
