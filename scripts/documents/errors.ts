@@ -1,0 +1,24 @@
+/** `docs/reference/errors.md`: every error by its code, from the comments of its class. */
+import { readFileSync } from 'node:fs'
+
+const CLASS =
+  /\/\*\* ([^*]+) \*\/\nexport class (\w+) extends PawlError \{\n {2}readonly code = '(\w+)'/g
+
+/** The whole document. */
+export function errorsDocument(): string {
+  const source = readFileSync('src/core/errors.ts', 'utf8')
+  const rows = [...source.matchAll(CLASS)].map(
+    ([, what, name, code]) => `| \`${code}\` | \`${name}\` | ${what} |`,
+  )
+  return [
+    '# Errors',
+    '',
+    'Generated from `src/core/errors.ts`. Every error has a class, a stable code, a message that',
+    'says what happened, a `hint` that says what to do, and `details` for programs.',
+    '',
+    '| code | class | when |',
+    '|---|---|---|',
+    ...rows.sort(),
+    '',
+  ].join('\n')
+}

@@ -1,0 +1,84 @@
+/** `docs/internals/state-machines.md`: every machine as a picture and as tables. */
+import {
+  analyse,
+  documentationRun,
+  executionMachine,
+  JOB_TRIGGERS,
+  LIFECYCLES,
+  type Lifecycle,
+  type Machine,
+  pathOf,
+  toMarkdown,
+  toMermaid,
+  workerMachine,
+} from 'pawl'
+
+const ORIGINS: Record<string, string> = {
+  standard: 'The default lifecycle of jobs.',
+  hardened: 'The lifecycle of document 000.',
+  leased: 'The lifecycle of document 001.',
+  document: 'The lifecycle of document 002.',
+  task: 'The lifecycle of document 003.',
+  execution: 'One attempt at a job (document 001).',
+  worker: 'One slot of a worker (document 003).',
+  run: 'An event-sourced run (document 004).',
+}
+
+/** The whole document. */
+export function stateMachinesDocument(): string {
+  return [
+    '# State machines',
+    '',
+    'Generated from the machines in `src/core`. Change them there, then run',
+    '`npm run docs:generate`; `npm test` fails while this page is out of date.',
+    '',
+    'In the pictures a plus sign marks an edge that was added to those of the document, with its',
+    'reason in the table below. In the tables of paths, each cell is the way that a job takes in',
+    'one step from the state at the head of its column; an empty cell means that the trigger does',
+    'not apply there.',
+    '',
+    ...LIFECYCLES.flatMap(lifecycleSection),
+    ...[executionMachine, workerMachine, documentationRun.machine].flatMap(machineSection),
+  ].join('\n')
+}
+
+function machineSection(machine: Machine): string[] {
+  return [`## ${machine.name}`, '', ORIGINS[machine.name] ?? '', '', ...pictureOf(machine)]
+}
+
+function lifecycleSection(lifecycle: Lifecycle): string[] {
+  const { machine } = lifecycle
+  const title = `### Paths of ${machine.name}`
+  return [...machineSection(machine), title, '', pathTable(lifecycle), '']
+}
+
+function pictureOf(machine: Machine): string[] {
+  const { terminal } = analyse(machine)
+  return [
+    '```mermaid',
+    toMermaid(machine).trimEnd(),
+    '```',
+    '',
+    `Same state: ${machine.sameState}. Terminal: ${terminal.join(', ')}.`,
+    '',
+    toMarkdown(machine),
+  ]
+}
+
+function pathTable(lifecycle: Lifecycle): string {
+  const states = [...lifecycle.machine.states.keys()]
+  const triggers = JOB_TRIGGERS.filter((trigger) => lifecycle.targets.has(trigger))
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  const rows = triggers.map((trigger) => {
+    const cells = states.map((state) => pathOf(lifecycle, state, trigger)?.join(' → ') ?? '')
+    return line([`**${trigger}**`, ...cells])
+  })
+  const missing = JOB_TRIGGERS.filter((trigger) => !lifecycle.targets.has(trigger))
+  return [
+    line(['trigger', ...states]),
+    line(['---', ...states.map(() => '---')]),
+    ...rows,
+    '',
+    missing.length > 0 ? `Unsupported: ${missing.join(', ')}.` : '',
+  ].join('\n')
+}

@@ -1,0 +1,22 @@
+/**
+ * Writes the documents that come from the code, or with --check says which of them are out of date.
+ * Diagrams and tables of machines are never drawn by hand, so they cannot drift from the rules.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { errorsDocument } from './documents/errors.ts'
+import { stateMachinesDocument } from './documents/state-machines.ts'
+
+const documents: Record<string, string> = {
+  'docs/internals/state-machines.md': stateMachinesDocument(),
+  'docs/reference/errors.md': errorsDocument(),
+}
+
+const check = process.argv.includes('--check')
+const stale = Object.entries(documents).filter(
+  ([path, text]) => !existsSync(path) || readFileSync(path, 'utf8') !== text,
+)
+for (const [path, text] of stale) {
+  if (check) console.error(`${path} is out of date: run npm run docs:generate`)
+  else writeFileSync(path, text)
+}
+if (check && stale.length > 0) process.exitCode = 1

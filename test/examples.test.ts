@@ -1,0 +1,37 @@
+// Documents show code that runs: what the README prints is a file that is compiled and executed.
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+
+const snippets = readdirSync('examples/readme')
+const programs = readdirSync('examples').filter((name) => /^\d/.test(name))
+
+describe('the README', () => {
+  it('shows only code that stands in examples/readme, and all of it', () => {
+    const shown = [...readFileSync('README.md', 'utf8').matchAll(/```ts\n(.*?)```/gs)]
+    const files = snippets.map((name) => readFileSync(`examples/readme/${name}`, 'utf8'))
+    expect(shown.map(([, code]) => code).sort()).toEqual(files.sort())
+  })
+
+  it.each(snippets)('shows code that runs: %s', (name) => {
+    run(`readme/${name}`)
+  })
+})
+
+describe('the examples', () => {
+  it.each(programs)('%s ends by itself and gives one JSON object as its last line', (name) => {
+    const lastLine = run(`${name}/main.ts`, '--json').trimEnd().split('\n').at(-1)
+    expect(JSON.parse(lastLine ?? '')).toBeTypeOf('object')
+  })
+
+  it('show a job that is committed once and keeps every promise', () => {
+    const output = run('01-lifecycle/main.ts', '--json')
+    expect(JSON.parse(output)).toMatchObject({ state: 'succeeded', commits: 1, violations: [] })
+  })
+})
+
+/** Runs a compiled example in a process of its own; a failure throws with what it printed. */
+function run(path: string, ...args: string[]): string {
+  const program = `.build/programs/examples/${path.replace(/\.ts$/, '.js')}`
+  return execFileSync(process.execPath, [program, ...args], { encoding: 'utf8' })
+}
