@@ -97,6 +97,10 @@ function writeArray(
   for (let i = 0; i < values.length; i++) {
     parts.push(write(values[i], `${path}[${i}]`, depth + 1, budget))
   }
+  // A name besides the places would be lost.
+  if (Object.keys(values).length !== values.length) {
+    throw new ValueInvalid(path, 'is not a plain array')
+  }
   spend('[]', path, budget)
   return `[${parts.join(',')}]`
 }

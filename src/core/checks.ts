@@ -69,3 +69,25 @@ export function count(value: number, min: number, max: number): string | undefin
 export function within(value: number, min: number, max: number): string | undefined {
   return value >= min && value < max ? undefined : `must be from ${min} to below ${max}`
 }
+
+/** One of a list of words. */
+export function oneOf(value: string, words: readonly string[]): string | undefined {
+  return words.includes(value) ? undefined : `must be one of ${words.join(', ')}`
+}
+
+/** Yes or no. */
+export function flag(value: boolean): string | undefined {
+  return typeof value === 'boolean' ? undefined : 'must be true or false'
+}
+
+/** A text that may be blank: what an error said. */
+export function message(value: string, max: number): string | undefined {
+  if (typeof value !== 'string') return 'must be a text'
+  return value === '' ? undefined : text(`.${value}`, max + 1)
+}
+
+/** A plain object. */
+export function record(value: object): string | undefined {
+  const plain = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return plain ? undefined : 'must be an object'
+}

@@ -80,34 +80,43 @@ export class RetryAfter extends Error {
   }
 }
 
-/** Turns whatever a handler threw into what the decider may know of it. */
+/** Turns whatever a handler threw into what the decider may know of it. Never throws. */
 export function classify(thrown: unknown): Failure {
-  const message = messageOf(thrown)
-  if (thrown instanceof RetryAfter) {
-    const retryAfterMs = Math.round(Math.min(Math.max(thrown.delayMs, 0), DELAY_MAX_MS))
-    // NaN survives both bounds; a delay that is no number falls back to the policy's own.
-    if (Number.isNaN(retryAfterMs)) return { class: 'retryable', kind: 'transient', message }
-    return { class: 'retryable', kind: 'transient', message, retryAfterMs }
-  }
-  if (thrown instanceof Retryable || thrown instanceof Terminal) {
-    return { class: FAILURE_KINDS[thrown.kind], kind: thrown.kind, message }
-  }
-  return { class: 'retryable', kind: 'error', message }
+  const message = safely(() => describe(thrown), 'an error that cannot be described')
+  const unknown: Failure = { class: 'retryable', kind: 'error', message }
+  return safely(() => classOf(thrown, message) ?? unknown, unknown)
 }
 
-/** A readable text for anything that can be thrown, well-formed and bounded. */
-function messageOf(thrown: unknown): string {
-  return toBoundedText(describe(thrown))
+/** A hostile proxy, getter or toString must not take the worker down with it. */
+function safely<T>(ask: () => T, otherwise: T): T {
+  try {
+    return ask()
+  } catch {
+    return otherwise
+  }
 }
 
 function describe(thrown: unknown): string {
-  try {
-    if (thrown instanceof Error) return `${thrown.name}: ${thrown.message}`
-    return String(thrown)
-  } catch {
-    // A hostile toString or getter must not take the worker down with it.
-    return 'an error that cannot be described'
-  }
+  return toBoundedText(
+    thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown),
+  )
+}
+
+function classOf(thrown: unknown, message: string): Failure | undefined {
+  if (thrown instanceof Terminal) return failureOf(thrown.kind, 'terminal', message)
+  if (thrown instanceof Retryable) return failureOf(thrown.kind, 'transient', message)
+  if (!(thrown instanceof RetryAfter)) return undefined
+  const asked = failureOf('transient', 'transient', message)
+  const { delayMs } = thrown
+  // A delay that is no number falls back to the policy's own.
+  if (typeof delayMs !== 'number' || Number.isNaN(delayMs)) return asked
+  return { ...asked, retryAfterMs: Math.round(Math.min(Math.max(delayMs, 0), DELAY_MAX_MS)) }
+}
+
+/** Plain JavaScript can name a kind that does not exist; the class of the error still counts. */
+function failureOf(kind: FailureKind, otherwise: FailureKind, message: string): Failure {
+  const known = Object.hasOwn(FAILURE_KINDS, kind) ? kind : otherwise
+  return { class: FAILURE_KINDS[known], kind: known, message }
 }
 
 /** Cuts a text to the bound, and mends what could not be stored: lone surrogates and NUL. */

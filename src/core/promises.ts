@@ -18,6 +18,8 @@ import type { Job } from './job/job.ts'
 import { type JobTrigger, type Lifecycle, outcomeOf } from './lifecycles/lifecycle.ts'
 import { move } from './machine/move.ts'
 import { DELAY_MAX_MS, retryDelayBounds } from './retry.ts'
+import type { RunEvent } from './run/events.ts'
+import type { RunMachine } from './run/machine.ts'
 
 /** A broken promise, with the fact that shows it. */
 export interface Violation {
@@ -28,8 +30,19 @@ export interface Violation {
 
 type Predicate = (lifecycle: Lifecycle, facts: readonly Fact[]) => Violation[]
 
+/** Records so damaged that they cannot be judged break the promise, too. */
+function predicate(promise: Violation['promise'], check: Predicate): Predicate {
+  return (lifecycle, facts) => {
+    try {
+      return check(lifecycle, facts)
+    } catch (error) {
+      return [{ promise, seq: 0, what: `cannot be judged: ${String(error)}` }]
+    }
+  }
+}
+
 /** P2: states and executions move along their edges, one fact after the other, without a gap. */
-export const checkP2: Predicate = (lifecycle, facts) => {
+export const checkP2 = predicate('P2', (lifecycle, facts) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P2', seq, what })
   let state: string | null = null
@@ -37,27 +50,43 @@ export const checkP2: Predicate = (lifecycle, facts) => {
     if (fact.seq !== i + 1) report(fact.seq, `seq ${i + 1} is missing`)
     if (fact.from !== state) report(fact.seq, `starts in ${fact.from}, not in ${state}`)
     state = fact.to
+    const begins = fact.via?.[0] ?? fact.to
+    if (fact.from === null && begins !== lifecycle.machine.initial) {
+      report(fact.seq, `begins in ${begins}`)
+    }
     const offTable = fact.trigger === 'force' || fact.trigger === 'repair'
-    if (offTable) {
-      if (!fact.operator || !fact.note) report(fact.seq, 'was forced by nobody, or without a note')
-      continue
-    }
-    for (const hop of hopsOf(fact)) {
-      const edge = lifecycle.machine.byTarget.get(hop.from)?.get(hop.to)
-      const takes = edgeTriggersOf(fact.trigger)
-      if (edge === undefined) report(fact.seq, `${hop.from} → ${hop.to} is no edge`)
-      else if (!edge.on.some((trigger) => takes.includes(trigger))) {
-        report(fact.seq, `${fact.trigger} does not take ${hop.from} → ${hop.to}`)
-      } else if (edge.operator && !fact.operator) {
-        report(fact.seq, `${hop.from} → ${hop.to} was taken without an operator`)
-      }
-    }
+    const problems = offTable ? forceProblems(lifecycle, fact) : hopProblems(lifecycle, fact)
+    for (const what of problems) report(fact.seq, what)
   }
   return [...violations, ...executionViolations(facts)]
+})
+
+function hopProblems(lifecycle: Lifecycle, fact: Fact): string[] {
+  const takes = edgeTriggersOf(lifecycle, fact.trigger)
+  return hopsOf(fact).flatMap(({ from, to }) => {
+    const edge = lifecycle.machine.byTarget.get(from)?.get(to)
+    if (edge === undefined) return `${from} → ${to} is no edge`
+    if (!edge.on.some((trigger) => takes.includes(trigger))) {
+      return `${fact.trigger} does not take ${from} → ${to}`
+    }
+    return edge.operator && !fact.operator ? `${from} → ${to} was taken without an operator` : []
+  })
+}
+
+/** Rule G8: by a named operator, with a note, and never into a held or succeeded state. */
+function forceProblems(lifecycle: Lifecycle, fact: Fact): string[] {
+  const role = lifecycle.roles.get(fact.to)
+  const moved = hopsOf(fact).length > 0
+  return [
+    ...(fact.operator && fact.note ? [] : ['was forced by nobody, or without a note']),
+    ...(moved && (role === undefined || role === 'held' || role === 'succeeded')
+      ? [`was forced into ${fact.to}`]
+      : []),
+  ]
 }
 
 /** The triggers of the edges that a fact may take. */
-function edgeTriggersOf(trigger: FactTrigger): readonly JobTrigger[] {
+function edgeTriggersOf({ parked }: Lifecycle, trigger: FactTrigger): readonly JobTrigger[] {
   switch (trigger) {
     case 'create':
       return ['submit', 'schedule']
@@ -66,7 +95,7 @@ function edgeTriggersOf(trigger: FactTrigger): readonly JobTrigger[] {
       return ['succeed']
     case 'park':
       // A lifecycle without a parked state gives a running job back before it blocks it.
-      return ['park', 'release']
+      return parked === undefined ? ['release'] : ['park']
     case 'start':
     case 'step':
     case 'stall':
@@ -101,14 +130,15 @@ function executionViolations(facts: readonly Fact[]): Violation[] {
 }
 
 /** P3: one commit, ever. */
-export const checkP3: Predicate = (_lifecycle, facts) =>
+export const checkP3 = predicate('P3', (_lifecycle, facts) =>
   facts
     .filter(({ execution }) => execution?.statuses.includes('COMMITTED'))
     .slice(1)
-    .map(({ seq }) => ({ promise: 'P3', seq, what: 'a second execution was committed' }))
+    .map(({ seq }) => ({ promise: 'P3', seq, what: 'a second execution was committed' })),
+)
 
 /** P5: attempts rise one by one, and no budget is overdrawn. */
-export const checkP5: Predicate = (lifecycle, facts) => {
+export const checkP5 = predicate('P5', (lifecycle, facts) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P5', seq, what })
   const policy = facts[0]?.created?.policy ?? lifecycle.policy
@@ -125,6 +155,7 @@ export const checkP5: Predicate = (lifecycle, facts) => {
       report(fact.seq, `attempt ${fact.execution.attempt} where ${attempt} was due`)
     }
     if (fact.resets) Object.assign(spent, { failure: 0, crash: 0 })
+    if (fact.resets && fact.trigger !== 'redrive') report(fact.seq, 'budgets were given back')
     if (fact.spends === undefined) continue
     spent[fact.spends]++
     if (spent[fact.spends] > max[fact.spends]) {
@@ -132,22 +163,29 @@ export const checkP5: Predicate = (lifecycle, facts) => {
     }
   }
   return violations
-}
+})
 
-/** P6: nothing leaves an ended state but operator edges, and nothing at all leaves succeeded. */
-export const checkP6: Predicate = (lifecycle, facts) => {
+/** P6: an ended job changes only by operator edges, a succeeded one not at all. */
+export const checkP6 = predicate('P6', (lifecycle, facts) => {
   const violations: Violation[] = []
+  const report = (seq: number, what: string) => violations.push({ promise: 'P6', seq, what })
+  const endOf = (state: string | null) => outcomeOf(lifecycle.roles.get(state ?? ''))
   for (const fact of facts) {
-    for (const { from, to } of hopsOf(fact)) {
-      const outcome = outcomeOf(lifecycle.roles.get(from))
+    const hops = hopsOf(fact)
+    for (const { from, to } of hops) {
       const byOperator = lifecycle.machine.byTarget.get(from)?.get(to)?.operator === true
+      const outcome = endOf(from)
       if (outcome === undefined || (outcome !== 'succeeded' && byOperator)) continue
-      const what = `left ${from}, where the job had ended`
-      violations.push({ promise: 'P6', seq: fact.seq, what })
+      report(fact.seq, `left ${from}, where the job had ended`)
+    }
+    // The doctor may note that it mended the row; that changes nothing of the job.
+    const noted = fact.trigger === 'repair'
+    if (hops.length === 0 && endOf(fact.from) !== undefined && !noted) {
+      report(fact.seq, `changed the job after it had ended in ${fact.from}`)
     }
   }
   return violations
-}
+})
 
 /** P9: the row says what the ledger says. */
 export function checkP9(row: Job, facts: readonly Fact[]): Violation[] {
@@ -165,7 +203,7 @@ export function checkP9(row: Job, facts: readonly Fact[]): Violation[] {
 }
 
 /** P11: due times are kept, and retries wait as long as their policy says. */
-export const checkP11: Predicate = (lifecycle, facts) => {
+export const checkP11 = predicate('P11', (lifecycle, facts) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P11', seq, what })
   const spent = { failure: 0, crash: 0, release: 0 }
@@ -184,7 +222,7 @@ export const checkP11: Predicate = (lifecycle, facts) => {
     }
   }
   return violations
-}
+})
 
 /** How long the job must wait after this fact; nothing where it may be anything. */
 function delayBounds(
@@ -212,4 +250,26 @@ export const checkFacts: Predicate = (lifecycle, facts) =>
 function withoutVolatile(job: Job): Job {
   if (job.execution === null) return job
   return { ...job, execution: { ...job.execution, leaseUntil: 0 } }
+}
+
+/** P2 for runs: every change of state is an edge, and a rewind leads back to a visited state. */
+export function checkRun({ machine }: RunMachine, events: readonly RunEvent[]): Violation[] {
+  const violations: Violation[] = []
+  const report = (seq: number, what: string) => violations.push({ promise: 'P2', seq, what })
+  const visited = new Set<string>()
+  let state: string | undefined
+  for (const { type, data, seq } of events) {
+    if (type === 'RUN_CREATED') {
+      if (data.state !== machine.initial) report(seq, `begins in ${data.state}`)
+      state = data.state
+    } else if (type === 'RUN_STATE_CHANGED' || type === 'RESUME_REWIND') {
+      const { from_state: from, to_state: to } = data
+      const legal =
+        type === 'RESUME_REWIND' ? visited.has(to) : machine.byTarget.get(from)?.has(to) === true
+      if (from !== state || !legal) report(seq, `${type}: ${from} → ${to} in ${state}`)
+      state = to
+    }
+    if (state !== undefined && machine.states.get(state)?.stable) visited.add(state)
+  }
+  return violations
 }

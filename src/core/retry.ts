@@ -68,7 +68,11 @@ export function retryDelayMs(policy: RetryPolicy, n: number, random: number): nu
   const grown =
     policy.backoff === 'fixed'
       ? policy.delayMs
-      : Math.min(policy.delayMs * policy.factor ** (n - 1), policy.delayMaxMs)
+      : // The power may be infinite; no delay stays none, however often it is doubled.
+        Math.min(
+          policy.delayMs === 0 ? 0 : policy.delayMs * policy.factor ** (n - 1),
+          policy.delayMaxMs,
+        )
   return Math.round(grown * (1 + policy.jitter * random))
 }
 
@@ -87,24 +91,29 @@ export function mergePolicy(base: JobPolicy, overrides: PolicyOverrides): JobPol
     releasesMax: overrides.releasesMax ?? base.releasesMax,
     recovery: overrides.recovery ?? base.recovery,
   }
-  checkPolicy(merged)
+  const fault = findPolicyFault(merged)
+  if (fault !== undefined) throw new DefinitionInvalid(...fault)
   return merged
 }
 
-function checkPolicy({ retry, crashesMax, releasesMax, recovery }: JobPolicy): void {
+/** The field of a policy that is out of bounds, and what it must be; nothing when all is well. */
+export function findPolicyFault(policy: JobPolicy): [field: string, why: string] | undefined {
+  const { retry, crashesMax, releasesMax, recovery } = policy
   const isCount = (n: number) => Number.isSafeInteger(n) && n >= 0 && n <= COUNT_MAX
   const isDelay = (n: number) => Number.isSafeInteger(n) && n >= 0 && n <= DELAY_MAX_MS
+  const isWithin = (n: number, min: number, max: number) =>
+    Number.isFinite(n) && n >= min && n <= max
   const rules: [string, boolean, string][] = [
     ['retry.max', isCount(retry.max), `a whole number from 0 to ${COUNT_MAX}`],
     ['retry.backoff', ['fixed', 'exponential'].includes(retry.backoff), 'fixed or exponential'],
     ['retry.delayMs', isDelay(retry.delayMs), `whole milliseconds up to ${DELAY_MAX_MS}`],
     ['retry.delayMaxMs', isDelay(retry.delayMaxMs), `whole milliseconds up to ${DELAY_MAX_MS}`],
-    ['retry.factor', retry.factor >= 1 && retry.factor <= 100, 'a number from 1 to 100'],
-    ['retry.jitter', retry.jitter >= 0 && retry.jitter <= 1, 'a number from 0 to 1'],
+    ['retry.factor', isWithin(retry.factor, 1, 100), 'a number from 1 to 100'],
+    ['retry.jitter', isWithin(retry.jitter, 0, 1), 'a number from 0 to 1'],
     ['crashesMax', isCount(crashesMax), `a whole number from 0 to ${COUNT_MAX}`],
     ['releasesMax', isCount(releasesMax), `a whole number from 0 to ${COUNT_MAX}`],
     ['recovery', ['automatic', 'operator'].includes(recovery), 'automatic or operator'],
   ]
   const broken = rules.find(([, holds]) => !holds)
-  if (broken !== undefined) throw new DefinitionInvalid(broken[0], `it must be ${broken[2]}`)
+  return broken && [broken[0], `must be ${broken[2]}`]
 }

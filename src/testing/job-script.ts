@@ -62,12 +62,20 @@ export class JobScript {
       now: this.clock.now(),
       random: this.#random.next(),
     }
-    const decision = decide(this.lifecycle, this.#job, command, context)
+    const decision = decide(this.lifecycle, this.#job, this.complete(command), context)
     if (decision.kind === 'fact') {
       this.#job = evolve(this.#job, decision.fact)
       this.facts.push(decision.fact)
     }
     return decision
+  }
+
+  /** Adds what only the keeper of a ledger knows: whether a step is in it already. */
+  complete(command: Command): Command {
+    if (command.kind !== 'step') return command
+    const { name, n } = command
+    const known = this.facts.some(({ step }) => step?.name === name && step.n === n)
+    return { ...command, known }
   }
 
   /** Creates the job; what is not given has a plain default. */

@@ -3,19 +3,30 @@ import {
   count,
   findBroken,
   isBroken,
+  message,
   NOTE_MAX,
   name,
+  oneOf,
   optional,
   type Rule,
+  record,
   text,
   time,
   uuid,
   within,
 } from '../checks.ts'
 import type { CommandInvalid } from '../errors.ts'
-import { FAILURE_KINDS, MESSAGE_MAX } from '../failure.ts'
-import { DELAY_MAX_MS } from '../retry.ts'
-import { type Command, type Context, OPERATOR_COMMANDS } from './commands.ts'
+import { FAILURE_KINDS, type Failure, MESSAGE_MAX } from '../failure.ts'
+import { DELAY_MAX_MS, findPolicyFault, type JobPolicy } from '../retry.ts'
+import {
+  COMMAND_KINDS,
+  type Command,
+  type Context,
+  FENCED_COMMANDS,
+  type Fence,
+  OPERATOR_COMMANDS,
+} from './commands.ts'
+import type { ActorKind } from './facts.ts'
 
 const TAGS_MAX = 32
 const METADATA_MAX = 32
@@ -25,22 +36,36 @@ const EFFECTS_MAX = 10_000
 
 /** Nothing when the command is well-formed; else its first fault. */
 export function findFault(command: Command, context: Context): CommandInvalid | undefined {
-  return findBroken([...contextRules(command, context), ...commandRules(command)])
+  return findBroken([
+    ['kind', oneOf(command.kind, COMMAND_KINDS)],
+    ['fence', fenceOf(command)],
+    ...contextRules(command, context),
+    ...commandRules(command),
+  ])
 }
+
+const ACTORS: readonly ActorKind[] = ['worker', 'client', 'engine', 'doctor', 'operator']
+
+/** Only a cancel may come without a fence: everything else that names one needs it (promise P4). */
+function fenceOf(command: Command): string | undefined {
+  if (command.kind === 'cancel') return optional(command.fence, fence)
+  return FENCED_COMMANDS.includes(command.kind)
+    ? fence((command as FencedCommand).fence)
+    : undefined
+}
+
+type FencedCommand = Extract<Command, { fence: Fence }>
 
 function contextRules(command: Command, context: Context): Rule[] {
   const named =
     OPERATOR_COMMANDS.includes(command.kind) || (command.kind === 'expire' && command.approved)
-  const actors = command.kind === 'repair' ? ['doctor'] : ['operator']
+  const actors: ActorKind[] = command.kind === 'repair' ? ['doctor'] : ['operator']
   return [
     ['now', time(context.now)],
     ['random', within(context.random, 0, 1)],
     ['operator', named || context.operator !== undefined ? name(context.operator) : undefined],
     ['note', named || context.note !== undefined ? text(context.note, NOTE_MAX) : undefined],
-    [
-      'actor',
-      named && !actors.includes(context.actor) ? `must be ${actors.join()} here` : undefined,
-    ],
+    ['actor', oneOf(context.actor, named ? actors : ACTORS)],
     ['metadata', optional(context.metadata, metadata)],
     ['traceId', optional(context.traceId, name)],
     ['spanId', optional(context.spanId, name)],
@@ -62,6 +87,7 @@ function commandRules(command: Command): Rule[] {
         ['timeoutMs', optional(command.timeoutMs, (ms) => count(ms, 1, DELAY_MAX_MS))],
         ['deadlineAt', optional(command.deadlineAt, time)],
         ['runAt', optional(command.runAt, time)],
+        ['policy', optional(command.policy, policy)],
       ]
     case 'schedule':
     case 'reschedule':
@@ -87,9 +113,10 @@ function commandRules(command: Command): Rule[] {
       ]
     case 'fail':
       return [
-        ['failure', failureKind(command.failure.kind)],
-        ['failure.message', message(command.failure.message)],
-        ['retryAfterMs', optional(command.failure.retryAfterMs, (n) => count(n, 0, DELAY_MAX_MS))],
+        ['failure', failure(command.failure)],
+        // `classify` cuts a message and then adds an ellipsis.
+        ['failure.message', message(command.failure?.message, MESSAGE_MAX + 1)],
+        ['retryAfterMs', optional(command.failure?.retryAfterMs, (n) => count(n, 0, DELAY_MAX_MS))],
         ['usage', optional(command.usage, usage)],
       ]
     default:
@@ -116,13 +143,25 @@ function usage(values: Readonly<Record<string, number>>): string | undefined {
   return entries.map(([key]) => name(key)).find(isBroken)
 }
 
-function failureKind(kind: string): string | undefined {
-  return Object.hasOwn(FAILURE_KINDS, kind) ? undefined : 'is of no known kind'
+/** Whether a fence is a good one is not asked here: a bad one is stale. */
+function fence(value: Fence): string | undefined {
+  const why = record(value)
+  if (why !== undefined) return why
+  const whole = Number.isSafeInteger(value.attempt) && typeof value.claim === 'string'
+  return whole ? undefined : 'must have an attempt and a claim'
 }
 
-/** `classify` cuts a message and then adds an ellipsis; an empty message is allowed. */
-function message(value: string): string | undefined {
-  return value === '' ? undefined : text(value, MESSAGE_MAX + 1)
+function policy(value: JobPolicy): string | undefined {
+  const why = record(value) ?? record(value.retry)
+  return why ?? findPolicyFault(value)?.join(' ')
+}
+
+const FAILURE_CLASSES = [...new Set<string>(Object.values(FAILURE_KINDS))]
+
+function failure(value: Failure): string | undefined {
+  const why = record(value)
+  if (why !== undefined) return why
+  return oneOf(value.kind, Object.keys(FAILURE_KINDS)) ?? oneOf(value.class, FAILURE_CLASSES)
 }
 
 function priority(value: number): string | undefined {

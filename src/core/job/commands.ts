@@ -35,7 +35,14 @@ export interface CreateCommand {
 /** Everything that an execution asks of its job, under its fence. */
 export type AttemptCommand =
   | { readonly kind: 'start'; readonly fence: Fence }
-  | { readonly kind: 'step'; readonly fence: Fence; readonly name: string; readonly n: number }
+  | {
+      readonly kind: 'step'
+      readonly fence: Fence
+      readonly name: string
+      readonly n: number
+      /** Whoever keeps the ledger found this step in it already; the first result stands. */
+      readonly known?: boolean
+    }
   | {
       readonly kind: 'commit'
       readonly fence: Fence
@@ -102,6 +109,17 @@ export interface Context {
   readonly spanId?: string
 }
 
+/** The commands that a holder gives, or that name a holder's lease; none of them goes without. */
+export const FENCED_COMMANDS: readonly CommandKind[] = [
+  'start',
+  'step',
+  'commit',
+  'fail',
+  'release',
+  'suspend',
+  'expire',
+]
+
 /** The commands that only a named operator may give, with a note that says why. */
 export const OPERATOR_COMMANDS: readonly CommandKind[] = [
   'park',
@@ -109,4 +127,20 @@ export const OPERATOR_COMMANDS: readonly CommandKind[] = [
   'discard',
   'force',
   'repair',
+]
+
+/** Every command there is. */
+export const COMMAND_KINDS: readonly CommandKind[] = [
+  'create',
+  'submit',
+  'schedule',
+  'due',
+  'reschedule',
+  'prioritise',
+  'exhaust',
+  'claim',
+  ...FENCED_COMMANDS,
+  'done',
+  'cancel',
+  ...OPERATOR_COMMANDS,
 ]

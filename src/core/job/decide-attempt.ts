@@ -3,14 +3,7 @@
  * end before its commit. The fence has been checked before any of these is reached, except for
  * claim, done and expire, which nobody holding the job needs to ask for.
  */
-import {
-  CommandInvalid,
-  InvalidTransition,
-  JobParked,
-  LeaseLive,
-  NotDue,
-  StaleFence,
-} from '../errors.ts'
+import { CommandInvalid, InvalidTransition, LeaseLive, NotDue, StaleFence } from '../errors.ts'
 import type { AbortReason } from '../execution.ts'
 import { executionMachine } from '../execution.ts'
 import type { Failure } from '../failure.ts'
@@ -31,7 +24,7 @@ import {
   type Situation,
 } from './decision.ts'
 import type { Fact } from './facts.ts'
-import { isExpired } from './fence.ts'
+import { findStale, isExpired } from './fence.ts'
 import { type CurrentExecution, isCommitted, type Job, type JobError } from './job.ts'
 import { isDue } from './lanes.ts'
 
@@ -41,16 +34,16 @@ type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 export function decideClaim(situation: Situation, command: Of<'claim'>): Decision {
   const { lifecycle, job, context } = situation
   if (job.execution !== null) {
-    return job.execution.claim === command.claim ? SAME : reject(new StaleFence(job.id, 'claim'))
+    const stale = findStale(job, { attempt: job.attempt, claim: command.claim }, context.now)
+    return stale === undefined ? SAME : reject(stale)
   }
-  const path = pathOf(lifecycle, job.state, 'claim')
-  if (path === undefined) return offPath(situation, 'claim')
-  if (job.blockedReason !== null) return reject(new JobParked(job.id, job.blockedReason))
-  if (!isDue(job, context.now)) return reject(new NotDue(job.id, job.runAt))
+  if (pathOf(lifecycle, job.state, 'claim') === undefined) return offPath(situation, 'claim')
+  if (job.blockedReason === null && !isDue(job, context.now))
+    return reject(new NotDue(job.id, job.runAt))
   if (command.leaseUntil <= context.now) {
     return reject(new CommandInvalid('leaseUntil', 'must be in the future'))
   }
-  return accept(situation, 'claim', path, {
+  return follow(situation, 'claim', {
     execution: {
       attempt: job.attempt + 1,
       statuses: command.start ? ['LEASED', 'IN_PROGRESS'] : ['LEASED'],
@@ -74,6 +67,7 @@ export function decideStart(situation: Situation): Decision {
 export function decideStep(situation: Situation, command: Of<'step'>): Decision {
   const notStarted = findNotStarted(situation.job, 'IN_PROGRESS')
   if (notStarted !== undefined) return reject(notStarted)
+  if (command.known) return SAME
   return note(situation, 'step', { step: { name: command.name, n: command.n } })
 }
 
@@ -190,10 +184,13 @@ function giveBack(situation: Situation, abort: AbortReason): Decision {
 function crash(situation: Situation, abort: AbortReason): Decision {
   const { lifecycle, job, context } = situation
   const policy = policyOf(situation)
-  const { spends, delayMs } = lifecycle.crash
-  const spent = spends === 'failure' ? job.failures : job.crashes
+  const { spends, delayMs, everCounted } = lifecycle.crash
+  const tries = job.attempt - job.releases
+  const crashes = everCounted ? tries - 1 : job.crashes
+  const spent = spends === 'failure' ? job.failures : crashes
   const max = spends === 'failure' ? policy.retry.max : policy.crashesMax
-  const error: JobError = { message: 'The lease expired', kind: abort, type: 'RETRYABLE' }
+  const message = abort === 'released' ? 'Given back too often' : 'The lease expired'
+  const error: JobError = { message, kind: abort, type: 'RETRYABLE' }
   if (spent >= max) {
     const reason = spends === 'failure' ? 'retries_exhausted' : 'crashes_exhausted'
     return follow(situation, 'give-up', { error, reason }, abort)

@@ -1,5 +1,6 @@
 /** How a job comes into being, becomes due, moves in time and is cancelled. */
-import { JobEnded, JobParked, NotDue, Unsupported } from '../errors.ts'
+import { encode } from '../canonical-json.ts'
+import { CommandInvalid, JobEnded, JobParked, NotDue, Unsupported } from '../errors.ts'
 import { type Lifecycle, pathOf } from '../lifecycles/lifecycle.ts'
 import type { Command, Context, CreateCommand } from './commands.ts'
 import {
@@ -28,6 +29,9 @@ export function decideCreate(
   const { initial } = lifecycle.machine
   const idle = lifecycle.roles.get(initial) === 'idle'
   if (command.hold && !idle) return reject(new Unsupported(lifecycle.name, 'hold'))
+  if (lifecycle.retryFixed && overridesRetry(lifecycle, command)) {
+    return reject(new CommandInvalid('policy', 'must not change a retry policy that is fixed'))
+  }
   const later = command.runAt !== undefined && command.runAt > context.now
   // Where the lifecycle has no state for a delayed job, it waits where it was created.
   const path = command.hold ? undefined : pathOf(lifecycle, initial, later ? 'schedule' : 'submit')
@@ -49,6 +53,11 @@ export function decideCreate(
       runAt,
     },
   }
+}
+
+function overridesRetry({ policy }: Lifecycle, command: CreateCommand): boolean {
+  const own = command.policy?.retry ?? policy.retry
+  return encode(own) !== encode(policy.retry)
 }
 
 function attributesOf(lifecycle: Lifecycle, command: CreateCommand): JobAttributes {
@@ -80,12 +89,15 @@ export function decideSchedule(situation: Situation, command: Of<'schedule'>): D
   if (lifecycle.roles.get(initial) !== 'idle') {
     return reject(new Unsupported(lifecycle.name, 'schedule'))
   }
-  if (runAt <= context.now) return decideSubmit(situation)
+  // A delayed job that is delayed again, or one that has no other state to wait in than its first.
+  const scheduled = lifecycle.targets.get('schedule') ?? initial
+  if (runAt <= context.now) {
+    const waits = job.state === scheduled && job.runAt !== null
+    return waits ? decideReschedule(situation, command) : decideSubmit(situation)
+  }
   if (pathOf(lifecycle, job.state, 'schedule') !== undefined) {
     return follow(situation, 'schedule', { runAt })
   }
-  // A delayed job that is delayed again, or one that has no other state to wait in than its first.
-  const scheduled = lifecycle.targets.get('schedule') ?? initial
   if (job.state !== scheduled) return misplaced(lifecycle, job, 'schedule', scheduled)
   return job.runAt === runAt ? SAME : note(situation, 'schedule', { runAt })
 }
@@ -101,7 +113,10 @@ export function decideDue(situation: Situation): Decision {
 }
 
 /** Moves the due time; to now or the past means: run now. */
-export function decideReschedule(situation: Situation, command: Of<'reschedule'>): Decision {
+export function decideReschedule(
+  situation: Situation,
+  command: Pick<Of<'reschedule'>, 'runAt'>,
+): Decision {
   const { lifecycle, job, context } = situation
   if (job.outcome !== null) return reject(new JobEnded(job.id, job.state, 'reschedule'))
   const now = command.runAt <= context.now

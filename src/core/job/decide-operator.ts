@@ -49,8 +49,8 @@ export function decideRedrive(situation: Situation): Decision {
   }
   if (job.blockedReason !== null) {
     const ready = job.state === lifecycle.ready
+    // Parking spent no budget, so there is none to give back.
     return note(situation, 'redrive', {
-      resets: true,
       blockedReason: null,
       ...(ready && { runAt: context.now }),
     })
@@ -71,7 +71,7 @@ export function decideForce(situation: Situation, command: Of<'force'>): Decisio
 
 /** Records what the doctor mended; with a target it moves the job, under the rules of force. */
 export function decideRepair(situation: Situation, command: Of<'repair'>): Decision {
-  if (command.to === undefined) return note(situation, 'repair', { reason: 'repaired' })
+  if (command.to === undefined) return note(situation, 'repair', {})
   if (isCommitted(situation.job)) return reject(new Committed(situation.job.id, 'repair'))
   return offTable(situation, 'repair', command.to)
 }
@@ -86,11 +86,15 @@ function offTable(situation: Situation, trigger: 'force' | 'repair', to: string)
   if (!allowed.includes(to)) {
     return reject(new InvalidTransition(lifecycle.name, job.state, to, allowed))
   }
-  const execution = job.execution === null ? undefined : abortChange(situation, [], 'forced')
+  // Where a state is entered through the held one alone, the force goes that way, too (rule G1).
+  const ways = lifecycle.machine.edges.filter((edge) => edge.to === to).map(({ from }) => from)
+  const throughHeld = ways.every((from) => from === lifecycle.held)
+  const execution = abortChange(situation, throughHeld ? ways : [], 'forced')
   const idle = lifecycle.roles.get(to) === 'idle'
   return accept(situation, trigger, [to], {
     reason: trigger === 'force' ? 'forced' : 'repaired',
     runAt: idle ? null : context.now,
+    ...(job.blockedReason !== null && { blockedReason: null }),
     ...(execution && { execution }),
   })
 }

@@ -9,7 +9,7 @@
 import { Committed, JobExists, JobNotFound } from '../errors.ts'
 import type { Lifecycle } from '../lifecycles/lifecycle.ts'
 import { findFault } from './checks.ts'
-import type { Command, Context } from './commands.ts'
+import type { Command, CommandKind, Context } from './commands.ts'
 import {
   decideClaim,
   decideCommit,
@@ -74,9 +74,12 @@ function guard({ job, context }: Situation, command: Command): Decision | undefi
     if (stale !== undefined) return reject(stale)
     if (committed && command.kind === 'commit') return SAME
   }
-  const open = ['done', 'redrive', 'repair'].includes(command.kind)
-  return committed && !open ? reject(new Committed(job.id, command.kind)) : undefined
+  const tooLate = committed && !COMMITTED_COMMANDS.includes(command.kind)
+  return tooLate ? reject(new Committed(job.id, command.kind)) : undefined
 }
+
+/** What still means something after the commit. */
+const COMMITTED_COMMANDS: readonly CommandKind[] = ['done', 'redrive', 'repair']
 
 function dispatch(situation: Situation, command: Exclude<Command, { kind: 'create' }>): Decision {
   switch (command.kind) {

@@ -2,7 +2,7 @@
  * The shape of an answer, and the one place where facts are built. A command gives at most one
  * fact: one atomic step, one row of the ledger, however many edges it takes.
  */
-import { InvalidTransition, type PawlError, Unsupported } from '../errors.ts'
+import { InvalidTransition, JobParked, type PawlError, Unsupported } from '../errors.ts'
 import type { AbortReason } from '../execution.ts'
 import { type JobTrigger, type Lifecycle, outcomeOf, pathOf } from '../lifecycles/lifecycle.ts'
 import { allowedFrom } from '../machine/move.ts'
@@ -70,8 +70,8 @@ export function accept(
       ...(path.length > 1 && { via: path.slice(0, -1) }),
       to,
       ...(outcome !== undefined && { outcome }),
-      // A job that ended keeps no reason to be parked for.
-      ...(path.length > 0 && job.blockedReason !== null && { blockedReason: null }),
+      // A job that has ended keeps no reason to be parked for.
+      ...(outcome !== undefined && job.blockedReason !== null && { blockedReason: null }),
       ...(execution?.abort !== undefined &&
         outcome !== undefined && { execution: { ...execution, final: true as const } }),
     },
@@ -106,12 +106,26 @@ export function follow(
   const { lifecycle, job } = situation
   const path = pathOf(lifecycle, job.state, trigger)
   if (path === undefined) return offPath(situation, trigger)
+  // Rule G7: a job that is parked without a state of its own for it stays until an operator acts.
+  if (job.blockedReason !== null && FLOW_TRIGGERS.includes(trigger)) {
+    return reject(new JobParked(job.id, job.blockedReason))
+  }
   const execution = abort === undefined ? undefined : abortChange(situation, path, abort)
   return accept(situation, factOf(trigger), path, {
     ...fields,
     ...(execution !== undefined && { execution }),
   })
 }
+
+const FLOW_TRIGGERS: readonly JobTrigger[] = [
+  'submit',
+  'schedule',
+  'due',
+  'run-now',
+  'reschedule',
+  'exhaust',
+  'claim',
+]
 
 /** The answer to a trigger that has no path from the job's present state. */
 export function offPath({ lifecycle, job }: Situation, trigger: JobTrigger): Decision {

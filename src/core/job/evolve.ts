@@ -80,7 +80,9 @@ function findProblem(job: Job | null, fact: Fact): string | undefined {
   if (fact.version !== FACT_VERSION) return `unknown version ${String(fact.version)}`
   if (job === null) {
     if (fact.seq !== 1) return 'the first fact is missing'
-    return fact.created === undefined ? 'the first fact is no creation' : undefined
+    const creates = fact.created !== undefined && fact.from === null
+    if (!creates) return 'the first fact is no creation'
+    return fact.execution === undefined ? undefined : 'a creation opens no attempt'
   }
   if (fact.created !== undefined) return 'the job is created a second time'
   if (fact.jobId !== job.id) return `it belongs to another job than ${job.id}`
@@ -92,9 +94,13 @@ function findProblem(job: Job | null, fact: Fact): string | undefined {
 function findExecutionProblem(job: Job, change: ExecutionChange): string | undefined {
   const opens = opensAttempt(change)
   const attempt = opens ? job.attempt + 1 : job.attempt
+  if (change.statuses.length === 0) return 'an attempt enters no status'
   if (change.attempt !== attempt) return `it is of attempt ${change.attempt}, not ${attempt}`
   if (opens && job.execution !== null) return 'an attempt is open already'
   if (!opens && job.execution === null) return 'no attempt is open'
+  if (opens && !change.statuses.includes('ABORTED') && !isOwned(change)) {
+    return 'an attempt is open without claim, worker or lease'
+  }
   const statuses =
     job.execution === null ? change.statuses : [job.execution.status, ...change.statuses]
   const gap = statuses.findIndex(
@@ -102,6 +108,10 @@ function findExecutionProblem(job: Job, change: ExecutionChange): string | undef
       i > 0 && move(executionMachine, statuses[i - 1] as typeof to, { to }).kind !== 'edge',
   )
   return gap < 0 ? undefined : `an attempt cannot go from ${statuses[gap - 1]} to ${statuses[gap]}`
+}
+
+function isOwned({ claim, worker, leaseUntil }: ExecutionChange): boolean {
+  return claim !== undefined && worker !== undefined && leaseUntil !== undefined
 }
 
 /** The job just before its first fact; `assertFollows` has seen that the fact creates it. */

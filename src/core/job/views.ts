@@ -3,7 +3,7 @@
  * those names, computed from the fold alone.
  */
 import type { Lifecycle } from '../lifecycles/lifecycle.ts'
-import type { Job } from './job.ts'
+import { isCommitted, type Job } from './job.ts'
 
 /** A job in the names of its document. */
 export type JobView = Readonly<Record<string, string | number | null>>
@@ -48,13 +48,14 @@ function documentView(job: Job, lifecycle: Lifecycle): JobView {
 /** Document 003's task. Tries are attempts less those that were given back. */
 function taskView(job: Job, lifecycle: Lifecycle): JobView {
   const { crashesMax } = job.policy ?? lifecycle.policy
+  const lease = job.state === lifecycle.held && !isCommitted(job) ? job.execution : null
   return {
     id: job.id,
     status: job.state,
     try_count: job.attempt - job.releases,
     max_tries: crashesMax + 1,
-    lease_owner: job.execution?.worker ?? null,
-    lease_timeout: job.execution?.leaseUntil ?? null,
+    lease_owner: lease?.worker ?? null,
+    lease_timeout: lease?.leaseUntil ?? null,
     error: job.error?.message ?? null,
     created_at: job.createdAt,
     updated_at: job.updatedAt,

@@ -77,6 +77,8 @@ export interface CrashRule {
   readonly spends: 'crash' | 'failure'
   /** How long the job waits then: as after a failure, or a fixed time. */
   readonly delayMs: 'as-retry' | number
+  /** Every try ever made counts against the budget, also those before a redrive. */
+  readonly everCounted?: boolean
 }
 
 /** What `defineLifecycle` takes. */
@@ -262,8 +264,15 @@ function findPathProblems(lifecycle: Lifecycle): string[] {
       }
     }
   }
-  if (lifecycle.parked !== undefined && !targets.has('park')) {
-    problems.push(`${name} has a parked state, but no way into it for an operator`)
+  if (lifecycle.parked !== targets.get('park')) {
+    problems.push(`${name} must have a parked state and a way into it by park, or neither`)
+  }
+  for (const trigger of ['fail', 'give-up', 'reject', 'cancel'] as const) {
+    const role = lifecycle.roles.get(targets.get(trigger) ?? '')
+    // An attempt that is over for good must not lead back into the flow: nothing would bound it.
+    if (role === 'idle' || role === 'waiting' || role === 'ready' || role === 'held') {
+      problems.push(`${trigger} must end or park the job, not leave it ${role}`)
+    }
   }
   return problems
 }

@@ -1,8 +1,8 @@
 /**
  * Document 003's task. An exception is final; only an expired lease puts a task back, while
- * try_count < max_tries, where try_count = attempts − give-backs. Every attempt that neither ended
- * the task nor was given back was a crash, so the rule reads: max_tries − 1 crashes are granted.
- * The document left exhausted tasks running for ever; here they end in error.
+ * try_count < max_tries, where try_count = attempts − give-backs, counted over the task's whole
+ * life: a task that an operator reset after its last try has one more. The document left exhausted
+ * tasks running for ever; here they end in error.
  */
 import { defineLifecycle } from './lifecycle.ts'
 
@@ -26,5 +26,5 @@ export const task = defineLifecycle({
   ],
   policy: { retry: { max: 0, jitter: 0 }, crashesMax: 2 },
   retryFixed: true,
-  crash: { spends: 'crash', delayMs: 0 },
+  crash: { spends: 'crash', delayMs: 0, everCounted: true },
 })

@@ -65,11 +65,15 @@ export function defineMachine<const S extends string, const T extends string>(
   const problems = findProblems(spec)
   if (problems.length > 0) throw new MachineUnsound(spec.name, problems)
 
+  // Copies, so that nobody can change the table behind its index.
+  const edges = spec.edges.map((edge) =>
+    Object.freeze({ ...edge, on: Object.freeze([...edge.on]) }),
+  )
   const states = new Map(Object.entries<StateSpec>(spec.states)) as Map<S, StateSpec>
   const byTarget = new Map<S, Map<S, EdgeSpec<S, T>>>()
   const byTrigger = new Map<S, Map<T, EdgeSpec<S, T>>>()
   for (const state of states.keys()) {
-    const out = spec.edges.filter((edge) => edge.from === state)
+    const out = edges.filter((edge) => edge.from === state)
     byTarget.set(state, new Map(out.map((edge) => [edge.to, edge])))
     byTrigger.set(
       state,
@@ -82,7 +86,7 @@ export function defineMachine<const S extends string, const T extends string>(
     initial: spec.initial,
     sameState: spec.sameState,
     states,
-    edges: spec.edges,
+    edges: Object.freeze(edges),
     byTarget,
     byTrigger,
   })

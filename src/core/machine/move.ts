@@ -19,7 +19,7 @@ export type Move<S extends string, T extends string> =
 /** Looks up what a move would be; changes nothing. */
 export function move<S extends string, T extends string>(
   machine: Machine<S, T>,
-  from: S,
+  from: NoInfer<S>,
   request: MoveRequest<NoInfer<S>, NoInfer<T>>,
 ): Move<S, T> {
   const edge =
@@ -37,6 +37,6 @@ export function move<S extends string, T extends string>(
 }
 
 /** The states that edges lead to from here; none for a state that the machine does not have. */
-export function allowedFrom<S extends string>(machine: Machine<S>, from: S): S[] {
+export function allowedFrom<S extends string>(machine: Machine<S>, from: NoInfer<S>): S[] {
   return [...(machine.byTarget.get(from)?.keys() ?? [])]
 }

@@ -3,11 +3,11 @@ import type { EdgeSpec, Machine, StateSpec } from './define.ts'
 
 /** A Mermaid state diagram. Added edges carry a plus sign, operator edges the word operator. */
 export function toMermaid(machine: Machine): string {
-  const id = (state: string) => state.replaceAll('-', '_')
+  const states = [...machine.states.keys()]
+  const aliased = states.some((state) => state.includes('-') || MERMAID_WORDS.includes(state))
+  const id = (state: string) => (aliased ? `s${states.indexOf(state)}` : state)
   const lines = ['stateDiagram-v2']
-  for (const state of machine.states.keys()) {
-    if (id(state) !== state) lines.push(`  state "${state}" as ${id(state)}`)
-  }
+  if (aliased) lines.push(...states.map((state) => `  state "${state}" as ${id(state)}`))
   lines.push(`  [*] --> ${id(machine.initial)}`)
   for (const edge of machine.edges) {
     lines.push(`  ${id(edge.from)} --> ${id(edge.to)}: ${edgeLabel(edge)}`)
@@ -17,6 +17,9 @@ export function toMermaid(machine: Machine): string {
   }
   return `${lines.join('\n')}\n`
 }
+
+/** Words that Mermaid would not take for a state. */
+const MERMAID_WORDS = ['as', 'class', 'classDef', 'default', 'direction', 'end', 'note', 'state']
 
 /** A Graphviz graph. Added edges are dashed, terminal states have a double border. */
 export function toDot(machine: Machine): string {
@@ -50,10 +53,10 @@ export function toMarkdown(machine: Machine): string {
   ].join('\n')
 }
 
-/** A Markdown table; bars in cells are escaped. */
+/** A Markdown table; bars in cells are escaped, and a cell is always one line. */
 export function markdownTable(head: readonly string[], rows: readonly string[][]): string {
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  const inCell = (cell: string) => cell.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ')
+  const line = (cells: readonly string[]) => `| ${cells.map(inCell).join(' | ')} |`
   return `${[line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')}\n`
 }
 

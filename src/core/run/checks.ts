@@ -2,11 +2,15 @@
 import {
   count,
   findBroken,
+  flag,
   isBroken,
+  NAME_MAX,
   NOTE_MAX,
   name,
+  oneOf,
   optional,
   type Rule,
+  record,
   text,
 } from '../checks.ts'
 import type { CommandInvalid } from '../errors.ts'
@@ -28,6 +32,12 @@ function rulesOf(command: RunCommand): Rule[] {
       return [
         ['maxFixAttempts', optional(command.maxFixAttempts, (n) => count(n, 0, FIX_ATTEMPTS_MAX))],
       ]
+    case 'move':
+      return [['to', tooLong(command.to)]]
+    case 'record-validation':
+      return [['ok', flag(command.ok)]]
+    case 'rewind':
+      return [['reason', oneOf(command.reason, ['resume', 'stale'])]]
     case 'write-artifact':
       return [
         ['name', name(command.name)],
@@ -65,6 +75,7 @@ function rulesOf(command: RunCommand): Rule[] {
     case 'open-issue':
       return [
         ['issue', name(command.issue)],
+        ['severity', oneOf(command.severity, ['blocker', 'error', 'warning'])],
         ['message', text(command.message, ERROR_MAX)],
       ]
     case 'resolve-issue':
@@ -84,6 +95,11 @@ function rulesOf(command: RunCommand): Rule[] {
   }
 }
 
+/** Any text may be asked for as a state, but telemetry and logs repeat it. */
+function tooLong(value: string): string | undefined {
+  return value.length > NAME_MAX ? `must not be longer than ${NAME_MAX} characters` : undefined
+}
+
 function sha256(value: string): string | undefined {
   return /^[0-9a-f]{64}$/.test(value) ? undefined : 'must be a SHA-256 in lower-case hex'
 }
@@ -93,6 +109,8 @@ function gitSha(value: string): string | undefined {
 }
 
 function inputs(values: Readonly<Record<string, string>>): string | undefined {
+  const why = record(values)
+  if (why !== undefined) return why
   const entries = Object.entries(values)
   if (entries.length > INPUTS_MAX) return `must not be more than ${INPUTS_MAX}`
   return entries.flat().map(name).find(isBroken)

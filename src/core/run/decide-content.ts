@@ -62,12 +62,21 @@ function decideWrite(run: Run, command: Of<'write-artifact'>): RunDecision {
       work_item: command.workItem ?? null,
     },
   }
-  const changed = before !== undefined && before.sha256 !== command.sha256
+  const changed =
+    before === undefined ? wasReadOtherwise(run, command) : before.sha256 !== command.sha256
   return accept(written, ...(changed ? staleFacts(run, command.name) : []))
 }
 
+/** Whether an item read something else under this name before it became an artifact. */
+function wasReadOtherwise(run: Run, { name, sha256 }: Of<'write-artifact'>): boolean {
+  return Object.values(run.work_items).some(({ inputs }) => {
+    const read = entryOf(inputs, name)
+    return read !== undefined && read !== sha256
+  })
+}
+
 function decideInvalidate(run: Run, name: string): RunDecision {
-  if (entryOf(run.artifacts_index, name) === undefined) return refuse(unknown('artifact', name))
+  if (entryOf(run.artifacts_index, name) === undefined) return refuse(unknown('name', name))
   const facts = staleFacts(run, name)
   return facts.length === 0 ? SAME : accept(...facts)
 }
@@ -80,7 +89,7 @@ function staleFacts(run: Run, because: string): RunFact[] {
 
 function decideRevalidate(run: Run, name: string): RunDecision {
   const artifact = entryOf(run.artifacts_index, name)
-  if (artifact === undefined) return refuse(unknown('artifact', name))
+  if (artifact === undefined) return refuse(unknown('name', name))
   if (artifact.stale_because === null) return SAME
   return accept({ type: 'ARTIFACT_REVALIDATED', data: { name } })
 }
@@ -120,8 +129,10 @@ function decideSection(run: Run, section: string, to: string): RunDecision {
 }
 
 function decideOpen(run: Run, command: Of<'open-issue'>): RunDecision {
-  if (entryOf(run.issues, command.issue)?.status === 'open') return SAME
   const { issue, severity, message } = command
+  const before = entryOf(run.issues, issue)
+  const same = before?.severity === severity && before.message === message
+  if (before?.status === 'open' && same) return SAME
   return accept({ type: 'ISSUE_OPENED', data: { issue, severity, message } })
 }
 

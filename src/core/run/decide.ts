@@ -9,6 +9,7 @@ import {
   CommandInvalid,
   GuardRefused,
   InvalidTransition,
+  LifecycleUnknown,
   type PawlError,
   RewindRefused,
   RunEnded,
@@ -25,6 +26,9 @@ import type { Run } from './run.ts'
 
 /** Document 004's `max_fix_attempts`, unless the run was created with another. */
 export const FIX_ATTEMPTS_DEFAULT = 3
+
+/** A commit may be linked to a run that is over, and a torn tail of its log must be recorded. */
+const AFTER_END: readonly RunCommand['kind'][] = ['link-commit', 'discard-tail']
 
 /** What telemetry is told of a transition that was refused. */
 export interface RefusedTransition {
@@ -54,7 +58,11 @@ export function decideRun(
     return run === null ? decideCreate(runMachine, command) : refuse(new RunExists(run.run_id))
   }
   if (run === null) return refuse(new RunNotFound())
-  if (isEnded(runMachine, run) && command.kind !== 'link-commit') {
+  const { name, version } = runMachine.machine
+  if (run.machine.name !== name || run.machine.version !== version) {
+    return refuse(new LifecycleUnknown(run.machine.name, run.machine.version))
+  }
+  if (isEnded(runMachine, run) && !AFTER_END.includes(command.kind)) {
     // A move out of a terminal state is also a transition that telemetry must hear of.
     return command.kind === 'move'
       ? refuseTransition(runMachine, run, command.to)
@@ -90,6 +98,7 @@ function decideCreate(
       machine: machine.name,
       machine_version: machine.version,
       max_fix_attempts: command.maxFixAttempts ?? FIX_ATTEMPTS_DEFAULT,
+      ...(machine.states.get(machine.initial)?.stable === true && { stable: true }),
     },
   })
 }

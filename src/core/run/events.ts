@@ -13,6 +13,8 @@ export interface RunEventData {
     readonly machine: string
     readonly machine_version: number
     readonly max_fix_attempts: number
+    /** The initial state is one in which the run may be picked up again. */
+    readonly stable?: true
   }
   readonly RUN_STATE_CHANGED: {
     readonly from_state: string

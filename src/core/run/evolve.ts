@@ -28,8 +28,10 @@ function findProblem(run: Run | null, event: RunEvent): string | undefined {
   if (event.run_id !== run.run_id) return `it belongs to another run than ${run.run_id}`
   if (event.seq !== run.last_seq + 1) return `it does not follow ${run.last_seq}`
   if (event.type !== 'RUN_STATE_CHANGED' && event.type !== 'RESUME_REWIND') return undefined
-  const { from_state } = event.data
-  return from_state === run.run_state ? undefined : `it starts in ${from_state}, not there`
+  const { from_state, to_state } = event.data
+  if (from_state !== run.run_state) return `it starts in ${from_state}, not in ${run.run_state}`
+  const visited = event.type !== 'RESUME_REWIND' || run.stable_trail.includes(to_state)
+  return visited ? undefined : `it rewinds to ${to_state}, which was not visited`
 }
 
 function newRun(event: RunEvent, data: RunEventData['RUN_CREATED']): Run {
@@ -45,7 +47,7 @@ function newRun(event: RunEvent, data: RunEventData['RUN_CREATED']): Run {
     validation: null,
     fix_attempts: 0,
     max_fix_attempts: data.max_fix_attempts,
-    stable_trail: [],
+    stable_trail: data.stable ? [data.state] : [],
     commits: [],
     ended_because: null,
   }
@@ -67,7 +69,10 @@ function changeOf(run: Run, event: Exclude<RunEvent, { type: 'RUN_CREATED' }>): 
     case 'WORK_ITEM_STARTED':
     case 'WORK_ITEM_FINISHED':
     case 'WORK_ITEM_FAILED':
-      return { work_items: { ...run.work_items, [event.data.key]: changeOfItem(run, event) } }
+      return {
+        work_items: { ...run.work_items, [event.data.key]: changeOfItem(run, event) },
+        ...(event.type === 'WORK_ITEM_FINISHED' && disownStale(run, event.data.key)),
+      }
     case 'SECTION_STATE_CHANGED': {
       const { section, to_state } = event.data
       return { section_states: { ...run.section_states, [section]: to_state } }
@@ -123,13 +128,23 @@ function changeOfItem(
   if (event.type === 'WORK_ITEM_STARTED') {
     const { inputs, code, worker } = event.data
     const attempts = (before?.attempts ?? 0) + 1
+    const declared = Object.keys(inputs).sort()
     const fresh = { started_at: event.ts, finished_at: null, error: null }
-    return { status: 'started', attempts, inputs, code, worker, ...fresh }
+    return { status: 'started', attempts, inputs, declared, code, worker, ...fresh }
   }
   const item = known(run, event, before)
   return event.type === 'WORK_ITEM_FINISHED'
     ? { ...item, status: 'finished', inputs: event.data.inputs, finished_at: event.ts }
     : { ...item, status: 'failed', error: event.data.error, finished_at: event.ts }
+}
+
+/** An output that is still stale when its item has finished is no longer one of its outputs. */
+function disownStale(run: Run, key: string): Partial<Run> {
+  const stale = Object.entries(run.artifacts_index).filter(
+    ([, { work_item, stale_because }]) => work_item === key && stale_because !== null,
+  )
+  const disowned = stale.map(([name, artifact]) => [name, { ...artifact, work_item: null }])
+  return { artifacts_index: { ...run.artifacts_index, ...Object.fromEntries(disowned) } }
 }
 
 function changeOfIssue(

@@ -23,6 +23,8 @@ export interface WorkItem {
   readonly attempts: number
   /** What it read: artifact or parameter name → hash. */
   readonly inputs: Readonly<Record<string, string>>
+  /** The names among its inputs that were declared before it ran; the rest it read while it ran. */
+  readonly declared: readonly string[]
   /** Its declared code version; null where none was declared. */
   readonly code: string | null
   readonly worker: string

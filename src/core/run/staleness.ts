@@ -57,6 +57,8 @@ function findChangedInput(run: Run, item: WorkItem, request: ItemRequest): strin
   const names = Object.keys({ ...item.inputs, ...request.inputs }).sort()
   return names.find((name) => {
     const now = entryOf(request.inputs, name) ?? entryOf(run.artifacts_index, name)?.sha256
+    // A parameter that was read, but is neither declared nor an artifact, cannot be judged.
+    if (now === undefined) return item.declared.includes(name)
     return now !== entryOf(item.inputs, name)
   })
 }

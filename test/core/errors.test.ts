@@ -1,0 +1,99 @@
+import * as pawl from 'pawl'
+import { encode, InvalidTransition, JobNotFound, NotDue, PawlError } from 'pawl'
+import { describe, expect, it } from 'vitest'
+
+/** Every class with its code. Codes are stable: a line may be added here, but never changed. */
+const SAMPLES: readonly (readonly [name: string, code: string, sample: PawlError])[] = [
+  ['MachineUnsound', 'E_MACHINE_UNSOUND', new pawl.MachineUnsound('m', ['a', 'b'])],
+  ['DefinitionInvalid', 'E_DEFINITION_INVALID', new pawl.DefinitionInvalid('retry', 'no')],
+  ['InvalidTransition', 'E_TRANSITION_INVALID', new InvalidTransition('m', 'a', 'b', ['c'])],
+  ['TransitionRace', 'E_TRANSITION_RACE', new pawl.TransitionRace('job-1')],
+  ['JobNotFound', 'E_JOB_NOT_FOUND', new JobNotFound('job-1')],
+  ['JobExists', 'E_JOB_EXISTS', new pawl.JobExists('job-1')],
+  ['JobEnded', 'E_JOB_ENDED', new pawl.JobEnded('job-1', 'failed', 'park')],
+  ['StaleFence', 'E_STALE_FENCE', new pawl.StaleFence('job-1', 'expired')],
+  ['LeaseLost', 'E_LEASE_LOST', new pawl.LeaseLost('job-1', 2)],
+  ['LeaseLive', 'E_LEASE_LIVE', new pawl.LeaseLive('job-1', 5)],
+  ['Committed', 'E_COMMITTED', new pawl.Committed('job-1', 'cancel')],
+  ['Unsupported', 'E_UNSUPPORTED', new pawl.Unsupported('leased', 'redrive')],
+  ['NotDue', 'E_NOT_DUE', new NotDue('job-1', 5)],
+  ['JobParked', 'E_JOB_PARKED', new pawl.JobParked('job-1', 'parked')],
+  ['CommandInvalid', 'E_COMMAND_INVALID', new pawl.CommandInvalid('queue', 'is odd')],
+  ['ValueInvalid', 'E_VALUE_INVALID', new pawl.ValueInvalid('$.a', 'is odd')],
+  ['LifecycleUnknown', 'E_LIFECYCLE_UNKNOWN', new pawl.LifecycleUnknown('task', 9)],
+  ['LedgerBroken', 'E_LEDGER_BROKEN', new pawl.LedgerBroken('job 1', 3, 'a gap')],
+  ['RunNotFound', 'E_RUN_NOT_FOUND', new pawl.RunNotFound()],
+  ['RunExists', 'E_RUN_EXISTS', new pawl.RunExists('run-1')],
+  ['RunEnded', 'E_RUN_ENDED', new pawl.RunEnded('run-1', 'DONE')],
+  ['GuardRefused', 'E_GUARD_REFUSED', new pawl.GuardRefused('a', 'b', 'not yet')],
+  ['RewindRefused', 'E_REWIND_REFUSED', new pawl.RewindRefused('run-1', 'no')],
+]
+
+/** The names of all classes of errors that the package exports. */
+function exportedErrors(): string[] {
+  return Object.entries(pawl)
+    .filter(([, value]) => typeof value === 'function' && value.prototype instanceof PawlError)
+    .map(([name]) => name)
+}
+
+describe('errors', () => {
+  it('are all in the list, and nothing else is', () => {
+    expect(exportedErrors().sort()).toEqual(SAMPLES.map(([name]) => name).sort())
+  })
+
+  it('have one code each, and no two the same', () => {
+    const codes = SAMPLES.map(([, , { code }]) => code)
+    expect(new Set(codes).size).toBe(codes.length)
+    for (const code of codes) expect(code).toMatch(/^E_[A-Z]+(_[A-Z]+)*$/)
+  })
+
+  it.each(SAMPLES)(
+    '%s has the code %s, a message, a hint and plain details',
+    (name, code, sample) => {
+      expect(sample).toBeInstanceOf(PawlError)
+      expect(sample).toBeInstanceOf(Error)
+      expect([sample.name, sample.constructor.name, sample.code]).toEqual([name, name, code])
+      expect(sample.message).toMatch(/\S/)
+      expect(sample.message).not.toMatch(/undefined|\[object|NaN/)
+      expect(sample.hint).toMatch(/^[A-Z].*\.$/)
+      expect(sample.stack).toContain(name)
+      // Encoding refuses whatever would not come back as it was.
+      const details: unknown = JSON.parse(encode(sample.details))
+      expect(details).toEqual(sample.details)
+    },
+  )
+})
+
+describe('an invalid transition', () => {
+  it('reads as document 000 and 004 have it, and says where the way leads instead', () => {
+    const error = new InvalidTransition('hardened', 'pending', 'succeeded', ['running'])
+    expect(error.message).toBe('Invalid transition: pending → succeeded')
+    expect(error.hint).toBe('In machine "hardened", pending leads only to running.')
+    expect(error).toMatchObject({ from: 'pending', to: 'succeeded', allowed: ['running'] })
+    expect(error.details).toMatchObject({ machine: 'hardened', from: 'pending', to: 'succeeded' })
+  })
+
+  it('says so where no way leads on', () => {
+    const error = new InvalidTransition('run', 'DONE', 'FAILED', [])
+    expect(error.hint).toBe('In machine "run", DONE leads nowhere.')
+  })
+
+  it('names the trigger where one was asked for instead of a state', () => {
+    const error = new InvalidTransition('task', 'done', 'running', [], 'claim')
+    expect(error.hint).toBe('In machine "task", claim does not apply in done.')
+    expect(error.details).toMatchObject({ trigger: 'claim' })
+  })
+})
+
+describe('an error about a job', () => {
+  it('names the job where it is known', () => {
+    expect(new JobNotFound('job-1').message).toBe('Job job-1 was not found')
+    expect(new JobNotFound().message).toBe('The job was not found')
+    expect(encode(new JobNotFound().details)).toBe('{}')
+  })
+
+  it('tells a job that waits from one that was never submitted', () => {
+    expect(new NotDue('job-1', 5).hint).not.toBe(new NotDue('job-1', null).hint)
+    expect(new NotDue('job-1', null).details).toEqual({ jobId: 'job-1', runAt: null })
+  })
+})

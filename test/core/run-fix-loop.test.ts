@@ -1,0 +1,123 @@
+// The fix loop: its guards, and that a run never has more fix attempts than it was created with.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { anyMoves, play } from './run-arbitraries.ts'
+import { answerOf, errorOf, newRun, runIn, walkTo } from './run-support.ts'
+
+const resume = { kind: 'rewind', reason: 'resume' } as const
+const record = (ok: boolean) => ({ kind: 'record-validation', ok }) as const
+
+/** A run in VALIDATING in which nothing was validated yet. */
+function unvalidated(maxFixAttempts?: number) {
+  const script = walkTo(newRun(maxFixAttempts), 'LINKING', true)
+  script.walk('VALIDATING')
+  return script
+}
+
+describe('the guards of the fix loop', () => {
+  it('say what they miss', () => {
+    const script = unvalidated()
+    for (const to of ['READY_FOR_PR', 'FIXING']) {
+      const message = `VALIDATING → ${to} is not open yet: nothing was validated`
+      expect(errorOf(script.walk(to)).message).toBe(message)
+    }
+    script.tell(record(false))
+    const passed = 'VALIDATING → READY_FOR_PR is not open yet: the validation says otherwise'
+    expect(errorOf(script.walk('READY_FOR_PR')).message).toBe(passed)
+    script.tell(record(true))
+    const fixing = 'VALIDATING → FIXING is not open yet: the validation says otherwise'
+    expect(errorOf(script.walk('FIXING')).message).toBe(fixing)
+  })
+
+  it('go by the last validation of this visit and by no other', () => {
+    const script = unvalidated()
+    for (const ok of [true, false, true]) script.tell(record(ok))
+    expect(answerOf(script.walk('FIXING'))).toBe('E_GUARD_REFUSED')
+    script.tell(record(false))
+    script.walk('FIXING')
+    expect(script.run.validation?.ok).toBe(false)
+    script.walk('VALIDATING')
+    expect(script.run.validation).toBeNull()
+    for (const to of ['FIXING', 'READY_FOR_PR']) {
+      expect(answerOf(script.walk(to))).toBe('E_GUARD_REFUSED')
+    }
+  })
+
+  it('do not fail a run that has no fix attempts left before its validation has failed', () => {
+    const script = unvalidated(0)
+    expect(answerOf(script.walk('FIXING'))).toBe('E_GUARD_REFUSED')
+    script.tell(record(true))
+    expect(answerOf(script.walk('FIXING'))).toBe('E_GUARD_REFUSED')
+    expect(script.run.run_state).toBe('VALIDATING')
+    expect(answerOf(script.walk('READY_FOR_PR'))).toBe('facts')
+  })
+
+  it('leave failing and cancelling open at all times', () => {
+    expect(unvalidated().walk('FAILED').kind).toBe('facts')
+    expect(unvalidated().walk('CANCELLED').kind).toBe('facts')
+    expect(runIn('FIXING').walk('FAILED').kind).toBe('facts')
+  })
+})
+
+describe('fix attempts', () => {
+  it('are used up to the last one, for any number of them', () => {
+    for (const max of [0, 1, 2, 3, 10]) {
+      const script = newRun(max)
+      walkTo(script, 'VALIDATING', false)
+      let entered = 0
+      while (script.run.run_state === 'VALIDATING') {
+        script.walk('FIXING')
+        if ((script.run.run_state as string) !== 'FIXING') break
+        entered++
+        script.walk('VALIDATING')
+        script.tell(record(false))
+      }
+      expect([max, entered]).toEqual([max, max])
+      expect(script.run.ended_because).toBe('max_fix_attempts exceeded')
+    }
+  })
+
+  it('are not won back by crashing in FIXING, time after time', () => {
+    const script = newRun(3)
+    const counts: number[] = []
+    for (let crash = 0; crash < 4; crash++) {
+      walkTo(script, 'VALIDATING', false).walk('FIXING')
+      counts.push(script.run.fix_attempts)
+      script.tell(resume)
+    }
+    expect(counts).toEqual([1, 2, 3, 3])
+    expect(script.run.run_state).toBe('FAILED')
+  })
+
+  it('are not won back by a rewind because something is stale, nor by passing', () => {
+    const script = runIn('FIXING', 1)
+    script.walk('VALIDATING')
+    script.tell(record(true))
+    script.walk('READY_FOR_PR')
+    script.tell({ kind: 'rewind', reason: 'stale', to: 'PLAN_READY' })
+    expect(script.run).toMatchObject({ run_state: 'PLAN_READY', fix_attempts: 1 })
+    walkTo(script, 'VALIDATING', false).walk('FIXING')
+    expect(script.run.run_state).toBe('FAILED')
+  })
+
+  it('bound how often FIXING is entered, whatever is moved, validated and rewound', () => {
+    let exhausted = 0
+    fc.assert(
+      fc.property(anyMoves, fc.nat(4), (steps, max) => {
+        const { events, run } = play(steps, max)
+        const entries = events.filter(
+          ({ type, data }) => type === 'RUN_STATE_CHANGED' && data.to_state === 'FIXING',
+        )
+        expect(entries.length).toBeLessThanOrEqual(max)
+        expect(run.fix_attempts).toBe(entries.length)
+        if (run.ended_because === 'max_fix_attempts exceeded') {
+          exhausted++
+          expect(entries).toHaveLength(max)
+        }
+      }),
+      { numRuns: 400 },
+    )
+    // Histories that never reach the bound would show nothing.
+    expect(exhausted).toBeGreaterThan(20)
+  })
+})
