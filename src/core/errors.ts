@@ -110,6 +110,18 @@ export class JobEnded extends PawlError {
   }
 }
 
+/** The job has been started, and this command is for jobs that have not. */
+export class JobStarted extends PawlError {
+  readonly code = 'E_JOB_STARTED'
+  constructor(jobId: string, command: string) {
+    super(
+      `Job ${jobId} has been started: ${command} comes too late`,
+      'Let it end, or cancel it and enqueue another.',
+      { jobId, command },
+    )
+  }
+}
+
 /** Why a fence did not hold. */
 export type StaleBecause = 'not-held' | 'attempt' | 'claim' | 'expired'
 

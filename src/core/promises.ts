@@ -100,6 +100,7 @@ function edgeTriggersOf({ parked }: Lifecycle, trigger: FactTrigger): readonly J
     case 'step':
     case 'stall':
     case 'prioritise':
+    case 'replace':
     case 'force':
     case 'repair':
       return []

@@ -103,6 +103,7 @@ export function everyCommand(fence: Fence, now: number): Command[] {
     { kind: 'due' },
     { kind: 'reschedule', runAt: now + 90_000 },
     { kind: 'prioritise', priority: 7 },
+    { kind: 'replace' },
     { kind: 'exhaust' },
     {
       kind: 'claim',

@@ -395,6 +395,8 @@ describe('promises of document 000', () => {
 function isRecordOfAct(command: Command, fact: Fact): boolean {
   // Whether a step is known already is told to the decider by whoever keeps the ledger.
   if (command.kind === 'step') return true
+  // Each replacement brings an input of its own, which the decider never sees.
+  if (command.kind === 'replace') return true
   if (command.kind === 'repair') return command.to === undefined
   return command.kind === 'redrive' && fact.to === 'running'
 }

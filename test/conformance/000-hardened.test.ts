@@ -287,6 +287,7 @@ const ANSWERS: Readonly<Record<Command['kind'], string>> = {
   due: 'same invalid not_due invalid committed',
   reschedule: 'fact invalid fact invalid committed',
   prioritise: 'fact fact fact fact committed',
+  replace: 'fact job_started job_started job_started committed',
   exhaust: 'unsupported unsupported unsupported unsupported committed',
   claim: 'fact stale_fence invalid invalid committed',
   start: 'stale_fence same stale_fence stale_fence committed',
@@ -347,7 +348,7 @@ describe('every command in every state', () => {
       note: 'looked into it',
     }
     const commands = everyCommand(FIRST_FENCE, 1000).filter(({ kind }) => kind !== 'create')
-    expect(commands).toHaveLength(21)
+    expect(commands).toHaveLength(22)
     for (const command of commands) {
       const actor = command.kind === 'repair' ? 'doctor' : 'operator'
       const answer = decide(hardened, null, command, { ...context, actor })

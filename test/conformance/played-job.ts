@@ -75,7 +75,7 @@ export function failAs(script: JobScript, kind: 'terminal' | 'deadline'): Decisi
 }
 
 /** The fence of whoever holds the job, or of the last that held it. */
-export function lastFence(script: JobScript): { attempt: number; claim: string } {
+function lastFence(script: JobScript): { attempt: number; claim: string } {
   const claims = script.facts.flatMap(({ execution }) => execution?.claim ?? [])
   return { attempt: script.job.attempt, claim: claims[claims.length - 1] ?? 'nobody' }
 }

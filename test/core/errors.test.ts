@@ -18,6 +18,7 @@ const SAMPLES: readonly (readonly [name: string, code: string, sample: PawlError
   ['Unsupported', 'E_UNSUPPORTED', new pawl.Unsupported('leased', 'redrive')],
   ['NotDue', 'E_NOT_DUE', new NotDue('job-1', 5)],
   ['JobParked', 'E_JOB_PARKED', new pawl.JobParked('job-1', 'parked')],
+  ['JobStarted', 'E_JOB_STARTED', new pawl.JobStarted('job-1', 'replace')],
   ['CommandInvalid', 'E_COMMAND_INVALID', new pawl.CommandInvalid('queue', 'is odd')],
   ['ValueInvalid', 'E_VALUE_INVALID', new pawl.ValueInvalid('$.a', 'is odd')],
   ['LifecycleUnknown', 'E_LIFECYCLE_UNKNOWN', new pawl.LifecycleUnknown('task', 9)],

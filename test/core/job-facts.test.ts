@@ -26,6 +26,7 @@ describe('fact codes', () => {
       reschedule: 14,
       'run-now': 15,
       prioritise: 16,
+      replace: 17,
       claim: 20,
       start: 21,
       step: 22,
@@ -47,7 +48,7 @@ describe('fact codes', () => {
       force: 63,
       repair: 64,
     })
-    expect(new Set(Object.values(FACT_CODES)).size).toBe(27)
+    expect(new Set(Object.values(FACT_CODES)).size).toBe(28)
   })
 
   it('belong to version 1 of the format', () => {

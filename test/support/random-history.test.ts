@@ -36,6 +36,7 @@ describe('random histories', () => {
         'reschedule',
         'run-now',
         'prioritise',
+        'replace',
         'claim',
         'start',
         'step',

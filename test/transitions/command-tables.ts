@@ -6,7 +6,7 @@
 //   same    nothing to do, and the answer says so
 //   no      E_TRANSITION_INVALID   unsup   E_UNSUPPORTED   stale   E_STALE_FENCE
 //   comm    E_COMMITTED            ended   E_JOB_ENDED     live    E_LEASE_LIVE
-//   early   E_NOT_DUE              park    E_JOB_PARKED
+//   early   E_NOT_DUE              park    E_JOB_PARKED    ran     E_JOB_STARTED
 
 /** One lifecycle's table, with the letters that stand for its states. */
 export interface CommandTable {
@@ -44,6 +44,7 @@ const standard: CommandTable = {
     reschedule later  | no      note  →s     no     no    →s    comm   comm ended  no    ended
     reschedule to now | no      →q    same   no     no    →q    comm   comm ended  no    ended
     prioritise        | note    note  note   note   note  note  comm   comm ended  note  ended
+    replace           | note    note  note   ran    ran   ran   comm   comm ended  ran   ended
     exhaust           | unsup   unsup unsup  unsup  unsup unsup comm   comm unsup  unsup unsup
     claim             | no      no    →r     stale  stale no    comm   comm no     no    no
     start             | stale   stale stale  note   same  stale comm   comm stale  stale stale
@@ -92,6 +93,7 @@ const hardened: CommandTable = {
     reschedule later  | note    note    no     no    note   comm   comm no
     reschedule to now | same    note    no     no    →p     comm   comm no
     prioritise        | note    note    note   note  note   comm   comm note
+    replace           | note    note    ran    ran   ran    comm   comm ran
     exhaust           | unsup   unsup   unsup  unsup unsup  comm   comm unsup
     claim             | →r      early   stale  stale no     comm   comm no
     start             | stale   stale   note   same  stale  comm   comm stale
@@ -140,6 +142,7 @@ const leased: CommandTable = {
     reschedule later  | note    note    note   no     no    comm   comm ended
     reschedule to now | same    note    same   no     no    comm   comm ended
     prioritise        | note    note    note   note   note  comm   comm ended
+    replace           | note    note    note   ran    ran   comm   comm ended
     exhaust           | unsup   unsup   unsup  unsup  unsup comm   comm unsup
     claim             | →r      early   park   stale  stale comm   comm no
     start             | stale   stale   stale  note   same  comm   comm stale
@@ -196,6 +199,7 @@ const document: CommandTable = {
     reschedule later  | no    note    note   no     no    unsup comm   comm ended  note  note  unsup
     reschedule to now | no    →q      same   no     no    unsup comm   comm ended  park  same  unsup
     prioritise        | note  note    note   note   note  note  comm   comm ended  note  note  note
+    replace           | note  note    note   ran    ran   ran   comm   comm ended  note  note  ran
     exhaust           | no    no      →F     no     no    no    comm   comm same   no    park  no
     claim             | no    no      →r     stale  stale no    comm   comm no     no    park  no
     start             | stale stale   stale  note   same  stale comm   comm stale  stale stale stale
@@ -245,6 +249,7 @@ const task: CommandTable = {
     reschedule later  | note    note    note   no     no    comm   comm ended
     reschedule to now | same    note    same   no     no    comm   comm ended
     prioritise        | note    note    note   note   note  comm   comm ended
+    replace           | note    note    ran    ran    ran   comm   comm ended
     exhaust           | unsup   unsup   unsup  unsup  unsup comm   comm unsup
     claim             | →r      early   park   stale  stale comm   comm no
     start             | stale   stale   stale  note   same  comm   comm stale

@@ -32,6 +32,7 @@ const WORDS: Readonly<Record<string, string>> = {
   E_LEASE_LIVE: 'live',
   E_NOT_DUE: 'early',
   E_JOB_PARKED: 'park',
+  E_JOB_STARTED: 'ran',
 }
 
 /** What a decision is called in the tables. */

@@ -230,6 +230,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
     run: (script) => script.tell({ kind: 'reschedule', runAt: script.clock.now() }),
   },
   prioritise: plain({ kind: 'prioritise', priority: 7 }),
+  replace: plain({ kind: 'replace' }),
   exhaust: plain({ kind: 'exhaust' }),
   claim: { run: (script) => script.claim() },
   start: { run: fenced('start') },

@@ -68,6 +68,8 @@ export type Command =
   | { readonly kind: 'due' }
   | { readonly kind: 'reschedule'; readonly runAt: number }
   | { readonly kind: 'prioritise'; readonly priority: number }
+  /** The input is another one, stored beside this fact; only before the first attempt. */
+  | { readonly kind: 'replace' }
   | { readonly kind: 'exhaust' }
   | {
       readonly kind: 'claim'
@@ -137,6 +139,7 @@ export const COMMAND_KINDS: readonly CommandKind[] = [
   'due',
   'reschedule',
   'prioritise',
+  'replace',
   'exhaust',
   'claim',
   ...FENCED_COMMANDS,

@@ -1,6 +1,6 @@
 /** How a job comes into being, becomes due, moves in time and is cancelled. */
 import { encode } from '../canonical-json.ts'
-import { CommandInvalid, JobEnded, JobParked, NotDue, Unsupported } from '../errors.ts'
+import { CommandInvalid, JobEnded, JobParked, JobStarted, NotDue, Unsupported } from '../errors.ts'
 import { type Lifecycle, pathOf } from '../lifecycles/lifecycle.ts'
 import type { Command, Context, CreateCommand } from './commands.ts'
 import {
@@ -143,6 +143,14 @@ export function decidePrioritise(situation: Situation, command: Of<'prioritise'>
   if (job.outcome !== null) return reject(new JobEnded(job.id, job.state, 'prioritise'))
   if (job.priority === command.priority) return SAME
   return note(situation, 'prioritise', { priority: command.priority })
+}
+
+/** Gives a job that was never started another input. */
+export function decideReplace(situation: Situation): Decision {
+  const { job } = situation
+  if (job.outcome !== null) return reject(new JobEnded(job.id, job.state, 'replace'))
+  if (job.attempt > 0) return reject(new JobStarted(job.id, 'replace'))
+  return note(situation, 'replace', {})
 }
 
 /** The queue is too deep or the wait too long, and the lifecycle fails such jobs. */

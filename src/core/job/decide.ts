@@ -27,6 +27,7 @@ import {
   decideDue,
   decideExhaust,
   decidePrioritise,
+  decideReplace,
   decideReschedule,
   decideSchedule,
   decideSubmit,
@@ -93,6 +94,8 @@ function dispatch(situation: Situation, command: Exclude<Command, { kind: 'creat
       return decideReschedule(situation, command)
     case 'prioritise':
       return decidePrioritise(situation, command)
+    case 'replace':
+      return decideReplace(situation)
     case 'exhaust':
       return decideExhaust(situation)
     case 'claim':

@@ -51,7 +51,7 @@ function countOf(before: number, fact: Fact, budget: 'failure' | 'crash'): numbe
 }
 
 /** Whether a step opened a new attempt. */
-export function opensAttempt(change: ExecutionChange | undefined): boolean {
+function opensAttempt(change: ExecutionChange | undefined): boolean {
   return change?.statuses[0] === 'LEASED'
 }
 

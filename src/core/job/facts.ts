@@ -27,6 +27,7 @@ export const FACT_CODES = {
   reschedule: 14,
   'run-now': 15,
   prioritise: 16,
+  replace: 17,
   claim: 20,
   start: 21,
   step: 22,

@@ -30,7 +30,7 @@ export type Role =
 export type Outcome = 'succeeded' | 'failed' | 'cancelled'
 
 /** The triggers of outcomes of an attempt; they start in the held state only. */
-export const HELD_TRIGGERS = [
+const HELD_TRIGGERS = [
   'succeed',
   'retry',
   'fail',

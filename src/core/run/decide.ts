@@ -25,7 +25,7 @@ import type { RunMachine } from './machine.ts'
 import type { Run } from './run.ts'
 
 /** Document 004's `max_fix_attempts`, unless the run was created with another. */
-export const FIX_ATTEMPTS_DEFAULT = 3
+const FIX_ATTEMPTS_DEFAULT = 3
 
 /** A commit may be linked to a run that is over, and a torn tail of its log must be recorded. */
 const AFTER_END: readonly RunCommand['kind'][] = ['link-commit', 'discard-tail']
