@@ -61,7 +61,9 @@ export function time(value: number): string | undefined {
 
 /** A whole number within bounds, both included. */
 export function count(value: number, min: number, max: number): string | undefined {
-  const fits = Number.isSafeInteger(value) && value >= min && value <= max
+  // Minus zero would be read back as zero.
+  const whole = Number.isSafeInteger(value) && !Object.is(value, -0)
+  const fits = whole && value >= min && value <= max
   return fits ? undefined : `must be a whole number from ${min} to ${max}`
 }
 

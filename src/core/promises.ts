@@ -258,19 +258,22 @@ export function checkRun({ machine }: RunMachine, events: readonly RunEvent[]): 
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P2', seq, what })
   const visited = new Set<string>()
-  let state: string | undefined
+  let state = ''
+  const enter = (to: string) => {
+    state = to
+    if (machine.states.get(to)?.stable) visited.add(to)
+  }
   for (const { type, data, seq } of events) {
     if (type === 'RUN_CREATED') {
       if (data.state !== machine.initial) report(seq, `begins in ${data.state}`)
-      state = data.state
+      enter(data.state)
     } else if (type === 'RUN_STATE_CHANGED' || type === 'RESUME_REWIND') {
       const { from_state: from, to_state: to } = data
       const legal =
         type === 'RESUME_REWIND' ? visited.has(to) : machine.byTarget.get(from)?.has(to) === true
       if (from !== state || !legal) report(seq, `${type}: ${from} → ${to} in ${state}`)
-      state = to
+      enter(to)
     }
-    if (state !== undefined && machine.states.get(state)?.stable) visited.add(state)
   }
   return violations
 }

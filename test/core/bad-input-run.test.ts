@@ -163,6 +163,24 @@ describe('what only the types of run commands forbid', () => {
     expect(script.tell(odd).kind).toBe('rejected')
   })
 
+  it('is refused where a state has a longer name than any state can have', () => {
+    const odd = { kind: 'move', to: 'x'.repeat(256) } as const
+    expect(prepared().tell(odd)).toMatchObject({ error: { code: 'E_COMMAND_INVALID' } })
+  })
+
+  it('is refused where there is no such command', () => {
+    const odd = { kind: 'rewrite-history' } as unknown as RunCommand
+    expect(prepared().tell(odd)).toMatchObject({ error: { details: { field: 'kind' } } })
+  })
+
+  it('is refused where inputs are no object', () => {
+    for (const inputs of [null, undefined, 'a', ['a']]) {
+      const odd = { ...VALID['start-item'], kind: 'start-item', inputs } as unknown as RunCommand
+      const answer = prepared().tell(odd)
+      expect(answer).toMatchObject({ error: { code: 'E_COMMAND_INVALID' } })
+    }
+  })
+
   it('is refused where a yes or no is neither', () => {
     const script = prepared()
     script.walk('CLONED_INPUTS', 'INGESTED', 'FACTS_READY', 'PLAN_READY', 'DRAFTING')

@@ -244,6 +244,14 @@ describe('what only the types forbid', () => {
     }
   })
 
+  it('is refused where a failure is no object', () => {
+    for (const failure of [null, undefined, 'boom']) {
+      const script = jobIn('running')
+      const command = { kind: 'fail', fence: script.fence, failure } as unknown as Command
+      expectRefused(script.tell(command), 'failure', failure)
+    }
+  })
+
   it('is refused where a command of a holder comes without a fence', () => {
     const kinds = ['start', 'step', 'commit', 'fail', 'release', 'suspend', 'expire'] as const
     for (const kind of kinds) {

@@ -91,7 +91,7 @@ function rulesOf(command: RunCommand): Rule[] {
     case 'cancel':
       return [['reason', text(command.reason, NOTE_MAX)]]
     default:
-      return []
+      return [['kind', 'is no command of a run']]
   }
 }
 
