@@ -187,6 +187,7 @@ describe('a redriven job', () => {
       // Parking spent no budget, so there is none to give back.
       expect(fact).not.toHaveProperty('resets')
       expect(script.job).toMatchObject({ blockedReason: null, runAt: script.clock.now() })
+      expect(script.job.reason).toBeNull()
       expect(wordOf(script.claim())).toBe('claim')
     }
   })

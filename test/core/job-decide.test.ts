@@ -277,3 +277,21 @@ describe('a move of the due time', () => {
     expect(wordOf(script.claim())).toBe('claim')
   })
 })
+
+describe('a fact', () => {
+  it('is not changed by what happens later to the objects that it was made from', () => {
+    const tags = ['a']
+    const metadata = { why: 'asked' }
+    const usage = { pages: 1 }
+    const script = new JobScript(standard)
+    script.create({ tags })
+    script.tell({ kind: 'prioritise', priority: 3 }, { metadata })
+    script.claim()
+    script.tell({ kind: 'commit', fence: script.fence, usage })
+    const before = JSON.stringify(script.facts)
+    tags.push('b')
+    metadata.why = 'changed'
+    usage.pages = 9
+    expect(JSON.stringify(script.facts)).toBe(before)
+  })
+})

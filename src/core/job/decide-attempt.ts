@@ -82,7 +82,7 @@ export function decideCommit(situation: Situation, command: Of<'commit'>): Decis
   const fields = {
     error: null,
     effects,
-    ...(command.usage !== undefined && { usage: command.usage }),
+    ...(command.usage !== undefined && { usage: { ...command.usage } }),
   }
   if (effects > 0) {
     return note(situation, 'commit', {
@@ -111,7 +111,7 @@ export function decideDone(situation: Situation, command: Of<'done'>): Decision 
 export function decideFail(situation: Situation, command: Of<'fail'>): Decision {
   const { lifecycle, job } = situation
   const { failure } = command
-  const usage = command.usage === undefined ? {} : { usage: command.usage }
+  const usage = command.usage === undefined ? {} : { usage: { ...command.usage } }
   const abort = failure.kind === 'timeout' ? 'timeout' : 'error'
   const canRetry = pathOf(lifecycle, job.state, 'retry') !== undefined
   if (failure.class === 'invalid_input') {

@@ -66,7 +66,7 @@ function attributesOf(lifecycle: Lifecycle, command: CreateCommand): JobAttribut
     queue: command.queue,
     lifecycle: lifecycle.name,
     lifecycleVersion: lifecycle.version,
-    tags: command.tags ?? [],
+    tags: [...(command.tags ?? [])],
     key: command.key ?? null,
     limitKey: command.limitKey ?? null,
     retryOf: command.retryOf ?? null,

@@ -86,7 +86,8 @@ export function envelope(context: Context) {
     actor: context.actor,
     ...(context.operator !== undefined && { operator: context.operator }),
     ...(context.note !== undefined && { note: context.note }),
-    ...(context.metadata !== undefined && { metadata: context.metadata }),
+    // A copy: what its owner does to the object later must not reach the fact.
+    ...(context.metadata !== undefined && { metadata: { ...context.metadata } }),
     ...(context.traceId !== undefined && { traceId: context.traceId }),
     ...(context.spanId !== undefined && { spanId: context.spanId }),
   } as const

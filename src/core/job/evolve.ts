@@ -32,7 +32,8 @@ export function evolve(job: Job | null, fact: Fact): Job {
     startedAt: fact.execution !== undefined && live ? fact.at : before.startedAt,
     endedAt: moved ? (fact.outcome === undefined ? null : fact.at) : before.endedAt,
     outcome: moved ? (fact.outcome ?? null) : before.outcome,
-    reason: fact.reason ?? (moved ? null : before.reason),
+    // A reason goes with what it was given for: the state, or the parking.
+    reason: fact.reason ?? (moved || fact.blockedReason === null ? null : before.reason),
     error: fact.error === undefined ? before.error : fact.error,
     blockedReason: fact.blockedReason === undefined ? before.blockedReason : fact.blockedReason,
     stalled: fact.stalled ?? (moved ? false : before.stalled),
