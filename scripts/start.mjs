@@ -6,6 +6,6 @@ import { prepareOrExit } from './prepare.mjs'
 await prepareOrExit()
 
 // The showcase takes over this process, so that signals, terminal and exit code are its own.
-const showcase = resolve('.build/programs/examples/01-lifecycle/main.js')
+const showcase = resolve('.build/programs/examples/02-sqlite-store/main.js')
 process.argv[1] = showcase
 await import(pathToFileURL(showcase).href)

@@ -3,8 +3,7 @@
  * retried, a worker that freezes past its lease and comes back too late, a commit that happens
  * once. Prints the ledger from which everything about the job can be derived.
  *
- *   npm start            shows it
- *   npm start -- --json  one JSON object as the last line
+ *   npm run build && node .build/programs/examples/01-lifecycle/main.js [--json]
  */
 import { checkFacts, checkP9, classify, type Decision, executionsOf, fold, standard } from 'pawl'
 import { JobScript } from 'pawl/testing'

@@ -33,8 +33,12 @@ export function optional<T>(
   return value === undefined ? undefined : check(value)
 }
 
+/** Most names are of plain ASCII, and then need no tables of Unicode to be judged. */
+const PLAIN_NAME = new RegExp(`^[!-~]{1,${NAME_MAX}}$`)
+
 /** A name: one line, bounded, and not blank. */
 export function name(value: string | undefined): string | undefined {
+  if (typeof value === 'string' && PLAIN_NAME.test(value)) return undefined
   const why = text(value, NAME_MAX)
   return (
     why ?? (/\p{Cc}/u.test(value as string) ? 'must not contain control characters' : undefined)

@@ -6,14 +6,15 @@ import { type Found, globalsOf, importsOf, stringsOf } from './syntax.ts'
 /** What each folder of src may import beside itself. Nothing may import cli. */
 const arrows: Record<string, readonly string[]> = {
   core: [],
-  stores: ['core'],
-  telemetry: ['core'],
-  engine: ['core', 'stores'],
-  runs: ['core', 'stores', 'engine'],
-  doctor: ['core', 'stores', 'runs'],
-  testing: ['core', 'stores', 'engine', 'runs'],
-  http: ['core', 'stores', 'engine', 'runs', 'doctor', 'telemetry'],
-  cli: ['core', 'stores', 'engine', 'runs', 'doctor', 'telemetry', 'http'],
+  environment: ['core'],
+  stores: ['core', 'environment'],
+  telemetry: ['core', 'environment'],
+  engine: ['core', 'environment', 'stores'],
+  runs: ['core', 'environment', 'stores', 'engine'],
+  doctor: ['core', 'environment', 'stores', 'runs'],
+  testing: ['core', 'environment', 'stores', 'engine', 'runs'],
+  http: ['core', 'environment', 'stores', 'engine', 'runs', 'doctor', 'telemetry'],
+  cli: ['core', 'environment', 'stores', 'engine', 'runs', 'doctor', 'telemetry', 'http'],
 }
 
 /** What would make the core depend on when, where or how often it runs. */

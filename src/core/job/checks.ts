@@ -1,27 +1,26 @@
 /** What a command for a job may hold. */
 import {
   count,
-  findBroken,
   isBroken,
   message,
   NOTE_MAX,
   name,
   oneOf,
   optional,
-  type Rule,
   record,
   text,
   time,
   uuid,
   within,
 } from '../checks.ts'
-import type { CommandInvalid } from '../errors.ts'
+import { CommandInvalid } from '../errors.ts'
 import { FAILURE_KINDS, type Failure, MESSAGE_MAX } from '../failure.ts'
 import { DELAY_MAX_MS, findPolicyFault, type JobPolicy } from '../retry.ts'
 import {
   COMMAND_KINDS,
   type Command,
   type Context,
+  type CreateCommand,
   FENCED_COMMANDS,
   type Fence,
   OPERATOR_COMMANDS,
@@ -36,15 +35,22 @@ const EFFECTS_MAX = 10_000
 
 /** Nothing when the command is well-formed; else its first fault. */
 export function findFault(command: Command, context: Context): CommandInvalid | undefined {
-  return findBroken([
-    ['kind', oneOf(command.kind, COMMAND_KINDS)],
-    ['fence', fenceOf(command)],
-    ...contextRules(command, context),
-    ...commandRules(command),
-  ])
+  return (
+    fault('kind', oneOf(command.kind, COMMAND_KINDS)) ??
+    fault('fence', fenceOf(command)) ??
+    contextFault(command, context) ??
+    commandFault(command)
+  )
+}
+
+/** Rules stand in a row, and the first that is broken answers; none is looked at after it. */
+function fault(field: string, why: string | undefined): CommandInvalid | undefined {
+  return why === undefined ? undefined : new CommandInvalid(field, why)
 }
 
 const ACTORS: readonly ActorKind[] = ['worker', 'client', 'engine', 'doctor', 'operator']
+const OPERATOR: readonly ActorKind[] = ['operator']
+const DOCTOR: readonly ActorKind[] = ['doctor']
 
 /** Only a cancel may come without a fence: everything else that names one needs it (promise P4). */
 function fenceOf(command: Command): string | undefined {
@@ -56,72 +62,89 @@ function fenceOf(command: Command): string | undefined {
 
 type FencedCommand = Extract<Command, { fence: Fence }>
 
-function contextRules(command: Command, context: Context): Rule[] {
+function contextFault(command: Command, context: Context): CommandInvalid | undefined {
   const named =
     OPERATOR_COMMANDS.includes(command.kind) || (command.kind === 'expire' && command.approved)
-  const actors: ActorKind[] = command.kind === 'repair' ? ['doctor'] : ['operator']
-  return [
-    ['now', time(context.now)],
-    ['random', within(context.random, 0, 1)],
-    ['operator', named || context.operator !== undefined ? name(context.operator) : undefined],
-    ['note', named || context.note !== undefined ? text(context.note, NOTE_MAX) : undefined],
-    ['actor', oneOf(context.actor, named ? actors : ACTORS)],
-    ['metadata', optional(context.metadata, metadata)],
-    ['traceId', optional(context.traceId, name)],
-    ['spanId', optional(context.spanId, name)],
-  ]
+  const actors = named ? (command.kind === 'repair' ? DOCTOR : OPERATOR) : ACTORS
+  const { operator, note } = context
+  return (
+    fault('now', time(context.now)) ??
+    fault('random', within(context.random, 0, 1)) ??
+    fault('operator', named || operator !== undefined ? name(operator) : undefined) ??
+    fault('note', named || note !== undefined ? text(note, NOTE_MAX) : undefined) ??
+    fault('actor', oneOf(context.actor, actors)) ??
+    fault('metadata', optional(context.metadata, metadata)) ??
+    fault('traceId', optional(context.traceId, name)) ??
+    fault('spanId', optional(context.spanId, name))
+  )
 }
 
-function commandRules(command: Command): Rule[] {
+function commandFault(command: Command): CommandInvalid | undefined {
   switch (command.kind) {
     case 'create':
-      return [
-        ['jobId', uuid(command.jobId)],
-        ['type', name(command.type)],
-        ['queue', name(command.queue)],
-        ['priority', optional(command.priority, priority)],
-        ['tags', optional(command.tags, tags)],
-        ['key', optional(command.key, name)],
-        ['limitKey', optional(command.limitKey, name)],
-        ['retryOf', optional(command.retryOf, uuid)],
-        ['timeoutMs', optional(command.timeoutMs, (ms) => count(ms, 1, DELAY_MAX_MS))],
-        ['deadlineAt', optional(command.deadlineAt, time)],
-        ['runAt', optional(command.runAt, time)],
-        ['policy', optional(command.policy, policy)],
-      ]
+      return createFault(command)
     case 'schedule':
     case 'reschedule':
     case 'suspend':
-      return [['runAt', time(command.runAt)]]
+      return fault('runAt', time(command.runAt))
     case 'prioritise':
-      return [['priority', priority(command.priority)]]
+      return fault('priority', priority(command.priority))
     case 'claim':
-      return [
-        ['claim', uuid(command.claim)],
-        ['worker', name(command.worker)],
-        ['leaseUntil', time(command.leaseUntil)],
-      ]
+      return (
+        fault('claim', uuid(command.claim)) ??
+        fault('worker', name(command.worker)) ??
+        fault('leaseUntil', time(command.leaseUntil))
+      )
     case 'step':
-      return [
-        ['name', name(command.name)],
-        ['n', count(command.n, 1, Number.MAX_SAFE_INTEGER)],
-      ]
+      return (
+        fault('name', name(command.name)) ??
+        fault('n', count(command.n, 1, Number.MAX_SAFE_INTEGER))
+      )
     case 'commit':
-      return [
-        ['effects', optional(command.effects, (n) => count(n, 0, EFFECTS_MAX))],
-        ['usage', optional(command.usage, usage)],
-      ]
+      return (
+        fault('effects', optional(command.effects, effects)) ??
+        fault('usage', optional(command.usage, usage))
+      )
     case 'fail':
-      return [
-        ['failure', failure(command.failure)],
+      return (
+        fault('failure', failure(command.failure)) ??
         // `classify` cuts a message and then adds an ellipsis.
-        ['failure.message', message(command.failure?.message, MESSAGE_MAX + 1)],
-        ['retryAfterMs', optional(command.failure?.retryAfterMs, (n) => count(n, 0, DELAY_MAX_MS))],
-        ['usage', optional(command.usage, usage)],
-      ]
+        fault('failure.message', message(command.failure.message, MESSAGE_MAX + 1)) ??
+        fault('retryAfterMs', optional(command.failure.retryAfterMs, delay)) ??
+        fault('usage', optional(command.usage, usage))
+      )
     default:
-      return []
+      return undefined
   }
+}
+
+function createFault(command: CreateCommand): CommandInvalid | undefined {
+  return (
+    fault('jobId', uuid(command.jobId)) ??
+    fault('type', name(command.type)) ??
+    fault('queue', name(command.queue)) ??
+    fault('priority', optional(command.priority, priority)) ??
+    fault('tags', optional(command.tags, tags)) ??
+    fault('key', optional(command.key, name)) ??
+    fault('limitKey', optional(command.limitKey, name)) ??
+    fault('retryOf', optional(command.retryOf, uuid)) ??
+    fault('timeoutMs', optional(command.timeoutMs, timeout)) ??
+    fault('deadlineAt', optional(command.deadlineAt, time)) ??
+    fault('runAt', optional(command.runAt, time)) ??
+    fault('policy', optional(command.policy, policy))
+  )
+}
+
+function effects(value: number): string | undefined {
+  return count(value, 0, EFFECTS_MAX)
+}
+
+function delay(value: number): string | undefined {
+  return count(value, 0, DELAY_MAX_MS)
+}
+
+function timeout(value: number): string | undefined {
+  return count(value, 1, DELAY_MAX_MS)
 }
 
 function tags(values: readonly string[]): string | undefined {

@@ -5,16 +5,15 @@ import { type Lifecycle, pathOf } from '../lifecycles/lifecycle.ts'
 import type { Command, Context, CreateCommand } from './commands.ts'
 import {
   type Decision,
-  envelope,
   follow,
   misplaced,
+  newFact,
   note,
   offPath,
   reject,
   SAME,
   type Situation,
 } from './decision.ts'
-import { FACT_VERSION } from './facts.ts'
 import type { JobAttributes } from './job.ts'
 import { isDue } from './lanes.ts'
 
@@ -37,22 +36,13 @@ export function decideCreate(
   const path = command.hold ? undefined : pathOf(lifecycle, initial, later ? 'schedule' : 'submit')
   const states = [initial, ...(path ?? [])]
   const runAt = command.hold ? null : later ? (command.runAt as number) : context.now
-  return {
-    kind: 'fact',
-    fact: {
-      ...envelope(context),
-      version: FACT_VERSION,
-      jobId: command.jobId,
-      seq: 1,
-      trigger: 'create',
-      from: null,
-      ...(states.length > 1 && { via: states.slice(0, -1) }),
-      to: states[states.length - 1] as string,
-      created: attributesOf(lifecycle, command),
-      priority: command.priority ?? 0,
-      runAt,
-    },
-  }
+  const to = states[states.length - 1] as string
+  const fact = newFact(context, command.jobId, 1, 'create', null, to)
+  if (states.length > 1) fact.via = states.slice(0, -1)
+  fact.created = attributesOf(lifecycle, command)
+  fact.priority = command.priority ?? 0
+  fact.runAt = runAt
+  return { kind: 'fact', fact }
 }
 
 function overridesRetry({ policy }: Lifecycle, command: CreateCommand): boolean {

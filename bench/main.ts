@@ -1,0 +1,34 @@
+// `npm run bench -- <name> [--quick] [--json]`: progress on stderr; with --json the last line on
+// stdout is one JSON object. Without a name, the names are listed.
+import { parseArgs } from 'node:util'
+import type { Result } from './measure.ts'
+import { benchStores } from './stores.ts'
+
+/** What every benchmark is told. */
+type Bench = (options: { quick: boolean; only?: string }) => Promise<Result[]>
+
+const benches: Readonly<Record<string, Bench>> = { stores: benchStores }
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    json: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+  },
+})
+const [name = ''] = positionals
+const bench = Object.hasOwn(benches, name) ? benches[name] : undefined
+if (bench === undefined) {
+  process.stderr.write(`Name one of: ${Object.keys(benches).join(', ')}\n`)
+  process.exit(1)
+}
+const { quick, only } = values
+const results = await bench({ quick, ...(only !== undefined && { only }) })
+if (values.json) process.stdout.write(`${JSON.stringify({ results })}\n`)
+else for (const result of results) process.stdout.write(`${format(result)}\n`)
+
+function format({ name, pawl, reference, ratio }: Result): string {
+  const columns = [pawl, reference].map((number) => number.toPrecision(4).padStart(10))
+  return `${name.padEnd(34)}${columns.join('')}${ratio.toFixed(2).padStart(8)}`
+}

@@ -1,0 +1,102 @@
+/**
+ * The ports of the core, from the machine that this process runs on. Everything that touches time,
+ * chance or ids goes through such an environment, so that a test or a simulator can bring its own.
+ */
+import { randomFillSync } from 'node:crypto'
+import type { Clock, IdSource, Random, Timer, Timers } from '../core/ports.ts'
+
+/** What the stores and the engine take from outside. */
+export interface Environment {
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly ids: IdSource
+  /**
+   * Called at named places between two writes. Real processes have none; a test kills its process
+   * there, or a simulator its worker.
+   */
+  readonly crashPoint?: (name: string) => void
+}
+
+/** The environment of a real process. */
+export function systemEnvironment(): Environment {
+  const clock = new SystemClock()
+  return {
+    clock,
+    timers: systemTimers,
+    random: { next: Math.random },
+    ids: new TimeOrderedIds(clock),
+  }
+}
+
+/** Wall time when it was made, then monotonic: a step of the machine's clock changes nothing. */
+class SystemClock implements Clock {
+  readonly #start = Date.now() - performance.now()
+
+  now(): number {
+    return Math.floor(this.#start + performance.now())
+  }
+}
+
+/** A longer delay overflows the timer of the platform, which would then fire at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1
+
+const systemTimers: Timers = {
+  after(delayMs, callback) {
+    let handle: NodeJS.Timeout
+    const arm = (left: number) => {
+      const step = Math.min(left, TIMER_MAX_MS)
+      handle = setTimeout(() => (left > step ? arm(left - step) : callback()), step)
+    }
+    arm(delayMs)
+    const timer: Timer = { cancel: () => clearTimeout(handle) }
+    return timer
+  },
+  defer(callback) {
+    setImmediate(callback)
+  },
+}
+
+/**
+ * UUIDs of version 7: 48 bits of time, then a counter that starts anew at a random place in every
+ * millisecond, then randomness. Ids of one process sort in the order in which they were made.
+ */
+class TimeOrderedIds implements IdSource {
+  readonly #clock: Clock
+  readonly #pool = new Uint8Array(8 * 256)
+  #unused = 0
+  #time = 0
+  #counter = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  next(): string {
+    if (this.#unused === 0) {
+      randomFillSync(this.#pool)
+      this.#unused = this.#pool.length
+    }
+    const bytes = this.#pool.subarray(this.#unused - 8, this.#unused)
+    this.#unused -= 8
+    this.#tick(bytes)
+    const time = this.#time.toString(16).padStart(12, '0')
+    const counter = (0x7000 | this.#counter).toString(16)
+    const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0'))
+    const variant = (0x80 | ((bytes[0] as number) & 0x3f)).toString(16)
+    const head = `${time.slice(0, 8)}-${time.slice(8)}-${counter}`
+    return `${head}-${variant}${hex[1]}-${hex.slice(2).join('')}`
+  }
+
+  #tick(bytes: Uint8Array): void {
+    const now = Math.max(this.#clock.now(), this.#time)
+    if (now > this.#time) {
+      this.#time = now
+      // Room is left above for the ids of the same millisecond.
+      this.#counter = (bytes[6] as number) << 3
+    } else if (++this.#counter > 0xfff) {
+      this.#time++
+      this.#counter = 0
+    }
+  }
+}

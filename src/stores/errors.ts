@@ -1,0 +1,138 @@
+/** Errors that only a store can give. Like those of the core: one class, one stable code each. */
+import { PawlError } from '../core/errors.ts'
+
+/** This Node has no SQLite of its own, and the package that stands in for it is not installed. */
+export class DriverMissing extends PawlError {
+  readonly code = 'E_DRIVER_MISSING'
+  constructor(name: string, nodeVersion: string, cause: unknown) {
+    super(
+      `Node ${nodeVersion} has no built-in SQLite, and ${name} cannot be loaded`,
+      `Install it (npm install ${name}), or use Node 22.13 or newer.`,
+      { name, cause: String(cause) },
+    )
+  }
+}
+
+/** The store cannot be opened: it is missing, unreadable, or not what it should be. */
+export class StoreUnusable extends PawlError {
+  readonly code = 'E_STORE_UNUSABLE'
+  constructor(where: string, why: string, hint: string) {
+    super(`The store ${where} cannot be used: ${why}`, hint, { where, why })
+  }
+}
+
+/** The store was made by a newer release, whose data this one might misread. */
+export class SchemaTooNew extends PawlError {
+  readonly code = 'E_SCHEMA_TOO_NEW'
+  constructor(found: number, known: number) {
+    super(
+      `The store has schema ${found}, and this release knows up to ${known}`,
+      'Use a release that knows it.',
+      { found, known },
+    )
+  }
+}
+
+/** A migration that was applied is not the one that this release has. */
+export class SchemaDrift extends PawlError {
+  readonly code = 'E_SCHEMA_DRIFT'
+  constructor(migration: number) {
+    super(
+      `Migration ${migration} of the store differs from the one in this release`,
+      'Check which release made the store; migrations are never edited.',
+      { migration },
+    )
+  }
+}
+
+/** Others kept the store busy for longer than the caller was ready to wait. */
+export class StoreBusy extends PawlError {
+  readonly code = 'E_STORE_BUSY'
+  constructor(waitedMs: number) {
+    super(`The store was busy for ${waitedMs} ms`, 'Try again; nothing was written.', { waitedMs })
+  }
+}
+
+/** The store was closed. */
+export class StoreClosed extends PawlError {
+  readonly code = 'E_STORE_CLOSED'
+  constructor() {
+    super('The store is closed', 'Open it again.')
+  }
+}
+
+/** The database failed: the disk is full, a file is damaged, or a constraint refused the write. */
+export class StoreFailed extends PawlError {
+  readonly code = 'E_STORE_FAILED'
+  constructor(why: string, cause: unknown) {
+    super(`The database refused: ${why}`, 'Nothing was written. See the cause.', { why })
+    this.cause = cause
+  }
+}
+
+/** The key of a new job belongs to a job already, and the caller asked for a refusal. */
+export class KeyTaken extends PawlError {
+  readonly code = 'E_KEY_TAKEN'
+  constructor(type: string, key: string, jobId: string) {
+    super(
+      `Job ${jobId} of type "${type}" has the key "${key}" already`,
+      'Use its job, or another key. Retention frees keys.',
+      { type, key, jobId },
+    )
+  }
+}
+
+/** A write of the store was called inside the function of a commit, which it would wait for. */
+export class UseTx extends PawlError {
+  readonly code = 'E_USE_TX'
+  constructor() {
+    super(
+      'Inside the function of a commit, the store cannot be written to but through its tx',
+      'Use the tx that the function is given, or do it before or after the commit.',
+    )
+  }
+}
+
+/** The function of a commit took too long; everything that it did was rolled back. */
+export class CommitTooSlow extends PawlError {
+  readonly code = 'E_COMMIT_TOO_SLOW'
+  constructor(boundMs: number) {
+    super(
+      `The function of a commit took longer than ${boundMs} ms`,
+      'Do slow work before the commit; inside it, only write.',
+      { boundMs },
+    )
+  }
+}
+
+/** The tx of a commit was used after the commit had ended. */
+export class TxEnded extends PawlError {
+  readonly code = 'E_TX_ENDED'
+  constructor() {
+    super('The transaction of this commit has ended', 'Await everything inside the function.')
+  }
+}
+
+/** The transaction that was given cannot be joined. */
+export class TxInvalid extends PawlError {
+  readonly code = 'E_TX_INVALID'
+  constructor(why: string) {
+    super(
+      `The transaction that was given cannot be joined: ${why}`,
+      'Give the handle with which you opened a transaction on the file of the store.',
+      { why },
+    )
+  }
+}
+
+/** A committed job cannot be done while effects of it are still to be delivered. */
+export class EffectsOpen extends PawlError {
+  readonly code = 'E_EFFECTS_OPEN'
+  constructor(jobId: string) {
+    super(
+      `Job ${jobId} still has effects to deliver`,
+      'It is finished by the delivery of the last one; redrive it if they are parked.',
+      { jobId },
+    )
+  }
+}

@@ -1,0 +1,101 @@
+/** What may be asked of a store, checked before anything is read or written. */
+import { utf8Length } from '../core/canonical-json.ts'
+import {
+  count,
+  findBroken,
+  message,
+  NOTE_MAX,
+  name,
+  optional,
+  type Rule,
+  time,
+} from '../core/checks.ts'
+import { ValueInvalid } from '../core/errors.ts'
+import { DELAY_MAX_MS } from '../core/retry.ts'
+import type { ClaimRequest, EffectClaim, EffectReport, PruneRequest } from './store.ts'
+
+/** No verb takes, returns or removes more than this at once. */
+const LIMIT_MAX = 10_000
+
+/** How many things a verb may take at once. */
+export function checkLimit(limit: number): void {
+  check([['limit', count(limit, 0, LIMIT_MAX)]])
+}
+
+/** A claim of jobs. */
+export function checkClaim({ worker, limit, leaseMs, queues, types }: ClaimRequest): void {
+  check([
+    ['worker', name(worker)],
+    ['limit', count(limit, 0, LIMIT_MAX)],
+    ['leaseMs', count(leaseMs, 1, DELAY_MAX_MS)],
+    ['queues', optional(queues, list)],
+    ['types', optional(types, list)],
+  ])
+}
+
+/** A claim of effects. */
+export function checkEffectClaim({ limit, leaseMs }: EffectClaim): void {
+  check([
+    ['limit', count(limit, 0, LIMIT_MAX)],
+    ['leaseMs', count(leaseMs, 1, DELAY_MAX_MS)],
+  ])
+}
+
+/** How long leases are renewed for. */
+export function checkLease(leaseMs: number): void {
+  check([['leaseMs', count(leaseMs, 1, DELAY_MAX_MS)]])
+}
+
+/** What retention is asked to remove. */
+export function checkPrune({ endedBefore, limit }: PruneRequest): void {
+  check([
+    ['endedBefore', time(endedBefore)],
+    ['limit', count(limit, 0, LIMIT_MAX)],
+  ])
+}
+
+/** A name of the caller's choice. */
+export function checkName(field: string, value: string): void {
+  check([[field, name(value)]])
+}
+
+/** The largest payload, in bytes of UTF-8. */
+const PAYLOAD_MAX = 16 * 1024 * 1024
+
+/** What is wrong with a payload; nothing when it can be stored and read back as it is. */
+export function findPayloadFault(field: string, text: unknown): ValueInvalid | undefined {
+  if (typeof text !== 'string') return new ValueInvalid(field, 'is no JSON text')
+  // JSON writes both as escapes; as they are, not every database can keep them.
+  if (/\p{Surrogate}|\0/u.test(text)) {
+    return new ValueInvalid(field, 'contains a lone surrogate or NUL')
+  }
+  // No text has more than three bytes for each of its units, so most need not be counted.
+  const large = text.length * 3 > PAYLOAD_MAX && utf8Length(text) > PAYLOAD_MAX
+  return large ? new ValueInvalid(field, `is larger than ${PAYLOAD_MAX} bytes`) : undefined
+}
+
+/** An effect that a commit declares. */
+export function checkEffect(effect: string, payload: string): void {
+  checkName('effect', effect)
+  const fault = findPayloadFault('effect', payload)
+  if (fault !== undefined) throw fault
+}
+
+/** What came of deliveries. */
+export function checkReports(reports: readonly EffectReport[]): void {
+  check(
+    reports.flatMap((report): Rule[] => [
+      ['runAt', report.kind === 'retry' ? time(report.runAt) : undefined],
+      ['error', report.kind === 'delivered' ? undefined : message(report.error, NOTE_MAX)],
+    ]),
+  )
+}
+
+function list(values: readonly string[]): string | undefined {
+  return values.length > LIMIT_MAX ? `must not be more than ${LIMIT_MAX}` : undefined
+}
+
+function check(rules: readonly Rule[]): void {
+  const broken = findBroken(rules)
+  if (broken !== undefined) throw broken
+}

@@ -1,0 +1,195 @@
+/**
+ * How a decided fact reaches the file: the folded row under the fence of what was read, and the
+ * fact. Both or neither, inside the caller's transaction. `applyFact` returns nothing where the row
+ * no longer is what the decision was made on; then nothing was written.
+ */
+import { evolve } from '../../core/job/evolve.ts'
+import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
+import type { Job } from '../../core/job/job.ts'
+import { LANES, laneOf } from '../../core/job/lanes.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { factData, factPath, factStatuses, statusLetter } from '../rows.ts'
+import type { Connection } from './connect.ts'
+
+const UPDATE_JOB = `
+  UPDATE pawl_jobs SET
+    lane = ?, state = ?, seq = ?, attempt = ?, failures = ?, crashes = ?, releases = ?,
+    priority = ?, run_at = ?, status = ?, claim = ?, worker = ?, lease_until = ?,
+    updated_at = ?, started_at = ?, ended_at = ?, outcome = ?, reason = ?, error = ?,
+    blocked_reason = ?, stalled = ?,
+    cancel_asked_at = CASE WHEN ?1 <> 5 THEN cancel_asked_at END
+  WHERE rid = ? AND seq = ?`
+
+const INSERT_FACT = `
+  INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, attempt, statuses, claim, worker,
+    lease_until, data, payload)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+/** A fact that changed no attempt. */
+const INSERT_PLAIN = `
+  INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, data, payload)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+
+/** What an end or another step changes that neither counts nor moves the job in time. */
+const UPDATE_STATE = `
+  UPDATE pawl_jobs SET
+    lane = ?, state = ?, seq = ?, status = ?, lease_until = ?, updated_at = ?, ended_at = ?,
+    outcome = ?, reason = ?, error = ?, blocked_reason = ?, stalled = ?,
+    cancel_asked_at = CASE WHEN ?1 <> 5 THEN cancel_asked_at END
+  WHERE rid = ? AND seq = ?`
+
+/** Writes the row that a fact folds to, and the fact; nothing if the row has moved on. */
+export function applyFact(
+  connection: Connection,
+  lifecycle: Lifecycle,
+  rid: number,
+  before: Job,
+  fact: Fact,
+  payload: string | null = null,
+  ended?: EndedCounts,
+): Job | undefined {
+  const job = evolve(before, fact)
+  if (updateJob(connection, LANES[laneOf(lifecycle, job, fact.at)], rid, before, job) === 0) {
+    return undefined
+  }
+  insertFact(connection, rid, fact, payload)
+  const counts = ended ?? new EndedCounts()
+  counts.note(before, job)
+  if (ended === undefined) counts.write(connection)
+  return job
+}
+
+/** Binding a value costs as much as writing it, so columns that stay are left out. */
+function updateJob(
+  connection: Connection,
+  lane: number,
+  rid: number,
+  before: Job,
+  job: Job,
+): number {
+  const { execution } = job
+  const status = execution === null ? null : statusLetter(execution.status)
+  const leaseUntil = lane === LANES.held && execution !== null ? execution.leaseUntil : null
+  const error = job.error === null ? null : JSON.stringify(job.error)
+  const stalled = job.stalled ? 1 : 0
+  if (keepsCounters(before, job)) {
+    return connection.run(
+      UPDATE_STATE,
+      lane,
+      job.state,
+      job.seq,
+      status,
+      leaseUntil,
+      job.updatedAt,
+      job.endedAt,
+      job.outcome,
+      job.reason,
+      error,
+      job.blockedReason,
+      stalled,
+      rid,
+      before.seq,
+    )
+  }
+  return connection.run(
+    UPDATE_JOB,
+    lane,
+    job.state,
+    job.seq,
+    job.attempt,
+    job.failures,
+    job.crashes,
+    job.releases,
+    job.priority,
+    job.runAt,
+    status,
+    execution?.claim ?? null,
+    execution?.worker ?? null,
+    leaseUntil,
+    job.updatedAt,
+    job.startedAt,
+    job.endedAt,
+    job.outcome,
+    job.reason,
+    error,
+    job.blockedReason,
+    stalled,
+    rid,
+    before.seq,
+  )
+}
+
+/** Whether the columns that only `UPDATE_JOB` writes have the same values after as before. */
+function keepsCounters(before: Job, after: Job): boolean {
+  return (
+    before.attempt === after.attempt &&
+    before.failures === after.failures &&
+    before.crashes === after.crashes &&
+    before.releases === after.releases &&
+    before.priority === after.priority &&
+    before.runAt === after.runAt &&
+    before.startedAt === after.startedAt &&
+    before.execution?.claim === after.execution?.claim &&
+    before.execution?.worker === after.execution?.worker
+  )
+}
+
+/** Appends a fact to the ledger. */
+export function insertFact(
+  connection: Connection,
+  rid: number,
+  fact: Fact,
+  payload: string | null,
+): void {
+  const { execution } = fact
+  const [kind, path, data] = [FACT_CODES[fact.trigger], factPath(fact), factData(fact)]
+  if (execution === undefined) {
+    connection.run(INSERT_PLAIN, rid, fact.seq, kind, fact.at, path, fact.actor, data, payload)
+    return
+  }
+  connection.run(
+    INSERT_FACT,
+    rid,
+    fact.seq,
+    kind,
+    fact.at,
+    path,
+    fact.actor,
+    execution.attempt,
+    factStatuses(fact),
+    execution.claim ?? null,
+    execution.worker ?? null,
+    execution.leaseUntil ?? null,
+    data,
+    payload,
+  )
+}
+
+const COUNT_ENDED = `
+  INSERT INTO pawl_ended_counts (queue, state, jobs) VALUES (?, ?, ?)
+  ON CONFLICT (queue, state) DO UPDATE SET jobs = jobs + excluded.jobs`
+
+/** Keeps the roll-up of ended jobs in step: one write for all jobs of a call, not one for each. */
+export class EndedCounts {
+  readonly #changes = new Map<string, { queue: string; state: string; jobs: number }>()
+
+  /** A redriven job is no longer an ended one. */
+  note(before: Job, after: Job): void {
+    if (before.state === after.state) return
+    if (before.outcome !== null) this.#add(before, -1)
+    if (after.outcome !== null) this.#add(after, 1)
+  }
+
+  #add({ queue, state }: Job, jobs: number): void {
+    const change = this.#changes.get(`${state} ${queue}`)
+    if (change === undefined) this.#changes.set(`${state} ${queue}`, { queue, state, jobs })
+    else change.jobs += jobs
+  }
+
+  /** Writes what was noted, inside the transaction of the facts. */
+  write(connection: Connection): void {
+    for (const { queue, state, jobs } of this.#changes.values()) {
+      connection.run(COUNT_ENDED, queue, state, jobs)
+    }
+  }
+}

@@ -1,0 +1,41 @@
+/**
+ * How errors of SQLite are told apart, and how to wait while others hold a lock. Waiting inside
+ * SQLite would block the event loop, so connections never do: what is busy is tried again after a
+ * pause with jitter, until the time-out.
+ */
+import type { Environment } from '../../environment/system.ts'
+import { StoreBusy } from '../errors.ts'
+
+const PAUSE_MIN_MS = 1
+const PAUSE_MAX_MS = 25
+
+/** Whether another connection held the lock that was needed. */
+function isBusy(error: unknown): boolean {
+  return /database (table |schema )?is locked|SQLITE_BUSY/.test(messageOf(error))
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Does what may find the database busy, again and again until it is not. */
+export async function whileBusy<T>(
+  environment: Environment,
+  timeoutMs: number,
+  action: () => T,
+): Promise<T> {
+  const { clock, random, timers } = environment
+  const start = clock.now()
+  for (let pause = PAUSE_MIN_MS; ; pause = Math.min(pause * 2, PAUSE_MAX_MS)) {
+    try {
+      return action()
+    } catch (error) {
+      if (!isBusy(error)) throw error
+    }
+    const waited = clock.now() - start
+    if (waited >= timeoutMs) throw new StoreBusy(waited)
+    const delay = Math.ceil(pause * (0.5 + random.next() / 2))
+    await new Promise<void>((done) => timers.after(delay, done))
+  }
+}

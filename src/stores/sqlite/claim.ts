@@ -1,0 +1,268 @@
+/**
+ * Takes leases. Claiming needs no rule of a lifecycle: every one has exactly one ready and one held
+ * state, and the lane says which jobs may go from the one to the other now. So it is decided in
+ * SQL, for many jobs at once, and the contract's tests compare its facts with those of the decider.
+ */
+import { FACT_CODES } from '../../core/job/facts.ts'
+import type { Job } from '../../core/job/job.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import type { JobRow } from '../rows.ts'
+import { toJob } from '../rows.ts'
+import type { ClaimRequest, Held } from '../store.ts'
+import type { Connection } from './connect.ts'
+import type { Shared } from './context.ts'
+import type { Machines } from './machines.ts'
+
+/**
+ * The rows to take, by index alone: queue, priority, due time, then age. The lane says that their
+ * time has come, but by the clock of whoever promoted them, so it is asked again by this one.
+ */
+const PICK = `
+  SELECT rid FROM pawl_jobs
+  WHERE lane = 2 AND queue = ?1 AND run_at <= ?9
+    AND machine IN (SELECT value FROM json_each(?2))
+    AND (?3 IS NULL OR type IN (SELECT value FROM json_each(?3)))
+  ORDER BY priority, run_at, rid LIMIT ?4`
+
+/**
+ * What a claim cannot know of a job that it took. As one text for each row, because the drivers
+ * take several times longer to hand over so many columns than to hand over one.
+ */
+const UNKNOWN = `json_array(rid, id, machine, type, queue, tags, key, limit_key, retry_of,
+  timeout_ms, deadline_at, policy, seq, attempt, failures, crashes, releases, priority, run_at,
+  created_at, error)`
+
+type Unknown = [
+  rid: number,
+  id: string,
+  machine: number,
+  type: string,
+  queue: string,
+  tags: string | null,
+  key: string | null,
+  limit_key: string | null,
+  retry_of: string | null,
+  timeout_ms: number | null,
+  deadline_at: number | null,
+  policy: string | null,
+  seq: number,
+  attempt: number,
+  failures: number,
+  crashes: number,
+  releases: number,
+  priority: number,
+  run_at: number,
+  created_at: number,
+  error: string | null,
+]
+
+/** What a claim gives to every job that it takes. */
+type Given = Pick<
+  JobRow,
+  'state' | 'status' | 'claim' | 'worker' | 'lease_until' | 'updated_at' | 'started_at'
+>
+
+/** The input stands beside the creation, or beside the last fact that replaced it. */
+const TAKE = `
+  UPDATE pawl_jobs SET
+    lane = 3, state = (SELECT held FROM pawl_machines WHERE id = machine),
+    seq = seq + 1, attempt = attempt + 1, status = ?5, claim = ?6, worker = ?7, lease_until = ?8,
+    updated_at = ?9, started_at = ?9, reason = NULL, progress = NULL
+  WHERE rid IN (${PICK})
+  RETURNING ${UNKNOWN} AS row, (
+    SELECT payload FROM pawl_ledger
+    WHERE job = rid AND kind IN (${FACT_CODES.create}, ${FACT_CODES.replace})
+      AND payload IS NOT NULL
+    ORDER BY pawl_ledger.seq DESC LIMIT 1
+  ) AS input`
+
+/**
+ * The facts of what was just taken, found by its lease in the index of held jobs and told from
+ * others of the same millisecond by its claim.
+ */
+const RECORD = `
+  INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, attempt, statuses, claim, worker,
+    lease_until)
+  SELECT rid, seq, ${FACT_CODES.claim}, ?1, ?2 ->> CAST(machine AS TEXT), 'worker', attempt, ?3,
+    claim, worker, lease_until
+  FROM pawl_jobs WHERE lane = 3 AND lease_until = ?4 AND claim = ?5 ORDER BY rid`
+
+/** Queues with something ready, found by skipping through the index from one to the next. */
+const READY_QUEUES = `
+  WITH RECURSIVE ready(queue) AS (
+    SELECT min(queue) FROM pawl_jobs WHERE lane = 2
+    UNION ALL
+    SELECT (SELECT min(queue) FROM pawl_jobs WHERE lane = 2 AND queue > ready.queue)
+    FROM ready WHERE ready.queue IS NOT NULL
+  )
+  SELECT queue FROM ready WHERE queue IS NOT NULL`
+
+/** Takes up to `limit` jobs, queue by queue in the order asked for. */
+export function claim(
+  shared: Shared,
+  connection: Connection,
+  now: number,
+  request: ClaimRequest,
+): Held[] {
+  const paused = new Set(
+    connection
+      .all<{ name: string }>('SELECT name FROM pawl_queues WHERE paused_at IS NOT NULL')
+      .map(({ name }) => name),
+  )
+  const open = (request.queues ?? readyQueues(connection)).filter((queue) => !paused.has(queue))
+  const shares =
+    request.queues === undefined ? shareOut(shared, connection, now, open, request) : null
+  const held: Held[] = []
+  for (const queue of open) {
+    const limit = shares?.get(queue) ?? (shares === null ? request.limit - held.length : 0)
+    if (limit > 0) held.push(...claimFrom(shared, connection, now, queue, request, limit))
+  }
+  return shares === null ? held : held.sort(byTurn)
+}
+
+/** The first jobs of one queue, for comparing them with those of others. */
+const LOOK = `
+  SELECT priority, run_at, rid FROM pawl_jobs
+  WHERE lane = 2 AND queue = ?1 AND run_at <= ?5
+    AND machine IN (SELECT value FROM json_each(?2))
+    AND (?3 IS NULL OR type IN (SELECT value FROM json_each(?3)))
+  ORDER BY priority, run_at, rid LIMIT ?4`
+
+/** How many jobs each queue gives, so that over all of them priority and time decide. */
+function shareOut(
+  { machines }: Shared,
+  connection: Connection,
+  now: number,
+  queues: readonly string[],
+  { types, limit }: ClaimRequest,
+): Map<string, number> {
+  if (queues.length === 1) return new Map(queues.map((queue) => [queue, limit]))
+  const { ids } = claimable(machines)
+  const known = types === undefined ? null : JSON.stringify(types)
+  type Look = Pick<JobRow, 'priority' | 'rid'> & { readonly run_at: number }
+  const first = queues
+    .flatMap((queue) =>
+      connection.all<Look>(LOOK, queue, ids, known, limit, now).map((row) => ({ ...row, queue })),
+    )
+    .sort((a, b) => a.priority - b.priority || a.run_at - b.run_at || a.rid - b.rid)
+  const shares = new Map<string, number>()
+  for (const { queue } of first.slice(0, limit)) shares.set(queue, (shares.get(queue) ?? 0) + 1)
+  return shares
+}
+
+function byTurn(a: Held, b: Held): number {
+  return compare(a.job, b.job) || a.ref - b.ref
+}
+
+function readyQueues(connection: Connection): string[] {
+  return connection.all<{ queue: string }>(READY_QUEUES).map(({ queue }) => queue)
+}
+
+function claimFrom(
+  { machines, environment }: Shared,
+  connection: Connection,
+  now: number,
+  queue: string,
+  request: ClaimRequest,
+  limit: number,
+): Held[] {
+  const statuses = request.start ? 'LI' : 'L'
+  const claimId = environment.ids.next()
+  const leaseUntil = now + request.leaseMs
+  const { ids, paths } = claimable(machines)
+  const taken = connection.all<{ readonly row: string; readonly input: string | null }>(
+    TAKE,
+    queue,
+    ids,
+    request.types === undefined ? null : JSON.stringify(request.types),
+    limit,
+    statuses.slice(-1),
+    claimId,
+    request.worker,
+    leaseUntil,
+    now,
+  )
+  if (taken.length === 0) return []
+  connection.run(RECORD, now, paths, statuses, leaseUntil, claimId)
+  const given = {
+    status: statuses.slice(-1),
+    claim: claimId,
+    worker: request.worker,
+    lease_until: leaseUntil,
+    updated_at: now,
+    started_at: now,
+  }
+  const held = taken.map(({ row, input }) => {
+    const unknown = JSON.parse(row) as Unknown
+    const lifecycle = machines.byId.get(unknown[2]) as Lifecycle
+    const job = toJob(toRow(unknown, { ...given, state: lifecycle.held }), lifecycle)
+    return { ref: unknown[0], job, input: input ?? 'null' }
+  })
+  // The order of RETURNING is not defined.
+  return held.sort(byTurn)
+}
+
+/** The order of claims. */
+function compare(a: Job, b: Job): number {
+  return a.priority - b.priority || (a.runAt as number) - (b.runAt as number)
+}
+
+/** The whole row; a job that can be claimed has neither ended nor a reason to be parked for. */
+function toRow(unknown: Unknown, given: Given): JobRow {
+  return {
+    rid: unknown[0],
+    id: unknown[1],
+    machine: unknown[2],
+    type: unknown[3],
+    queue: unknown[4],
+    tags: unknown[5],
+    key: unknown[6],
+    limit_key: unknown[7],
+    retry_of: unknown[8],
+    timeout_ms: unknown[9],
+    deadline_at: unknown[10],
+    policy: unknown[11],
+    state: given.state,
+    seq: unknown[12],
+    attempt: unknown[13],
+    failures: unknown[14],
+    crashes: unknown[15],
+    releases: unknown[16],
+    priority: unknown[17],
+    run_at: unknown[18],
+    created_at: unknown[19],
+    started_at: given.started_at,
+    ended_at: null,
+    updated_at: given.updated_at,
+    outcome: null,
+    reason: null,
+    error: unknown[20],
+    blocked_reason: null,
+    stalled: 0,
+    status: given.status,
+    claim: given.claim,
+    worker: given.worker,
+    lease_until: given.lease_until,
+  }
+}
+
+/** The numbers of the lifecycles that may be claimed, and the path of each, as JSON. */
+interface Claimable {
+  readonly ids: string
+  readonly paths: string
+}
+
+/** They never change while a store is open. */
+const claimables = new WeakMap<Machines, Claimable>()
+
+function claimable(machines: Machines): Claimable {
+  const known = claimables.get(machines)
+  if (known !== undefined) return known
+  const paths = [...machines.byId].map(([id, { ready, held }]) => [id, `${ready}>${held}`])
+  const made = {
+    ids: JSON.stringify([...machines.byId.keys()]),
+    paths: JSON.stringify(Object.fromEntries(paths)),
+  }
+  claimables.set(machines, made)
+  return made
+}

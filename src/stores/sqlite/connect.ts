@@ -1,0 +1,96 @@
+/**
+ * Opening a SQLite file: the driver, the pragmas, and the checks that refuse a file which would not
+ * keep its promises. Statements are prepared once per connection.
+ */
+import type { Environment } from '../../environment/system.ts'
+import { StoreUnusable } from '../errors.ts'
+import type { Value } from '../rows.ts'
+import { messageOf, whileBusy } from './busy.ts'
+import { type Database, loadDriver, type Statement } from './driver.ts'
+
+/** How an acknowledged write is kept. 'relaxed' may lose the last ones when the power fails. */
+export type Durability = 'full' | 'relaxed'
+
+/** A connection with its prepared statements. */
+export class Connection {
+  readonly database: Database
+  readonly #statements = new Map<string, Statement>()
+
+  constructor(database: Database) {
+    this.database = database
+  }
+
+  /** The prepared statement of a text; texts are constants, so their number is bounded. */
+  sql(text: string): Statement {
+    let statement = this.#statements.get(text)
+    if (statement === undefined) {
+      statement = this.database.prepare(text)
+      this.#statements.set(text, statement)
+    }
+    return statement
+  }
+
+  get<Row>(text: string, ...values: Value[]): Row | undefined {
+    return this.sql(text).get(...values) as Row | undefined
+  }
+
+  all<Row>(text: string, ...values: Value[]): Row[] {
+    return this.sql(text).all(...values) as Row[]
+  }
+
+  /** Runs a statement and says how many rows it changed. */
+  run(text: string, ...values: Value[]): number {
+    return Number(this.sql(text).run(...values).changes)
+  }
+
+  close(): void {
+    this.#statements.clear()
+    this.database.close()
+  }
+}
+
+/** Opens a file, or a database in memory that has a name; waits for others who do the same. */
+export async function connect(
+  location: string,
+  durability: Durability,
+  environment: Environment,
+  busyTimeoutMs: number,
+): Promise<Connection> {
+  let connection: Connection | undefined
+  try {
+    const { DatabaseSync } = loadDriver()
+    const opened = new Connection(new DatabaseSync(location, { timeout: 0 }))
+    connection = opened
+    await whileBusy(environment, busyTimeoutMs, () => configure(opened, durability))
+    return opened
+  } catch (error) {
+    connection?.close()
+    throw explain(location, error)
+  }
+}
+
+function configure(connection: Connection, durability: Durability): void {
+  const { database } = connection
+  database.exec('PRAGMA busy_timeout = 0')
+  database.exec('PRAGMA journal_mode = WAL')
+  database.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
+  // Only these make a flushed write survive a power failure on macOS; elsewhere they do nothing.
+  database.exec('PRAGMA fullfsync = 1')
+  database.exec('PRAGMA checkpoint_fullfsync = 1')
+  database.exec('PRAGMA foreign_keys = ON')
+  // Without it, REPLACE deletes rows and no trigger is asked.
+  database.exec('PRAGMA recursive_triggers = ON')
+  database.exec('PRAGMA journal_size_limit = 67108864')
+  database.exec('PRAGMA cache_size = -65536')
+}
+
+function explain(location: string, error: unknown): unknown {
+  const why = messageOf(error)
+  if (/not a database|malformed/.test(why)) {
+    return new StoreUnusable(location, why, 'Name a file of Pawl, or one that does not exist yet.')
+  }
+  if (/unable to open|readonly|permission/i.test(why)) {
+    return new StoreUnusable(location, why, 'Check that the folder exists and can be written to.')
+  }
+  return error
+}

@@ -1,0 +1,56 @@
+/** What the verbs of this store share. */
+import type { Context } from '../../core/job/commands.ts'
+import type { Job } from '../../core/job/job.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import type { Environment } from '../../environment/system.ts'
+import { type JobRow, toJob } from '../rows.ts'
+import type { Asker } from '../store.ts'
+import type { Connection } from './connect.ts'
+import type { Machines } from './machines.ts'
+
+/** The parts of an open store. */
+export interface Shared {
+  readonly environment: Environment
+  readonly machines: Machines
+}
+
+/** Who acts when the store itself does: promotion and recovery. */
+export const ENGINE: Asker = { actor: 'engine' }
+
+/** The context of a decision that is made now. */
+export function contextOf({ environment }: Shared, asker: Asker, now: number): Context {
+  const { actor, operator, note, metadata, traceId, spanId } = asker
+  // Field by field, because a spread is what a decision would otherwise spend most of its time on.
+  const context: { -readonly [Field in keyof Context]: Context[Field] } = {
+    now,
+    random: environment.random.next(),
+    actor,
+  }
+  if (operator !== undefined) context.operator = operator
+  if (note !== undefined) context.note = note
+  if (metadata !== undefined) context.metadata = metadata
+  if (traceId !== undefined) context.traceId = traceId
+  if (spanId !== undefined) context.spanId = spanId
+  return context
+}
+
+/** A job as it was read, with the handle of its row and its lifecycle. */
+export interface Read {
+  readonly rid: number
+  readonly job: Job
+  readonly lifecycle: Lifecycle
+}
+
+const SELECT_JOB = 'SELECT * FROM pawl_jobs WHERE id = ?'
+
+/** Reads a job whose lifecycle this process knows; else nothing. */
+export function readJob(shared: Shared, connection: Connection, id: string): Read | undefined {
+  const row = connection.get<JobRow>(SELECT_JOB, id)
+  return row === undefined ? undefined : toRead(shared, row)
+}
+
+/** A row as a job, if this process knows its lifecycle. */
+export function toRead({ machines }: Shared, row: JobRow): Read | undefined {
+  const lifecycle = machines.byId.get(row.machine)
+  return lifecycle && { rid: row.rid, job: toJob(row, lifecycle), lifecycle }
+}

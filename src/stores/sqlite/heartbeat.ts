@@ -1,0 +1,32 @@
+/** Renews leases by their fences; writes no facts. An expired lease is lost, and never revived. */
+import type { Beat, Heartbeat } from '../store.ts'
+import type { Connection } from './connect.ts'
+
+const RENEW = `
+  UPDATE pawl_jobs SET lease_until = ?
+  WHERE rid = ? AND attempt = ? AND claim = ? AND lane = 3 AND lease_until > ?
+  RETURNING cancel_asked_at`
+
+/** Renews each lease that is still its caller's. */
+export function heartbeat(
+  connection: Connection,
+  now: number,
+  beats: readonly Beat[],
+  leaseMs: number,
+): Heartbeat {
+  const lost: number[] = []
+  const cancelling: number[] = []
+  for (const { ref, fence } of beats) {
+    const row = connection.get<{ cancel_asked_at: number | null }>(
+      RENEW,
+      now + leaseMs,
+      ref,
+      fence.attempt,
+      fence.claim,
+      now,
+    )
+    if (row === undefined) lost.push(ref)
+    else if (row.cancel_asked_at !== null) cancelling.push(ref)
+  }
+  return { lost, cancelling }
+}

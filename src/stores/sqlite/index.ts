@@ -1,0 +1,7 @@
+/** The SQLite store, as its users import it: `pawl/sqlite`. */
+export { type Environment, systemEnvironment } from '../../environment/system.ts'
+export * from '../errors.ts'
+export type * from '../store.ts'
+export type { Durability } from './connect.ts'
+export { printSql } from './migrate.ts'
+export { openSqliteStore, type SqliteOptions } from './store.ts'

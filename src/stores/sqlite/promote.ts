@@ -1,0 +1,32 @@
+/**
+ * Makes jobs ready whose time has come. A job with a state of its own for waiting takes its `due`
+ * edge; one that waits in its ready state only changes its lane (rule G2).
+ */
+import type { JobRow } from '../rows.ts'
+import { answer } from './answer.ts'
+import type { Connection } from './connect.ts'
+import { ENGINE, type Shared, toRead } from './context.ts'
+
+const SELECT_DUE = `
+  SELECT * FROM pawl_jobs WHERE lane = 1 AND run_at <= ? ORDER BY run_at, rid LIMIT ?`
+
+const FLIP_LANE = 'UPDATE pawl_jobs SET lane = 2 WHERE rid = ? AND lane = 1'
+
+/** Promotes up to `limit` jobs, and says how many became ready. */
+export function promote(
+  shared: Shared,
+  connection: Connection,
+  now: number,
+  limit: number,
+): number {
+  let promoted = 0
+  for (const row of connection.all<JobRow>(SELECT_DUE, now, limit)) {
+    const read = toRead(shared, row)
+    // A lifecycle that this process does not know is left to one that does.
+    if (read === undefined) continue
+    const { kind } = answer(shared, connection, now, read, { kind: 'due' }, ENGINE)
+    if (kind === 'same') connection.run(FLIP_LANE, read.rid)
+    promoted += kind === 'rejected' ? 0 : 1
+  }
+  return promoted
+}

@@ -1,0 +1,77 @@
+/**
+ * Retention removes whole ended jobs, oldest first: the row, then its facts and effects, in one
+ * transaction that also leaves a record of what was removed (how many, which range, and a hash over
+ * the removed lines). By that record the doctor tells retention from vandalism.
+ *
+ * With an archive the lines are handed over before anything is removed. A crash in between archives
+ * them a second time, and never removes what was not archived.
+ */
+import { createHash } from 'node:crypto'
+import { encode } from '../../core/canonical-json.ts'
+import type { FactRow, JobRow } from '../rows.ts'
+import { toFact } from '../rows.ts'
+import type { Connection } from './connect.ts'
+
+const SELECT_ENDED = `
+  SELECT rid, id, seq, queue, state FROM pawl_jobs
+  WHERE lane = 5 AND ended_at < ? ORDER BY ended_at, rid LIMIT ?`
+
+const SELECT_FACTS = 'SELECT * FROM pawl_ledger WHERE job = ? ORDER BY seq'
+
+/** Bounds of one line; facts are small, payloads are bounded when they are accepted. */
+const LINE_BOUNDS = { depthMax: 32, bytesMax: 64 * 1024 * 1024 }
+
+/** A job that will be removed, with its ledger as lines of NDJSON. */
+export interface Sheaf extends Pick<JobRow, 'rid' | 'id' | 'seq' | 'queue' | 'state'> {
+  readonly lines: readonly string[]
+}
+
+/** Collects up to `limit` jobs that ended before a time. */
+export function harvest(connection: Connection, endedBefore: number, limit: number): Sheaf[] {
+  return connection.all<Omit<Sheaf, 'lines'>>(SELECT_ENDED, endedBefore, limit).map((job) => ({
+    ...job,
+    lines: connection
+      .all<FactRow & { payload: string | null }>(SELECT_FACTS, job.rid)
+      .map((row) => encode({ fact: toFact(job.id, row), payload: row.payload }, LINE_BOUNDS)),
+  }))
+}
+
+/** The lines of an archive. */
+export function textOf(sheaves: readonly Sheaf[]): string {
+  return sheaves.flatMap(({ lines }) => lines.map((line) => `${line}\n`)).join('')
+}
+
+const INSERT_PRUNED = `
+  INSERT INTO pawl_pruned (at, jobs, facts, first_id, last_id, ended_before, sha256, archived)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+
+const UNCOUNT = 'UPDATE pawl_ended_counts SET jobs = jobs - 1 WHERE queue = ? AND state = ?'
+
+const REMOVE = 'DELETE FROM pawl_jobs WHERE rid = ? AND seq = ? AND lane = 5'
+
+/**
+ * Removes what was collected and leaves a record of it. A job that others have removed, or that has
+ * changed since it was collected, was not archived as it is, and is left alone.
+ */
+export function removeHarvest(
+  connection: Connection,
+  now: number,
+  sheaves: readonly Sheaf[],
+  endedBefore: number,
+  archived: boolean,
+): number {
+  const removed = sheaves.filter(({ rid, seq, queue, state }) => {
+    if (connection.run(REMOVE, rid, seq) === 0) return false
+    connection.run('DELETE FROM pawl_ledger WHERE job = ?', rid)
+    connection.run('DELETE FROM pawl_outbox WHERE job = ?', rid)
+    connection.run(UNCOUNT, queue, state)
+    return true
+  })
+  const [first, last] = [removed[0], removed[removed.length - 1]]
+  if (first === undefined || last === undefined) return 0
+  const sha256 = createHash('sha256').update(textOf(removed)).digest('hex')
+  const counts = [removed.length, removed.flatMap(({ lines }) => lines).length] as const
+  const range = [first.id, last.id, endedBefore] as const
+  connection.run(INSERT_PRUNED, now, ...counts, ...range, sha256, archived ? 1 : 0)
+  return removed.length
+}

@@ -1,0 +1,163 @@
+/** The read side: jobs, their facts and payloads, lists, counts and the tail of the ledger. */
+import { fold } from '../../core/job/evolve.ts'
+import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
+import type { Job } from '../../core/job/job.ts'
+import { LANES, type Lane } from '../../core/job/lanes.ts'
+import { type FactRow, type JobRow, toFact, toJob, type Value } from '../rows.ts'
+import type { Counts, JobFilter, Page, StepResult, TailEntry } from '../store.ts'
+import type { Connection } from './connect.ts'
+
+type NamedJobRow = JobRow & { readonly machine_name: string; readonly machine_version: number }
+
+const SELECT_JOB = `
+  SELECT pawl_jobs.*, pawl_machines.name AS machine_name, pawl_machines.version AS machine_version
+  FROM pawl_jobs JOIN pawl_machines ON pawl_machines.id = pawl_jobs.machine`
+
+const SELECT_FACTS = `
+  SELECT pawl_ledger.* FROM pawl_ledger JOIN pawl_jobs ON pawl_jobs.rid = pawl_ledger.job
+  WHERE pawl_jobs.id = ? AND pawl_ledger.seq <= ? ORDER BY pawl_ledger.seq`
+
+const SELECT_PAYLOADS = `
+  SELECT kind, payload FROM pawl_ledger JOIN pawl_jobs ON pawl_jobs.rid = pawl_ledger.job
+  WHERE pawl_jobs.id = ? AND payload IS NOT NULL
+    AND kind IN (${FACT_CODES.create}, ${FACT_CODES.replace}, ${FACT_CODES.commit})
+  ORDER BY pawl_ledger.seq`
+
+const SELECT_TAIL = `
+  SELECT pawl_ledger.*, pawl_jobs.id AS job_id
+  FROM pawl_ledger JOIN pawl_jobs ON pawl_jobs.rid = pawl_ledger.job
+  WHERE pos > ? ORDER BY pos LIMIT ?`
+
+/** The job with this id. */
+export function get(connection: Connection, id: string): Job | undefined {
+  return named(connection.get<NamedJobRow>(`${SELECT_JOB} WHERE pawl_jobs.id = ?`, id))
+}
+
+/** The job of this type that has this key. */
+export function getByKey(connection: Connection, type: string, key: string): Job | undefined {
+  const row = connection.get<NamedJobRow>(
+    `${SELECT_JOB} WHERE pawl_jobs.type = ? AND pawl_jobs.key = ?`,
+    type,
+    key,
+  )
+  return named(row)
+}
+
+/** The facts of a job up to a seq, in order. */
+export function facts(connection: Connection, id: string, upTo = Number.MAX_SAFE_INTEGER): Fact[] {
+  return connection.all<FactRow>(SELECT_FACTS, id, upTo).map((row) => toFact(id, row))
+}
+
+/** The job as it was after a fact. */
+export function asOf(connection: Connection, id: string, seq: number): Job | undefined {
+  return fold(facts(connection, id, seq)) ?? undefined
+}
+
+/** Input and result of a job. */
+export function payloads(
+  connection: Connection,
+  id: string,
+): { input: string; result?: string } | undefined {
+  const rows = connection.all<{ kind: number; payload: string | null }>(SELECT_PAYLOADS, id)
+  const input = rows.findLast(({ kind }) => kind !== FACT_CODES.commit)?.payload
+  const result = rows.find(({ kind }) => kind === FACT_CODES.commit)?.payload
+  if (input === undefined || input === null) return undefined
+  return { input, ...(result !== undefined && result !== null && { result }) }
+}
+
+const SELECT_STEPS = `
+  SELECT data, payload FROM pawl_ledger WHERE job = ? AND kind = ${FACT_CODES.step} ORDER BY seq`
+
+/** The results of the steps that were finished. */
+export function steps(connection: Connection, rid: number): StepResult[] {
+  const rows = connection.all<{ data: string; payload: string | null }>(SELECT_STEPS, rid)
+  return rows.map(({ data, payload }) => {
+    const { step } = JSON.parse(data) as { step: { name: string; n: number } }
+    return { ...step, payload: payload ?? 'null' }
+  })
+}
+
+/** Facts after a place in the ledger. On SQLite `pos` is the order of commits. */
+export function tail(connection: Connection, after: number, limit: number): TailEntry[] {
+  type TailRow = FactRow & { readonly pos: number; readonly job_id: string }
+  const rows = connection.all<TailRow>(SELECT_TAIL, after, limit)
+  return rows.map((row) => ({ pos: row.pos, fact: toFact(row.job_id, row) }))
+}
+
+/** How many jobs each lane holds, from the partial indexes, and the roll-up of ended ones. */
+export function counts(connection: Connection): Counts {
+  const ended = connection.all<{ state: string; jobs: number }>(
+    'SELECT state, sum(jobs) AS jobs FROM pawl_ended_counts GROUP BY state HAVING sum(jobs) > 0',
+  )
+  const live = Object.entries(LANES)
+    .filter(([lane]) => lane !== 'ended')
+    .map(([lane, code]) => [lane, countLane(connection, code)] as const)
+  const total = ended.reduce((sum, { jobs }) => sum + jobs, 0)
+  return {
+    lanes: { ...Object.fromEntries(live), ended: total } as Record<Lane, number>,
+    ended: Object.fromEntries(ended.map(({ state, jobs }) => [state, jobs])),
+  }
+}
+
+/** The lane stands in the text, because only then can a partial index be used. */
+function countLane(connection: Connection, lane: number): number {
+  const sql = `SELECT count(*) AS jobs FROM pawl_jobs WHERE lane = ${lane}`
+  return connection.get<{ jobs: number }>(sql)?.jobs ?? 0
+}
+
+/** How many rows are looked at before the page is given back unfinished. */
+const PAGE_DEFAULT = 50
+const PAGE_MAX = 1000
+const SCAN_CHUNK = 1000
+
+/** Jobs by keyset, newest first; stops at the time budget and says where to go on. */
+export function list(
+  connection: Connection,
+  filter: JobFilter,
+  options: { limit?: number; after?: string },
+  expired: () => boolean,
+): Page<Job> {
+  const limit = Math.min(options.limit ?? PAGE_DEFAULT, PAGE_MAX)
+  if (limit === 0) return { items: [] }
+  const [conditions, values] = conditionsOf(filter)
+  const items: Job[] = []
+  let cursor = options.after === undefined ? Number.MAX_SAFE_INTEGER : Number(options.after)
+  for (;;) {
+    const where = ['rid < ?', ...conditions].join(' AND ')
+    // The window is chosen by rid alone, so that a rare match cannot make one statement long.
+    const window = connection.all<NamedJobRow & { matches: number }>(
+      `SELECT window.*, (${where}) AS matches
+       FROM (${SELECT_JOB} WHERE rid < ? ORDER BY rid DESC LIMIT ${SCAN_CHUNK}) AS window`,
+      cursor,
+      ...values,
+      cursor,
+    )
+    for (const row of window) {
+      cursor = row.rid
+      if (row.matches === 1) items.push(named(row) as Job)
+      if (items.length >= limit) return { items, next: String(cursor) }
+    }
+    if (window.length < SCAN_CHUNK) return { items }
+    if (expired()) return { items, next: String(cursor), partial: true }
+  }
+}
+
+function conditionsOf(filter: JobFilter): [string[], Value[]] {
+  const entries: [string, Value | undefined][] = [
+    ['state = ?', filter.state],
+    ['lane = ?', filter.lane === undefined ? undefined : LANES[filter.lane]],
+    ['queue = ?', filter.queue],
+    ['type = ?', filter.type],
+    ['key = ?', filter.key],
+    ['EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)', filter.tag],
+    ["instr(json_extract(error, '$.message'), ?) > 0", filter.error],
+    ['created_at >= ?', filter.createdFrom],
+    ['created_at < ?', filter.createdBefore],
+  ]
+  const given = entries.filter((entry): entry is [string, Value] => entry[1] !== undefined)
+  return [given.map(([condition]) => condition), given.map(([, value]) => value)]
+}
+
+function named(row: NamedJobRow | undefined): Job | undefined {
+  return row && toJob(row, { name: row.machine_name, version: row.machine_version })
+}

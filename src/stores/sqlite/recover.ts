@@ -1,0 +1,37 @@
+/**
+ * Takes back jobs whose lease has expired: any worker does this, all the time, a bounded number at
+ * once. The row is read, judged and written in one transaction, so that a holder who renewed or
+ * finished in between is never overwritten.
+ */
+import type { Command } from '../../core/job/commands.ts'
+import type { JobRow } from '../rows.ts'
+import type { Answer } from '../store.ts'
+import { answer } from './answer.ts'
+import type { Connection } from './connect.ts'
+import { ENGINE, type Shared, toRead } from './context.ts'
+
+/** Jobs that were flagged already wait for an operator, and must not fill the page for ever. */
+const SELECT_EXPIRED = `
+  SELECT * FROM pawl_jobs WHERE lane = 3 AND lease_until <= ? AND stalled = 0
+  ORDER BY lease_until, rid LIMIT ?`
+
+/** Recovers up to `limit` jobs. */
+export function recover(
+  shared: Shared,
+  connection: Connection,
+  now: number,
+  limit: number,
+): Answer[] {
+  const answers: Answer[] = []
+  type Row = JobRow & { readonly cancel_asked_at: number | null }
+  for (const row of connection.all<Row>(SELECT_EXPIRED, now, limit)) {
+    const read = toRead(shared, row)
+    if (read?.job.execution === null || read === undefined) continue
+    const fence = { attempt: read.job.attempt, claim: read.job.execution.claim }
+    // A wish to cancel outlives the holder that was asked.
+    const command: Command =
+      row.cancel_asked_at === null ? { kind: 'expire', fence } : { kind: 'cancel' }
+    answers.push(answer(shared, connection, now, read, command, ENGINE))
+  }
+  return answers
+}

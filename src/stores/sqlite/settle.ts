@@ -1,0 +1,95 @@
+/**
+ * Applies what attempts report. Each job is read, decided and written inside the write transaction,
+ * so the decision is made on the present row; the fence in the command is what tells its holder
+ * from one that is late.
+ */
+import { CommandInvalid, JobNotFound, LifecycleUnknown } from '../../core/errors.ts'
+import { findPayloadFault } from '../requests.ts'
+import type { JobRow } from '../rows.ts'
+import type { Answer, Held, Settlement } from '../store.ts'
+import { answer } from './answer.ts'
+import { EndedCounts } from './apply.ts'
+import type { Connection } from './connect.ts'
+import { type Read, type Shared, toRead } from './context.ts'
+
+const SELECT_ROW = 'SELECT * FROM pawl_jobs WHERE rid = ?'
+
+/** What of a row can differ from what its holder was given, as long as no fact was added. */
+const SELECT_VOLATILE = `
+  SELECT id, seq, attempt, claim, machine, lease_until FROM pawl_jobs WHERE rid = ?`
+
+/** Applies every settlement; each stands alone. */
+export function settle(
+  shared: Shared,
+  connection: Connection,
+  now: number,
+  settlements: readonly Settlement[],
+): Answer[] {
+  const ended = new EndedCounts()
+  const answers = settlements.map((one) => settleOne(shared, connection, now, one, ended))
+  ended.write(connection)
+  return answers
+}
+
+function settleOne(
+  shared: Shared,
+  connection: Connection,
+  now: number,
+  { held, command, payload }: Settlement,
+  ended: EndedCounts,
+): Answer {
+  const read = readHeld(shared, connection, held)
+  if (read === 'missing') return { kind: 'rejected', error: new JobNotFound(held.job.id) }
+  if (read === undefined) {
+    const { lifecycle, lifecycleVersion } = held.job
+    return { kind: 'rejected', error: new LifecycleUnknown(lifecycle, lifecycleVersion) }
+  }
+  const fault = payload === undefined ? undefined : findPayloadFault('payload', payload)
+  if (fault !== undefined) return { kind: 'rejected', error: fault }
+  if (command.kind === 'commit' && command.effects) {
+    // Only the function of a commit can put them into the outbox, from which they are delivered.
+    const error = new CommandInvalid('effects', 'must be declared through the tx of a commit')
+    return { kind: 'rejected', error }
+  }
+  const known = command.kind === 'step' && isKnown(connection, read.rid, command.name, command.n)
+  const asked = known ? { ...command, known } : command
+  return answer(shared, connection, now, read, asked, WORKER, payload, ended)
+}
+
+/**
+ * The job as it is now. Where no fact was added since it was claimed, its holder has it already,
+ * but for the lease, which heartbeats move: then the rest of the row need not be read again.
+ */
+function readHeld(
+  shared: Shared,
+  connection: Connection,
+  { ref, job }: Held,
+): Read | 'missing' | undefined {
+  type Volatile = Pick<JobRow, 'id' | 'seq' | 'attempt' | 'claim' | 'machine' | 'lease_until'>
+  const row = connection.get<Volatile>(SELECT_VOLATILE, ref)
+  if (row === undefined) return 'missing'
+  const lifecycle = shared.machines.byId.get(row.machine)
+  const { execution } = job
+  const same =
+    row.id === job.id &&
+    row.seq === job.seq &&
+    row.attempt === job.attempt &&
+    row.claim === execution?.claim
+  if (!same || execution === null || lifecycle === undefined) {
+    return toRead(shared, connection.get<JobRow>(SELECT_ROW, ref) as JobRow)
+  }
+  if (row.lease_until === execution.leaseUntil) return { rid: ref, job, lifecycle }
+  const leaseUntil = row.lease_until ?? 0
+  return { rid: ref, job: { ...job, execution: { ...execution, leaseUntil } }, lifecycle }
+}
+
+const SELECT_STEP = `
+  SELECT 1 FROM pawl_ledger WHERE job = ? AND kind = 22
+    AND json_extract(data, '$.step.name') = ? AND json_extract(data, '$.step.n') = ?`
+
+/** The first result of a step is the one that stands. */
+function isKnown(connection: Connection, rid: number, name: string, n: number): boolean {
+  return connection.get(SELECT_STEP, rid, name, n) !== undefined
+}
+
+const WORKER = { actor: 'worker' } as const

@@ -1,0 +1,313 @@
+/** The SQLite store: a file, or a database in memory, behind the contract of `../store.ts`. */
+import { StaleFence } from '../../core/errors.ts'
+import type { Command } from '../../core/job/commands.ts'
+import { LIFECYCLES } from '../../core/lifecycles/index.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import type { Logger } from '../../core/ports.ts'
+import { type Environment, systemEnvironment } from '../../environment/system.ts'
+import { StoreClosed } from '../errors.ts'
+import {
+  checkClaim,
+  checkEffectClaim,
+  checkLease,
+  checkLimit,
+  checkName,
+  checkPrune,
+  checkReports,
+} from '../requests.ts'
+import type * as contract from '../store.ts'
+import { whileBusy } from './busy.ts'
+import { claim } from './claim.ts'
+import { commit } from './commit.ts'
+import { type Connection, connect, type Durability } from './connect.ts'
+import type { Shared } from './context.ts'
+import { enqueue } from './enqueue.ts'
+import { heartbeat } from './heartbeat.ts'
+import { joinTransaction } from './join.ts'
+import { registerMachines } from './machines.ts'
+import { migrate } from './migrate.ts'
+import { claimEffects, settleEffects } from './outbox.ts'
+import { promote } from './promote.ts'
+import { harvest, removeHarvest, textOf } from './prune.ts'
+import * as query from './query.ts'
+import { setPaused } from './queues.ts'
+import { recover } from './recover.ts'
+import { settle } from './settle.ts'
+import { cancel, tell } from './tell.ts'
+import { WakeUps } from './wake.ts'
+import { listWorkers, removeWorker, reportWorker } from './workers.ts'
+import { type Work, Writer } from './writer.ts'
+
+/** How to open a SQLite store. */
+export interface SqliteOptions {
+  /** A path; ':memory:' for a database that dies with the store. */
+  readonly path: string
+  /** The lifecycles that this process knows; those that ship if absent. */
+  readonly lifecycles?: readonly Lifecycle[]
+  /** 'full' unless said otherwise: an acknowledged write survives a power failure. */
+  readonly durability?: Durability
+  /** How long a write waits for other processes before it gives up with `StoreBusy`. */
+  readonly busyTimeoutMs?: number
+  readonly environment?: Environment
+  /** Told of what an operator should know, such as a SQLite with a known fault. */
+  readonly logger?: Logger
+}
+
+const BUSY_TIMEOUT_MS = 10_000
+const LIST_BUDGET_MS = 200
+/** Verbs that make nothing ready; their commits wake nobody. */
+const SILENT_VERBS = ['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker']
+const CLIENT: contract.Asker = { actor: 'client' }
+
+/** Opens a store, creating or migrating the file as needed. */
+export async function openSqliteStore(options: SqliteOptions): Promise<contract.Store> {
+  const environment = options.environment ?? systemEnvironment()
+  const durability = options.durability ?? 'full'
+  const location = options.path
+  const memory = location === ':memory:'
+  const busyTimeoutMs = options.busyTimeoutMs ?? BUSY_TIMEOUT_MS
+  const writing = await connect(location, durability, environment, busyTimeoutMs)
+  const writer = new Writer(writing, environment, busyTimeoutMs)
+  try {
+    const machines = await writer.write('open', (connection, now) => {
+      migrate(connection, now)
+      return registerMachines(connection, options.lifecycles ?? LIFECYCLES)
+    })
+    // A database in memory has one connection, for reading and writing.
+    const reading = memory
+      ? writing
+      : await connect(location, durability, environment, busyTimeoutMs)
+    warnOfOldSqlite(reading, options.logger)
+    const file = memory ? undefined : options.path
+    const shared = { environment, machines }
+    return new SqliteStore(shared, writing, reading, writer, busyTimeoutMs, file)
+  } catch (error) {
+    writing.close()
+    throw error
+  }
+}
+
+/** Releases before 3.51.3, and the withdrawn 3.52.0, can damage a file when its log is reset. */
+function warnOfOldSqlite(connection: Connection, logger: Logger | undefined): void {
+  const row = connection.get<{ version: string }>('SELECT sqlite_version() AS version')
+  const version = row?.version ?? '0.0.0'
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
+  const number = major * 1_000_000 + minor * 1000 + patch
+  if (number >= 3_051_003 && number !== 3_052_000) return
+  const fields = { event: 'store.sqlite_outdated', version }
+  logger?.warn(fields, 'This SQLite can damage a file that several processes write to: update it')
+}
+
+class SqliteStore implements contract.Store {
+  readonly #shared: Shared
+  readonly #writing: Connection
+  readonly #reading: Connection
+  readonly #writer: Writer
+  readonly #busyTimeoutMs: number
+  readonly #wakeUps: WakeUps
+  #closing: Promise<void> | undefined
+
+  constructor(
+    shared: Shared,
+    writing: Connection,
+    reading: Connection,
+    writer: Writer,
+    busyTimeoutMs: number,
+    path: string | undefined,
+  ) {
+    this.#shared = shared
+    this.#writing = writing
+    this.#reading = reading
+    this.#writer = writer
+    this.#busyTimeoutMs = busyTimeoutMs
+    this.#wakeUps = new WakeUps(reading, shared.environment, path)
+  }
+
+  /** Readers are never kept out by a writer of a file, but may be by a recovery after a crash. */
+  async #read<T>(work: (connection: Connection) => T): Promise<T> {
+    if (this.#closing !== undefined) throw new StoreClosed()
+    if (this.#reading === this.#writing) await this.#writer.outsideTransactions()
+    const { environment } = this.#shared
+    return whileBusy(environment, this.#busyTimeoutMs, () => work(this.#reading))
+  }
+
+  async #write<T>(verb: string, work: Work<T>): Promise<T> {
+    const result = await this.#writer.write(verb, work)
+    if (!SILENT_VERBS.includes(verb)) this.#wakeUps.signal()
+    return result
+  }
+
+  onWake(listener: () => void): () => void {
+    return this.#wakeUps.subscribe(listener)
+  }
+
+  now(): number {
+    return this.#shared.environment.clock.now()
+  }
+
+  async enqueue(
+    items: readonly contract.EnqueueItem[],
+    { asker = CLIENT, tx }: contract.EnqueueOptions = {},
+  ): Promise<contract.Enqueued[]> {
+    if (tx !== undefined) {
+      const connection = joinTransaction(tx, this.#writing)
+      return enqueue(this.#shared, connection, this.now(), items, asker)
+    }
+    return this.#write('enqueue', (db, now) => enqueue(this.#shared, db, now, items, asker))
+  }
+
+  tell(
+    ids: readonly string[],
+    command: Command,
+    asker: contract.Asker,
+  ): Promise<contract.Answer[]> {
+    return this.#write('tell', (db, now) => tell(this.#shared, db, now, ids, command, asker))
+  }
+
+  cancel(ids: readonly string[], asker: contract.Asker): Promise<contract.Answer[]> {
+    return this.#write('cancel', (db, now) => cancel(this.#shared, db, now, ids, asker))
+  }
+
+  async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
+    checkClaim(request)
+    return this.#write('claim', (db, now) => claim(this.#shared, db, now, request))
+  }
+
+  async settle(
+    settlements: readonly contract.Settlement[],
+    next?: contract.ClaimRequest,
+  ): Promise<contract.Settled> {
+    if (next !== undefined) checkClaim(next)
+    return this.#write('settle', (db, now) => ({
+      answers: settle(this.#shared, db, now, settlements),
+      claimed: next === undefined ? [] : claim(this.#shared, db, now, next),
+    }))
+  }
+
+  async commit(
+    held: contract.Held,
+    work: (tx: contract.CommitTx) => string | Promise<string>,
+  ): Promise<contract.CommitAnswer> {
+    try {
+      return await this.#writer.writeAlone('commit', (db, now) =>
+        commit(this.#shared, db, now, held, work),
+      )
+    } catch (error) {
+      // A fence that was lost while the function ran is an answer, not a failure.
+      if (error instanceof StaleFence) return { kind: 'rejected', error }
+      throw error
+    }
+  }
+
+  steps(ref: number): Promise<contract.StepResult[]> {
+    return this.#read((db) => query.steps(db, ref))
+  }
+
+  async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {
+    checkEffectClaim(request)
+    return this.#write('claimEffects', (db, now) => claimEffects(this.#shared, db, now, request))
+  }
+
+  async settleEffects(reports: readonly contract.EffectReport[]): Promise<boolean[]> {
+    checkReports(reports)
+    return this.#write('settleEffects', (db, now) => settleEffects(this.#shared, db, now, reports))
+  }
+
+  async heartbeat(beats: readonly contract.Beat[], leaseMs: number): Promise<contract.Heartbeat> {
+    checkLease(leaseMs)
+    return this.#write('heartbeat', (db, now) => heartbeat(db, now, beats, leaseMs))
+  }
+
+  async promote(limit: number): Promise<number> {
+    checkLimit(limit)
+    return this.#write('promote', (db, now) => promote(this.#shared, db, now, limit))
+  }
+
+  async recover(limit: number): Promise<contract.Answer[]> {
+    checkLimit(limit)
+    return this.#write('recover', (db, now) => recover(this.#shared, db, now, limit))
+  }
+
+  async pauseQueue(queue: string, asker: contract.Asker): Promise<void> {
+    checkName('queue', queue)
+    return this.#write('pauseQueue', (db, now) => setPaused(db, queue, now, asker))
+  }
+
+  resumeQueue(queue: string, asker: contract.Asker): Promise<void> {
+    return this.#write('resumeQueue', (db) => setPaused(db, queue, null, asker))
+  }
+
+  async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {
+    checkName('worker', worker.id)
+    return this.#write('reportWorker', (db, now) => reportWorker(db, now, worker))
+  }
+
+  removeWorker(id: string): Promise<void> {
+    return this.#write('removeWorker', (db) => removeWorker(db, id))
+  }
+
+  listWorkers(): Promise<contract.WorkerRow[]> {
+    return this.#read((db) => listWorkers(db))
+  }
+
+  async prune({ endedBefore, limit, archive }: contract.PruneRequest): Promise<number> {
+    checkPrune({ endedBefore, limit })
+    const collected = await this.#read((db) => harvest(db, endedBefore, limit))
+    if (collected.length === 0) return 0
+    await archive?.(textOf(collected))
+    return this.#write('prune', (db, now) =>
+      removeHarvest(db, now, collected, endedBefore, archive !== undefined),
+    )
+  }
+
+  get(id: string) {
+    return this.#read((db) => query.get(db, id))
+  }
+
+  getByKey(type: string, key: string) {
+    return this.#read((db) => query.getByKey(db, type, key))
+  }
+
+  facts(id: string) {
+    return this.#read((db) => query.facts(db, id))
+  }
+
+  asOf(id: string, seq: number) {
+    return this.#read((db) => query.asOf(db, id, seq))
+  }
+
+  payloads(id: string) {
+    return this.#read((db) => query.payloads(db, id))
+  }
+
+  async list(filter: contract.JobFilter, page: { limit?: number; after?: string } = {}) {
+    checkLimit(page.limit ?? 0)
+    const deadline = this.now() + LIST_BUDGET_MS
+    return this.#read((db) => query.list(db, filter, page, () => this.now() > deadline))
+  }
+
+  counts() {
+    return this.#read((db) => query.counts(db))
+  }
+
+  async tail(after: number, limit: number) {
+    checkLimit(limit)
+    return this.#read((db) => query.tail(db, after, limit))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.#wakeUps.close()
+    await this.#writer.close()
+    if (this.#reading !== this.#writing) this.#reading.close()
+    this.#writing.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}

@@ -1,0 +1,51 @@
+/** Gives a command to jobs by their ids: what clients and operators do. */
+import { JobNotFound } from '../../core/errors.ts'
+import type { Command } from '../../core/job/commands.ts'
+import { EffectsOpen } from '../errors.ts'
+import type { Answer, Asker } from '../store.ts'
+import { answer } from './answer.ts'
+import type { Connection } from './connect.ts'
+import { readJob, type Shared } from './context.ts'
+import { hasOpenEffects, resetEffects } from './outbox.ts'
+
+/** Reads each job, decides and writes; one that is refused hinders no other. */
+export function tell(
+  shared: Shared,
+  connection: Connection,
+  now: number,
+  ids: readonly string[],
+  command: Command,
+  asker: Asker,
+): Answer[] {
+  return ids.map((id) => {
+    const read = readJob(shared, connection, id)
+    if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
+    if (command.kind === 'done' && hasOpenEffects(connection, read.rid)) {
+      return { kind: 'rejected', error: new EffectsOpen(id) }
+    }
+    const answered = answer(shared, connection, now, read, command, asker)
+    if (command.kind === 'redrive' && answered.kind === 'done') {
+      resetEffects(connection, now, read.rid)
+    }
+    return answered
+  })
+}
+
+const ASK_HOLDER = `
+  UPDATE pawl_jobs SET cancel_asked_at = coalesce(cancel_asked_at, ?) WHERE rid = ? AND lane = 3`
+
+/** Asks the holder of a running job to cancel it; a job that nobody holds is cancelled at once. */
+export function cancel(
+  shared: Shared,
+  connection: Connection,
+  now: number,
+  ids: readonly string[],
+  asker: Asker,
+): Answer[] {
+  return ids.map((id) => {
+    const read = readJob(shared, connection, id)
+    if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
+    if (connection.run(ASK_HOLDER, now, read.rid) > 0) return { kind: 'asked', job: read.job }
+    return answer(shared, connection, now, read, { kind: 'cancel' }, asker)
+  })
+}

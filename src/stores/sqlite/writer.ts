@@ -1,0 +1,182 @@
+/**
+ * The one writer of a process. SQLite has one write lock per file; taking it once for many callers
+ * is what makes small writes fast, and never waiting for it inside SQLite is what keeps the event
+ * loop alive.
+ *
+ * Group commit: work that arrives while a transaction runs, or within one turn of the event loop,
+ * is done in one transaction. Nobody is told of success before COMMIT has returned. If any work
+ * throws, everything is rolled back and done again one by one, so that a bad item hurts only
+ * itself; work must therefore be safe to repeat. Work is synchronous: nobody can interleave.
+ *
+ * Work of one's own: a transaction that waits for its caller (the function of a commit) is never
+ * merged with others', and has the writer to itself until it ends.
+ *
+ * No busy error reaches a caller before the time-out: see `busy.ts`.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { PawlError } from '../../core/errors.ts'
+import type { Environment } from '../../environment/system.ts'
+import { StoreBusy, StoreClosed, StoreFailed, UseTx } from '../errors.ts'
+import { messageOf, whileBusy } from './busy.ts'
+import type { Connection } from './connect.ts'
+
+/** What is done inside a transaction; `now` is read while the lock is held. */
+export type Work<T> = (connection: Connection, now: number) => T
+
+interface Task {
+  /** The verb, by which crash points are named. */
+  readonly verb: string
+  /** Waits for its caller, and must have the transaction to itself. */
+  readonly alone: boolean
+  readonly work: Work<unknown>
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** How many callers share a transaction at most: one transaction must not grow without bound. */
+const GROUP_MAX = 1000
+/** How many callers may wait before further ones are made to wait outside. */
+const QUEUE_MAX = 10_000
+
+/** The writer of one connection. */
+export class Writer {
+  readonly #connection: Connection
+  readonly #environment: Environment
+  readonly #busyTimeoutMs: number
+  /** Set while the function of a commit runs, in everything that it calls. */
+  readonly #inside = new AsyncLocalStorage<true>()
+  #queue: Task[] = []
+  #waiting: (() => void)[] = []
+  #running: Promise<void> | undefined
+  /** Set while work of one's own holds a transaction open. */
+  #open: Promise<void> | undefined
+  #closed = false
+
+  constructor(connection: Connection, environment: Environment, busyTimeoutMs: number) {
+    this.#connection = connection
+    this.#environment = environment
+    this.#busyTimeoutMs = busyTimeoutMs
+  }
+
+  /** Does the work in a transaction, perhaps together with others'; durable when it resolves. */
+  write<T>(verb: string, work: Work<T>): Promise<T> {
+    return this.#enqueue(verb, work, false)
+  }
+
+  /** Does work that may wait, in a transaction of its own; durable when it resolves. */
+  writeAlone<T>(verb: string, work: Work<Promise<T>>): Promise<T> {
+    const inside: Work<Promise<T>> = (connection, now) =>
+      this.#inside.run(true, () => work(connection, now))
+    return this.#enqueue(verb, inside, true) as Promise<T>
+  }
+
+  /**
+   * Resolves when no transaction is open. Whoever reads by the same connection must wait for that,
+   * or would see what may yet be rolled back.
+   */
+  async outsideTransactions(): Promise<void> {
+    if (this.#inside.getStore()) throw new UseTx()
+    while (this.#open !== undefined) await this.#open
+  }
+
+  /** Finishes what was accepted and refuses the rest. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#running
+  }
+
+  async #enqueue<T>(verb: string, work: Work<T>, alone: boolean): Promise<T> {
+    // It would wait for the transaction that waits for it.
+    if (this.#inside.getStore()) throw new UseTx()
+    while (this.#queue.length >= QUEUE_MAX) {
+      await new Promise<void>((resume) => this.#waiting.push(resume))
+    }
+    if (this.#closed) throw new StoreClosed()
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ verb, alone, work, resolve: resolve as Task['resolve'], reject })
+      this.#running ??= this.#run()
+    })
+  }
+
+  async #run(): Promise<void> {
+    // One turn of the event loop, so that callers of the same moment share a transaction.
+    await new Promise<void>((turn) => this.#environment.timers.defer(turn))
+    while (this.#queue.length > 0) {
+      const group = this.#takeGroup()
+      for (const resume of this.#waiting.splice(0)) resume()
+      const done = this.#commitGroup(group)
+      if (group[0]?.alone) this.#open = done
+      await done
+      this.#open = undefined
+    }
+    this.#running = undefined
+  }
+
+  /** The next tasks in order: those that may share a transaction, or one of its own. */
+  #takeGroup(): Task[] {
+    const firstAlone = this.#queue.findIndex(({ alone }) => alone)
+    const end = firstAlone < 0 ? GROUP_MAX : Math.max(1, Math.min(firstAlone, GROUP_MAX))
+    const group = this.#queue.slice(0, end)
+    this.#queue = this.#queue.slice(end)
+    return group
+  }
+
+  async #commitGroup(group: readonly Task[]): Promise<void> {
+    try {
+      const results = await this.#transact(group)
+      for (const [i, { resolve }] of group.entries()) resolve(results[i])
+    } catch (error) {
+      if (group.length === 1 || error instanceof StoreBusy) {
+        for (const { reject } of group) reject(error)
+        return
+      }
+      // Whose work it was that failed is found by doing each alone.
+      for (const task of group) await this.#commitGroup([task])
+    }
+  }
+
+  async #transact(group: readonly Task[]): Promise<unknown[]> {
+    await this.#begin()
+    try {
+      const now = this.#environment.clock.now()
+      this.#passCrashPoint(group, 'begun')
+      const results = group.map(({ work }) => work(this.#connection, now))
+      // Only work of one's own may wait; awaiting anything else would let others in between.
+      if (group[0]?.alone) results[0] = await results[0]
+      this.#passCrashPoint(group, 'written')
+      this.#connection.database.exec('COMMIT')
+      this.#passCrashPoint(group, 'committed')
+      return results
+    } catch (error) {
+      rollBack(this.#connection)
+      throw error instanceof PawlError || group[0]?.alone
+        ? error
+        : new StoreFailed(messageOf(error), error)
+    }
+  }
+
+  #passCrashPoint(group: readonly Task[], point: string): void {
+    const { crashPoint } = this.#environment
+    if (crashPoint === undefined) return
+    for (const { verb } of group) crashPoint(`${verb}.${point}`)
+  }
+
+  async #begin(): Promise<void> {
+    try {
+      await whileBusy(this.#environment, this.#busyTimeoutMs, () =>
+        this.#connection.database.exec('BEGIN IMMEDIATE'),
+      )
+    } catch (error) {
+      throw error instanceof StoreBusy ? error : new StoreFailed(messageOf(error), error)
+    }
+  }
+}
+
+/** Ends a transaction that failed; SQLite may have ended it already, which is as good. */
+function rollBack(connection: Connection): void {
+  try {
+    connection.database.exec('ROLLBACK')
+  } catch {
+    // The transaction is over either way, and the first error says more than this one.
+  }
+}

@@ -1,0 +1,303 @@
+/**
+ * THE contract of a store: domain verbs, asynchronous, each with its rule of atomicity, idempotence
+ * and fencing. Nothing here speaks SQL. Every store keeps the same promises and passes the same
+ * suite; the rules themselves are in the core, which the stores ask.
+ *
+ * One rule holds for every verb that changes a job: the fact and the folded row are written in one
+ * transaction, or neither is. A verb over several jobs is one transaction, but its jobs are
+ * independent: a job that is refused changes nothing and hinders no other.
+ *
+ * Payloads (input, step results, results, effects) are JSON texts. The store keeps them beside the
+ * facts and never looks inside.
+ */
+import type { PawlError } from '../core/errors.ts'
+import type {
+  AttemptCommand,
+  Command,
+  Context,
+  CreateCommand,
+  Fence,
+} from '../core/job/commands.ts'
+import type { Fact } from '../core/job/facts.ts'
+import type { Job } from '../core/job/job.ts'
+import type { Lane } from '../core/job/lanes.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+
+/** Who asks, and what the ledger should say of it. */
+export type Asker = Omit<Context, 'now' | 'random'>
+
+/** What to do when the key of a new job is taken. */
+export type OnConflict = 'existing' | 'replace' | 'reject'
+
+/** A job to be accepted. */
+export interface EnqueueItem {
+  readonly lifecycle: Lifecycle
+  readonly command: Omit<CreateCommand, 'kind'>
+  /** JSON text. */
+  readonly input: string
+  readonly onConflict?: OnConflict
+}
+
+/** How jobs are enqueued. */
+export interface EnqueueOptions {
+  /** A client unless said otherwise. */
+  readonly asker?: Asker
+  /**
+   * The user's own open transaction on the same database. The jobs are accepted when it commits,
+   * and were never there when it rolls back.
+   */
+  readonly tx?: unknown
+}
+
+/** What became of one item: accepted, or its key belonged to a job already. */
+export type Enqueued =
+  | { readonly kind: 'created'; readonly job: Job }
+  | { readonly kind: 'existing'; readonly job: Job }
+  | { readonly kind: 'replaced'; readonly job: Job }
+  | { readonly kind: 'rejected'; readonly error: PawlError }
+
+/** What became of a command. */
+export type Answer =
+  | { readonly kind: 'done'; readonly job: Job; readonly fact: Fact }
+  | { readonly kind: 'same'; readonly job: Job }
+  /** Its holder was asked to cancel it. */
+  | { readonly kind: 'asked'; readonly job: Job }
+  | { readonly kind: 'rejected'; readonly error: PawlError }
+
+/** What a worker asks for. */
+export interface ClaimRequest {
+  readonly worker: string
+  /** In order of preference; all queues if absent. */
+  readonly queues?: readonly string[]
+  /** The types that the worker knows; all if absent. Unknown types stay where they are. */
+  readonly types?: readonly string[]
+  readonly limit: number
+  readonly leaseMs: number
+  /** Slots are free now: the attempts also enter IN_PROGRESS. */
+  readonly start: boolean
+}
+
+/** A job that the caller holds. */
+export interface Held {
+  /** The store's own handle of the job. */
+  readonly ref: number
+  readonly job: Job
+  readonly input: string
+}
+
+/** What an attempt reports, decided by the core on the snapshot that its holder has. */
+export interface Settlement {
+  readonly held: Held
+  readonly command: AttemptCommand | { readonly kind: 'cancel'; readonly fence: Fence }
+  /** The result of a step or of the job, as JSON text. */
+  readonly payload?: string
+}
+
+/** What came of settling, and what was claimed with it. */
+export interface Settled {
+  readonly answers: readonly Answer[]
+  readonly claimed: readonly Held[]
+}
+
+/** One lease to be renewed. */
+export interface Beat {
+  readonly ref: number
+  readonly fence: Fence
+}
+
+/** What the holder must know after a heartbeat. */
+export interface Heartbeat {
+  /** Leases that are no longer the caller's. */
+  readonly lost: readonly number[]
+  /** Jobs whose cancellation was asked for. */
+  readonly cancelling: readonly number[]
+}
+
+/** How many effects a dispatcher takes. */
+export interface EffectClaim {
+  readonly limit: number
+  readonly leaseMs: number
+}
+
+/** An effect that the caller delivers. */
+export interface HeldEffect {
+  readonly ref: number
+  readonly claim: string
+  readonly jobId: string
+  readonly jobType: string
+  readonly name: string
+  /** The same for every delivery of this effect: job id / name / n. */
+  readonly key: string
+  readonly payload: string
+  readonly tries: number
+}
+
+/** What came of a delivery. */
+export type EffectReport =
+  | { readonly kind: 'delivered'; readonly effect: HeldEffect }
+  | {
+      readonly kind: 'retry'
+      readonly effect: HeldEffect
+      readonly runAt: number
+      readonly error: string
+    }
+  | { readonly kind: 'parked'; readonly effect: HeldEffect; readonly error: string }
+
+/** The result of a step that an earlier attempt finished. */
+export interface StepResult {
+  readonly name: string
+  readonly n: number
+  readonly payload: string
+}
+
+/** What the function of a commit may do: one transaction with the store's own database. */
+export interface CommitTx {
+  /** Runs a statement of the user's own in the transaction; returns its rows. */
+  query(sql: string, values?: readonly (string | number | null)[]): unknown[]
+  /** Declares an effect, as JSON text, to be delivered after the commit. */
+  effect(name: string, payload: string): void
+}
+
+/** What became of a commit: its result, also when an earlier try had committed it already. */
+export type CommitAnswer =
+  | { readonly kind: 'done'; readonly job: Job; readonly result: string }
+  | { readonly kind: 'same'; readonly job: Job; readonly result: string }
+  | { readonly kind: 'rejected'; readonly error: PawlError }
+
+/** Which jobs a list shows; conditions are combined. */
+export interface JobFilter {
+  readonly state?: string
+  readonly lane?: Lane
+  readonly queue?: string
+  readonly type?: string
+  readonly tag?: string
+  readonly key?: string
+  /** Jobs whose last error contains this text. */
+  readonly error?: string
+  readonly createdFrom?: number
+  readonly createdBefore?: number
+}
+
+/** A page of a list. */
+export interface Page<T> {
+  readonly items: readonly T[]
+  /** Give it back for the next page; absent at the end. */
+  readonly next?: string
+  /** The time budget ended before the page was full: ask again from `next`. */
+  readonly partial?: true
+}
+
+/** How many jobs there are. */
+export interface Counts {
+  readonly lanes: Readonly<Record<Lane, number>>
+  /** Ended jobs by state. */
+  readonly ended: Readonly<Record<string, number>>
+}
+
+/** A fact with its place in the order of commits, for those who follow the ledger. */
+export interface TailEntry {
+  readonly pos: number
+  readonly fact: Fact
+}
+
+/** A worker, as it tells of itself. */
+export interface WorkerRow {
+  readonly id: string
+  readonly state: string
+  readonly startedAt: number
+  readonly seenAt: number
+  readonly info: string
+}
+
+/** What retention does. */
+export interface PruneRequest {
+  /** Jobs that ended before this time. */
+  readonly endedBefore: number
+  readonly limit: number
+  /** Gets every pruned job with its ledger as lines of NDJSON, before they are removed. */
+  readonly archive?: (lines: string) => Promise<void>
+}
+
+/** A store. */
+export interface Store extends AsyncDisposable {
+  /** The time by which this store judges leases and due times. */
+  now(): number
+
+  /** Accepts jobs; a taken key is answered by `onConflict`. Durable when it returns. */
+  enqueue(items: readonly EnqueueItem[], options?: EnqueueOptions): Promise<Enqueued[]>
+
+  /** Gives one command to each of these jobs, read and decided in the same transaction. */
+  tell(ids: readonly string[], command: Command, asker: Asker): Promise<Answer[]>
+
+  /** Takes leases on jobs that are ready and due, by priority, then time. */
+  claim(request: ClaimRequest): Promise<Held[]>
+
+  /**
+   * Applies what attempts report, each under its fence, and claims anew in the same transaction.
+   * Repeating a settlement whose reply was lost is answered "same" or `StaleFence`.
+   */
+  settle(settlements: readonly Settlement[], next?: ClaimRequest): Promise<Settled>
+
+  /** Renews leases, each under its fence; an expired one is lost, and never revived. */
+  heartbeat(beats: readonly Beat[], leaseMs: number): Promise<Heartbeat>
+
+  /**
+   * The commit boundary: checks the fence, runs the function, records its result (JSON text) and
+   * its effects, all in one transaction. The function runs at most once for a job that ends up
+   * committed; a repeated commit with the same fence returns the stored result. Bounded in time:
+   * past it everything is rolled back, with `CommitTooSlow`.
+   */
+  commit(held: Held, work: (tx: CommitTx) => string | Promise<string>): Promise<CommitAnswer>
+
+  /** The results of the steps that earlier attempts of this job finished. */
+  steps(ref: number): Promise<StepResult[]>
+
+  /** Takes effects to deliver, each under a lease of its own. */
+  claimEffects(request: EffectClaim): Promise<HeldEffect[]>
+  /** Records deliveries; the last one of a job finishes it. False where the lease was lost. */
+  settleEffects(reports: readonly EffectReport[]): Promise<boolean[]>
+
+  /** Notes that cancellation is wanted; a job that nobody holds is cancelled at once. */
+  cancel(ids: readonly string[], asker: Asker): Promise<Answer[]>
+
+  /** Makes jobs ready whose time has come; at most `limit` of them. Returns how many. */
+  promote(limit: number): Promise<number>
+
+  /** Takes back jobs whose lease has expired; at most `limit`, each by compare-and-set. */
+  recover(limit: number): Promise<Answer[]>
+
+  pauseQueue(queue: string, asker: Asker): Promise<void>
+  resumeQueue(queue: string, asker: Asker): Promise<void>
+
+  /** Notes that a worker is alive. */
+  reportWorker(worker: Pick<WorkerRow, 'id' | 'state' | 'info'>): Promise<void>
+  removeWorker(id: string): Promise<void>
+  listWorkers(): Promise<WorkerRow[]>
+
+  /** Removes ended jobs with their facts, after archiving if asked, and leaves a record. */
+  prune(request: PruneRequest): Promise<number>
+
+  /**
+   * Calls back when something may have become ready, here or in another process, until the
+   * returned function is called. A hint only: it may come for nothing, and may be missed.
+   */
+  onWake(listener: () => void): () => void
+
+  /** The job as it is now; nothing where there is none. */
+  get(id: string): Promise<Job | undefined>
+  /** The job that has this key. */
+  getByKey(type: string, key: string): Promise<Job | undefined>
+  /** Every fact of a job, in order. */
+  facts(id: string): Promise<Fact[]>
+  /** The job as it was after a fact. */
+  asOf(id: string, seq: number): Promise<Job | undefined>
+  /** The JSON texts beside a job's facts: input and, once committed, result. */
+  payloads(id: string): Promise<{ input: string; result?: string } | undefined>
+  /** Jobs by keyset, newest first. */
+  list(filter: JobFilter, options?: { limit?: number; after?: string }): Promise<Page<Job>>
+  counts(): Promise<Counts>
+  /** Facts after a place, in the order of commits. */
+  tail(after: number, limit: number): Promise<TailEntry[]>
+
+  close(): Promise<void>
+}

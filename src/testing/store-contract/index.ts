@@ -1,0 +1,84 @@
+/**
+ * The contract suite: what every store must pass. It uses the store through its interface alone and
+ * asserts with Node's own `assert`, so it runs on any database and under any test runner that has
+ * `describe` and `it`. After every test all promises are checked for every job in the store.
+ */
+import { testEnvironment } from '../test-environment.ts'
+import { Bench, type Cases, type OpenStore } from './bench.ts'
+import { checkStore } from './check.ts'
+import { claimCases, claimFactCases } from './claim.ts'
+import { boundCases, commitCases, insideCases } from './commit.ts'
+import { enqueueCases, keyCases, replaceCases } from './enqueue.ts'
+import { fenceCases } from './fences.ts'
+import { closeCases, groupCases } from './group.ts'
+import { hostileCases } from './hostile.ts'
+import { lifecycleCases } from './lifecycles.ts'
+import { limitCases } from './limits.ts'
+import { cancelCases, operatorCases } from './operators.ts'
+import { outboxCases } from './outbox.ts'
+import { queueCases, wakeCases, workerCases } from './queues-and-workers.ts'
+import { listCases, readingCases } from './reading.ts'
+import { promoteCases, recoverCases } from './recover-and-promote.ts'
+import { retentionCases } from './retention.ts'
+import { heartbeatCases, settleCases } from './settle.ts'
+import { stepCases } from './steps.ts'
+
+export type { OpenedStore, OpenStore, OwnTable } from './bench.ts'
+
+/** What the suite needs: a test runner, and a way to a fresh store. */
+export interface StoreContractOptions {
+  readonly describe: (name: string, body: () => void) => unknown
+  readonly it: (name: string, body: () => Promise<void>) => unknown
+  readonly open: OpenStore
+}
+
+const THEMES: Readonly<Record<string, Cases>> = {
+  enqueue: enqueueCases,
+  keys: keyCases,
+  'replaced jobs': replaceCases,
+  claim: claimCases,
+  'facts of a claim': claimFactCases,
+  settle: settleCases,
+  heartbeat: heartbeatCases,
+  fences: fenceCases,
+  'paths of the lifecycles': lifecycleCases,
+  recover: recoverCases,
+  promote: promoteCases,
+  operators: operatorCases,
+  cancel: cancelCases,
+  commit: commitCases,
+  'time of a commit': boundCases,
+  'inside a commit': insideCases,
+  outbox: outboxCases,
+  steps: stepCases,
+  queues: queueCases,
+  workers: workerCases,
+  'wake-ups': wakeCases,
+  reading: readingCases,
+  lists: listCases,
+  retention: retentionCases,
+  limits: limitCases,
+  'group commit': groupCases,
+  close: closeCases,
+  'hostile values': hostileCases,
+}
+
+/** Declares the tests of the contract for one store. */
+export function storeContract({ describe, it, open }: StoreContractOptions): void {
+  for (const [theme, cases] of Object.entries(THEMES)) {
+    describe(theme, () => {
+      for (const [name, run] of Object.entries(cases)) {
+        it(name, async () => {
+          const environment = testEnvironment()
+          const bench = new Bench(environment, await open(environment))
+          try {
+            await run(bench)
+            if (theme !== 'close') await checkStore(bench.store)
+          } finally {
+            if (theme !== 'close') await bench.store.close()
+          }
+        })
+      }
+    })
+  }
+}

@@ -1,0 +1,239 @@
+/** The reading side: jobs, facts, payloads, lists, counts and the tail. */
+import assert from 'node:assert/strict'
+import { fold } from '../../core/job/evolve.ts'
+import { LIFECYCLES } from '../../core/lifecycles/index.ts'
+import { leased } from '../../core/lifecycles/leased.ts'
+import type { JobFilter } from '../../stores/store.ts'
+import { type Bench, type Cases, CLIENT, done, OPERATOR, policyWith } from './bench.ts'
+import { listAll } from './check.ts'
+
+const NOBODY = '00000000-0000-7000-8000-00000000dead'
+
+/** What can be read of one job, and of all. */
+export const readingCases: Cases = {
+  'what is not there is answered as nothing': async ({ store }) => {
+    for (const id of [NOBODY, '', 'x', "'"]) {
+      assert.equal(await store.get(id), undefined)
+      assert.deepEqual(await store.facts(id), [])
+      assert.equal(await store.asOf(id, 1), undefined)
+      assert.equal(await store.payloads(id), undefined)
+      assert.equal(await store.getByKey('example', id), undefined)
+    }
+    assert.deepEqual(await store.list({}), { items: [] })
+    assert.deepEqual(await store.tail(0, 10), [])
+    const { lanes, ended } = await store.counts()
+    assert.deepEqual({ ...ended }, {})
+    assert.ok(Object.values(lanes).every((count) => count === 0))
+  },
+
+  'a job can be read as it was after each of its facts': async (bench) => {
+    const seen = []
+    let held = await bench.hold({ policy: policyWith() }, { start: false })
+    const { id } = held.job
+    seen.push(await bench.store.asOf(id, 1), await bench.job(id))
+    done(await bench.settle(held, { kind: 'start' }))
+    seen.push(await bench.job(id))
+    done(await bench.fail(held))
+    seen.push(await bench.job(id))
+    await bench.store.promote(1)
+    seen.push(await bench.job(id))
+    held = await bench.reclaim(held)
+    seen.push(await bench.job(id))
+    done(await bench.settle(held, { kind: 'step', name: 'a', n: 1 }, '1'))
+    seen.push(await bench.job(id))
+    done(await bench.tell(id, { kind: 'prioritise', priority: 4 }))
+    seen.push(await bench.job(id))
+    done(await bench.settle(held, { kind: 'cancel' }))
+    seen.push(await bench.job(id))
+    const facts = await bench.store.facts(id)
+    assert.equal(facts.length, seen.length)
+    for (const [i, job] of seen.entries()) {
+      assert.deepEqual(await bench.store.asOf(id, i + 1), job)
+      assert.deepEqual(fold(facts.slice(0, i + 1)), job)
+    }
+    assert.equal(await bench.store.asOf(id, 0), undefined)
+  },
+
+  'a job that has not committed has an input and no result': async (bench) => {
+    const held = await bench.hold({ input: '[]' })
+    assert.deepEqual(await bench.store.payloads(held.job.id), { input: '[]' })
+    done(await bench.settle(held, { kind: 'commit' }))
+    assert.deepEqual(await bench.store.payloads(held.job.id), { input: '[]' })
+  },
+
+  'the tail can be followed without a gap or a repetition while facts are added': async (bench) => {
+    const seen: string[] = []
+    let pos = 0
+    const follow = async (limit: number) => {
+      const entries = await bench.store.tail(pos, limit)
+      assert.ok(entries.length <= limit)
+      for (const { pos: next, fact } of entries) {
+        assert.ok(next > pos)
+        pos = next
+        seen.push(`${fact.jobId}/${fact.seq}`)
+      }
+    }
+    const told: string[] = []
+    for (let i = 0; i < 6; i++) {
+      const held = await bench.hold()
+      told.push(`${held.job.id}/1`, `${held.job.id}/2`)
+      await follow(1)
+      done(await bench.settle(held, { kind: 'release' }))
+      told.push(`${held.job.id}/3`)
+    }
+    while (seen.length < told.length) await follow(4)
+    assert.deepEqual(seen, told)
+    assert.deepEqual(await bench.store.tail(pos, 10), [])
+    assert.deepEqual(await bench.store.tail(0, 0), [])
+  },
+
+  'counts follow a job through its lanes': async (bench) => {
+    const lane = async () => {
+      const { lanes } = await bench.store.counts()
+      return Object.entries(lanes)
+        .filter(([, count]) => count > 0)
+        .map(([name, count]) => `${name} ${count}`)
+        .join()
+    }
+    const { id } = await bench.enqueue({ hold: true })
+    assert.equal(await lane(), 'idle 1')
+    done(await bench.tell(id, { kind: 'schedule', runAt: bench.store.now() + 10 }))
+    assert.equal(await lane(), 'waiting 1')
+    await bench.advance(10)
+    await bench.store.promote(1)
+    assert.equal(await lane(), 'ready 1')
+    const [held] = await bench.claim()
+    assert.equal(await lane(), 'held 1')
+    assert.ok(held)
+    done(await bench.tell(id, { kind: 'park' }, OPERATOR))
+    assert.equal(await lane(), 'parked 1')
+    done(await bench.tell(id, { kind: 'redrive' }, OPERATOR))
+    const [again] = await bench.claim()
+    assert.ok(again)
+    await bench.store.commit(again, (tx) => {
+      tx.effect('mail', '1')
+      return '1'
+    })
+    assert.equal(await lane(), 'delivering 1')
+    const [effect] = await bench.store.claimEffects({ limit: 1, leaseMs: 1000 })
+    assert.ok(effect)
+    await bench.store.settleEffects([{ kind: 'delivered', effect }])
+    assert.equal(await lane(), 'ended 1')
+  },
+}
+
+/** A varied set of jobs; their types say what they are. */
+async function fill(bench: Bench): Promise<void> {
+  await bench.enqueue({ type: 'plain', queue: 'a' })
+  await bench.advance(10)
+  await bench.enqueue({ type: 'tagged', queue: 'a', tags: ['red', 'a%b'], key: 'k1' })
+  await bench.advance(10)
+  await bench.enqueue({ type: 'later', queue: 'b', tags: ['blue'], runAt: bench.store.now() + 9e9 })
+  await bench.advance(10)
+  const failed = await bench.hold({ type: 'failed', queue: 'c', tags: ['red'] })
+  done(await bench.fail(failed, 'terminal', 'said "no" to C:\\new\n→ 100%'))
+  const retried = await bench.hold({ type: 'retried', queue: 'c', key: 'k2' })
+  done(await bench.fail(retried, 'transient', 'boom_1'))
+  await bench.hold({ type: 'held', queue: 'd', lifecycle: leased })
+  const { id } = await bench.enqueue({ type: 'cancelled', queue: 'd' })
+  await bench.store.cancel([id], CLIENT)
+}
+
+/** Filters, and the types of the jobs that they show, newest first. */
+function filters(start: number): [JobFilter, string[]][] {
+  const all = ['cancelled', 'held', 'retried', 'failed', 'later', 'tagged', 'plain']
+  return [
+    [{}, all],
+    [{ state: 'queued' }, ['tagged', 'plain']],
+    [{ state: 'RUNNING' }, ['held']],
+    [{ state: 'Queued' }, []],
+    [{ lane: 'ended' }, ['cancelled', 'failed']],
+    [{ lane: 'held' }, ['held']],
+    [{ lane: 'waiting' }, ['retried', 'later']],
+    [{ lane: 'blocked' }, []],
+    [{ queue: 'a' }, ['tagged', 'plain']],
+    [{ type: 'held' }, ['held']],
+    [{ tag: 'red' }, ['failed', 'tagged']],
+    [{ tag: 'a%b' }, ['tagged']],
+    [{ tag: '%' }, []],
+    [{ tag: 're' }, []],
+    [{ key: 'k1' }, ['tagged']],
+    [{ key: 'k_' }, []],
+    [{ error: 'boom' }, ['retried']],
+    [{ error: 'boom_1' }, ['retried']],
+    [{ error: 'boom%1' }, []],
+    [{ error: 'said "no"' }, ['failed']],
+    [{ error: 'C:\\new\n→' }, ['failed']],
+    [{ error: '"message"' }, []],
+    [{ createdFrom: start + 20 }, all.slice(0, 5)],
+    [{ createdBefore: start + 20 }, ['tagged', 'plain']],
+    [{ createdFrom: start + 10, createdBefore: start + 11 }, ['tagged']],
+    [{ queue: 'c', tag: 'red' }, ['failed']],
+    [{ lane: 'ended', queue: 'd' }, ['cancelled']],
+    [{ state: 'queued', queue: 'a', type: 'tagged', tag: 'red', key: 'k1' }, ['tagged']],
+    [{ state: 'queued', tag: 'red', queue: 'c' }, []],
+    [{ error: 'boom', state: 'retrying', lane: 'waiting', key: 'k2' }, ['retried']],
+    [{ createdFrom: start + 30, lane: 'ended', error: 'no' }, ['failed']],
+  ]
+}
+
+/** Lists by keyset. */
+export const listCases: Cases = {
+  ...Object.fromEntries(
+    filters(0).map(([filter], i) => [
+      `the filter ${JSON.stringify(filter)} shows what it says, newest first`,
+      async (bench: Bench) => {
+        const start = bench.store.now()
+        await fill(bench)
+        const [own, expected] = filters(start)[i] ?? [{}, []]
+        const types = (await listAll(bench.store, own)).map(({ type }) => type)
+        assert.deepEqual(types, expected)
+        const byOne = (await listAll(bench.store, own, 1)).map(({ type }) => type)
+        assert.deepEqual(byOne, expected)
+      },
+    ]),
+  ),
+
+  'pages follow each other without a gap or a repetition while jobs are added': async (bench) => {
+    const before = new Set<string>()
+    for (let i = 0; i < 25; i++) {
+      const lifecycle = LIFECYCLES[i % LIFECYCLES.length] ?? leased
+      before.add((await bench.enqueue({ lifecycle })).id)
+    }
+    const seen: string[] = []
+    let after: string | undefined
+    do {
+      const page = await bench.store.list({}, { limit: 4, ...(after !== undefined && { after }) })
+      assert.ok(page.items.length <= 4)
+      seen.push(...page.items.map(({ id }) => id))
+      after = page.next
+      await bench.enqueue()
+      await bench.claim({ limit: 2 })
+    } while (after !== undefined)
+    assert.deepEqual(seen, [...before].toReversed())
+  },
+
+  'a page without a limit is bounded, and the rest follows': async (bench) => {
+    await bench.store.enqueue(Array.from({ length: 130 }, () => bench.item()))
+    const page = await bench.store.list({})
+    assert.ok(page.items.length > 0 && page.items.length < 130)
+    assert.ok(page.next !== undefined)
+    assert.equal((await listAll(bench.store, {}, 1000)).length, 130)
+  },
+
+  'a rare match is found among many that do not match': async (bench) => {
+    await bench.enqueue({ type: 'rare' })
+    for (let i = 0; i < 3; i++) {
+      await bench.store.enqueue(Array.from({ length: 400 }, () => bench.item({ type: 'common' })))
+    }
+    const found = await listAll(bench.store, { type: 'rare' }, 10)
+    assert.equal(found.length, 1)
+  },
+
+  'a page is never longer than asked for': async (bench) => {
+    for (let i = 0; i < 3; i++) await bench.enqueue()
+    for (const limit of [0, 1, 2, 3]) {
+      assert.ok((await bench.store.list({}, { limit })).items.length <= limit, `limit ${limit}`)
+    }
+  },
+}

@@ -1,0 +1,257 @@
+/** What attempts report: each report once, each on its own, and the next claim with it. */
+import assert from 'node:assert/strict'
+import { CommandInvalid, InvalidTransition, StaleFence, Unsupported } from '../../core/errors.ts'
+import { leased } from '../../core/lifecycles/leased.ts'
+import type { Settlement } from '../../stores/store.ts'
+import {
+  type Bench,
+  type Cases,
+  done,
+  failureOf,
+  fenceOf,
+  LEASE_MS,
+  one,
+  policyWith,
+  type Report,
+  refused,
+  settlement,
+} from './bench.ts'
+import { settled } from './check.ts'
+
+/** What a report does to its job. */
+export const settleCases: Cases = {
+  'a fact that was answered is the fact that can be read': async (bench) => {
+    const held = await bench.hold()
+    const answer = done(await bench.settle(held, { kind: 'commit', usage: { ms: 12 } }, '1'))
+    assert.deepEqual(await bench.lastFact(held.job.id), answer.fact)
+    assert.deepEqual(settled(await bench.job(held.job.id)), settled(answer.job))
+    assert.deepEqual(answer.fact.usage, { ms: 12 })
+  },
+
+  'an implicit commit ends the job and keeps its result': async (bench) => {
+    const held = await bench.hold({ input: '"in"' })
+    const { job } = done(await bench.settle(held, { kind: 'commit' }, '{"ok":true}'))
+    assert.deepEqual([job.state, job.outcome], ['succeeded', 'succeeded'])
+    assert.deepEqual(await bench.store.payloads(job.id), { input: '"in"', result: '{"ok":true}' })
+  },
+
+  'a failed attempt waits out its delay and is then taken again': async (bench) => {
+    const held = await bench.hold()
+    const { job } = done(await bench.fail(held, 'transient', 'the net is down'))
+    assert.deepEqual([job.state, job.failures, job.execution], ['retrying', 1, null])
+    assert.deepEqual(job.error, {
+      message: 'the net is down',
+      kind: 'transient',
+      type: 'RETRYABLE',
+    })
+    assert.equal(await bench.store.promote(10), 0)
+    await bench.advance(2000)
+    assert.equal(await bench.store.promote(10), 1)
+    const again = await bench.reclaim(held)
+    assert.equal(again.job.attempt, 2)
+  },
+
+  'an attempt that is given back is ready at once and costs nothing': async (bench) => {
+    const held = await bench.hold()
+    const { job } = done(await bench.settle(held, { kind: 'release' }))
+    assert.deepEqual([job.state, job.releases, job.failures, job.crashes], ['queued', 1, 0, 0])
+    await bench.reclaim(held)
+  },
+
+  'a suspended job holds no slot and comes back at its time': async (bench) => {
+    const held = await bench.hold()
+    const runAt = bench.store.now() + 500
+    const { job } = done(await bench.settle(held, { kind: 'suspend', runAt }))
+    assert.deepEqual([job.state, job.runAt, job.failures], ['scheduled', runAt, 0])
+    await bench.advance(500)
+    assert.equal(await bench.store.promote(10), 1)
+    await bench.reclaim(held)
+  },
+
+  'the holder can end a job whose cancellation was asked for': async (bench) => {
+    const held = await bench.hold()
+    const { job } = done(await bench.settle(held, { kind: 'cancel' }))
+    assert.equal(job.outcome, 'cancelled')
+  },
+
+  'a job that was not started cannot commit or remember a step': async (bench) => {
+    const held = await bench.hold({}, { start: false })
+    await bench.assertUntouched(held.job.id, async () => {
+      refused(await bench.settle(held, { kind: 'commit' }, '1'), InvalidTransition)
+      refused(await bench.settle(held, { kind: 'step', name: 'a', n: 1 }, '1'), InvalidTransition)
+    })
+  },
+
+  'a report that a lifecycle does not have is refused': async (bench) => {
+    const held = await bench.hold({ lifecycle: leased })
+    const runAt = bench.store.now() + 500
+    refused(await bench.settle(held, { kind: 'suspend', runAt }), Unsupported)
+  },
+
+  'settlements of one call stand each on its own': async (bench) => {
+    const [good, stale, bad, last] = [
+      await bench.hold(),
+      await bench.hold(),
+      await bench.hold(),
+      await bench.hold(),
+    ]
+    done(await bench.settle(stale, { kind: 'release' }))
+    const { answers } = await bench.store.settle([
+      settlement(good, { kind: 'commit' }, '1'),
+      settlement(stale, { kind: 'commit' }, '2'),
+      settlement(bad, { kind: 'step', name: '', n: 1 }, '3'),
+      settlement(last, { kind: 'release' }),
+    ])
+    done(answers[0])
+    refused(answers[1], StaleFence)
+    refused(answers[2], CommandInvalid)
+    done(answers[3])
+    assert.equal((await bench.job(bad.job.id)).seq, bad.job.seq)
+  },
+
+  'several reports of one job in one call are applied in order': async (bench) => {
+    const held = await bench.hold({}, { start: false })
+    const { answers } = await bench.store.settle([
+      settlement(held, { kind: 'start' }),
+      settlement(held, { kind: 'step', name: 'a', n: 1 }, '1'),
+      settlement(held, { kind: 'step', name: 'a', n: 1 }, '2'),
+      settlement(held, { kind: 'commit' }, '3'),
+      settlement(held, { kind: 'commit' }, '4'),
+    ])
+    const kinds = answers.map(({ kind }) => kind)
+    assert.deepEqual(kinds, ['done', 'done', 'same', 'done', 'same'])
+    assert.equal((await bench.store.payloads(held.job.id))?.result, '3')
+  },
+
+  'settling claims anew in the same call, also what it just gave back': async (bench) => {
+    const held = await bench.hold({ queue: 'q' })
+    const next = { worker: 'worker-2', queues: ['q'], limit: 5, leaseMs: LEASE_MS, start: true }
+    const given = await bench.store.settle([settlement(held, { kind: 'release' })], next)
+    done(given.answers[0])
+    const again = one(given.claimed)
+    assert.deepEqual([again.job.id, again.job.attempt], [held.job.id, 2])
+    await bench.enqueue({ queue: 'q', type: 'next' })
+    const refusal = await bench.store.settle([settlement(held, { kind: 'commit' }, '1')], next)
+    refused(refusal.answers[0], StaleFence)
+    assert.equal(one(refusal.claimed).job.type, 'next')
+    assert.deepEqual((await bench.store.settle([], next)).claimed, [])
+  },
+
+  'settling without a next claim claims nothing': async (bench) => {
+    const held = await bench.hold({ queue: 'q' })
+    await bench.enqueue({ queue: 'q' })
+    const { claimed } = await bench.store.settle([settlement(held, { kind: 'release' })])
+    assert.deepEqual(claimed, [])
+    assert.deepEqual(await bench.store.settle([]), { answers: [], claimed: [] })
+  },
+
+  'a retry that asks for its own delay gets it': async (bench) => {
+    const held = await bench.hold()
+    const failure = { ...failureOf('transient'), retryAfterMs: 77_000 }
+    const { job } = done(await bench.settle(held, { kind: 'fail', failure }))
+    assert.equal(job.runAt, bench.store.now() + 77_000)
+  },
+
+  'the budget of failures is kept, and then the job is parked': async (bench) => {
+    const base = policyWith()
+    const policy = { ...base, retry: { ...base.retry, max: 2 } }
+    let held = await bench.hold({ policy })
+    for (const expected of ['retrying', 'retrying', 'quarantined']) {
+      const { job } = done(await bench.fail(held))
+      assert.equal(job.state, expected)
+      if (expected === 'quarantined') break
+      await bench.store.promote(10)
+      held = await bench.reclaim(held)
+    }
+    assert.equal((await bench.job(held.job.id)).failures, 2)
+  },
+
+  ...lostReplies(),
+}
+
+/** A settlement whose reply was lost is sent again: it is the same, or it comes too late. */
+function lostReplies(): Cases {
+  const reports: [Report, 'same' | 'stale'][] = [
+    [{ kind: 'start' }, 'same'],
+    [{ kind: 'step', name: 'a', n: 1 }, 'same'],
+    [{ kind: 'commit' }, 'same'],
+    [{ kind: 'fail', failure: failureOf('transient') }, 'stale'],
+    [{ kind: 'fail', failure: failureOf('terminal') }, 'stale'],
+    [{ kind: 'release' }, 'stale'],
+    [{ kind: 'suspend', runAt: Number.MAX_SAFE_INTEGER }, 'stale'],
+    [{ kind: 'cancel' }, 'stale'],
+  ]
+  return Object.fromEntries(
+    reports.map(([report, expected], i) => [
+      `a repeated ${report.kind} (${i + 1}) changes nothing`,
+      (bench: Bench) => repeat(bench, report, expected),
+    ]),
+  )
+}
+
+async function repeat(bench: Bench, report: Report, expected: 'same' | 'stale'): Promise<void> {
+  const held = await bench.hold({}, { start: report.kind !== 'start' })
+  const sent: Settlement = settlement(held, report, '"first"')
+  done((await bench.store.settle([sent])).answers[0])
+  await bench.assertUntouched(held.job.id, async () => {
+    const { answers } = await bench.store.settle([{ ...sent, payload: '"second"' }])
+    if (expected === 'same') assert.equal(answers[0]?.kind, 'same')
+    else refused(answers[0], StaleFence)
+  })
+  const steps = await bench.store.steps(held.ref)
+  assert.ok(steps.every(({ payload }) => payload === '"first"'))
+}
+
+/** Heartbeats renew leases and tell their holders what they must know. */
+export const heartbeatCases: Cases = {
+  'a heartbeat moves the end of the lease and writes no fact': async (bench) => {
+    const held = await bench.hold()
+    await bench.advance(LEASE_MS - 1)
+    const beat = { ref: held.ref, fence: fenceOf(held) }
+    const answer = await bench.store.heartbeat([beat], LEASE_MS)
+    assert.deepEqual(answer, { lost: [], cancelling: [] })
+    const job = await bench.job(held.job.id)
+    assert.equal(job.execution?.leaseUntil, bench.store.now() + LEASE_MS)
+    assert.equal(job.seq, held.job.seq)
+    await bench.advance(LEASE_MS - 1)
+    assert.deepEqual(await bench.store.recover(10), [])
+    const { fact } = done(await bench.settle(held, { kind: 'commit' }, '1'))
+    assert.equal(fact.execution?.leaseUntil, bench.store.now() + 1)
+  },
+
+  'an expired lease is lost in the very millisecond, and never revived': async (bench) => {
+    const held = await bench.hold()
+    await bench.advance(LEASE_MS)
+    const beat = { ref: held.ref, fence: fenceOf(held) }
+    await bench.assertUntouched(held.job.id, async () => {
+      const answer = await bench.store.heartbeat([beat], LEASE_MS)
+      assert.deepEqual(answer, { lost: [held.ref], cancelling: [] })
+      refused(await bench.settle(held, { kind: 'commit' }, '1'), StaleFence)
+    })
+    assert.equal((await bench.store.recover(10)).length, 1)
+  },
+
+  'each lease of one heartbeat stands on its own': async (bench) => {
+    const [alive, released, wanted] = [await bench.hold(), await bench.hold(), await bench.hold()]
+    done(await bench.settle(released, { kind: 'release' }))
+    await bench.store.cancel([wanted.job.id], { actor: 'client' })
+    const beats = [alive, released, wanted].map((held) => ({
+      ref: held.ref,
+      fence: fenceOf(held),
+    }))
+    const foreign = { ref: alive.ref, fence: { ...fenceOf(alive), attempt: 2 } }
+    const answer = await bench.store.heartbeat([...beats, foreign], LEASE_MS)
+    assert.deepEqual(answer, { lost: [released.ref, alive.ref], cancelling: [wanted.ref] })
+    assert.deepEqual(await bench.store.heartbeat([], LEASE_MS), { lost: [], cancelling: [] })
+  },
+
+  'a job that has committed has no lease to renew': async (bench) => {
+    const held = await bench.hold()
+    await bench.store.commit(held, (tx) => {
+      tx.effect('mail', '1')
+      return '1'
+    })
+    const beat = { ref: held.ref, fence: fenceOf(held) }
+    assert.deepEqual((await bench.store.heartbeat([beat], LEASE_MS)).lost, [held.ref])
+  },
+}

@@ -1,0 +1,67 @@
+/** Steps: what an attempt has finished, so that the next one need not do it again. */
+import assert from 'node:assert/strict'
+import { type Cases, done, policyWith } from './bench.ts'
+
+/** The results of steps. */
+export const stepCases: Cases = {
+  'results of steps are there for later attempts, in order': async (bench) => {
+    const held = await bench.hold()
+    assert.deepEqual(await bench.store.steps(held.ref), [])
+    done(await bench.settle(held, { kind: 'step', name: 'fetch', n: 1 }, '{"a":1}'))
+    done(await bench.settle(held, { kind: 'step', name: 'fetch', n: 2 }, '[]'))
+    done(await bench.settle(held, { kind: 'step', name: 'store', n: 1 }, '"ü"'))
+    done(await bench.settle(held, { kind: 'release' }))
+    const again = await bench.reclaim(held)
+    assert.deepEqual(await bench.store.steps(again.ref), [
+      { name: 'fetch', n: 1, payload: '{"a":1}' },
+      { name: 'fetch', n: 2, payload: '[]' },
+      { name: 'store', n: 1, payload: '"ü"' },
+    ])
+  },
+
+  'the first result of a step stands, whichever attempt says it again': async (bench) => {
+    const held = await bench.hold()
+    done(await bench.settle(held, { kind: 'step', name: 'a', n: 1 }, '1'))
+    assert.equal((await bench.settle(held, { kind: 'step', name: 'a', n: 1 }, '2')).kind, 'same')
+    done(await bench.settle(held, { kind: 'release' }))
+    const again = await bench.reclaim(held)
+    const repeated = await bench.settle(again, { kind: 'step', name: 'a', n: 1 }, '3')
+    assert.equal(repeated.kind, 'same')
+    assert.deepEqual(await bench.store.steps(held.ref), [{ name: 'a', n: 1, payload: '1' }])
+  },
+
+  'steps of one name are told apart by number, and belong to their job': async (bench) => {
+    const [a, b] = [await bench.hold(), await bench.hold()]
+    done(await bench.settle(a, { kind: 'step', name: 'x', n: 1 }, '"a"'))
+    done(await bench.settle(b, { kind: 'step', name: 'x', n: 1 }, '"b"'))
+    done(await bench.settle(b, { kind: 'step', name: 'X', n: 1 }, '"c"'))
+    const most = Number.MAX_SAFE_INTEGER
+    done(await bench.settle(b, { kind: 'step', name: 'x', n: most }, '"d"'))
+    assert.equal((await bench.settle(b, { kind: 'step', name: 'x', n: most }, '1')).kind, 'same')
+    assert.deepEqual(await bench.store.steps(a.ref), [{ name: 'x', n: 1, payload: '"a"' }])
+    assert.deepEqual(await bench.store.steps(b.ref), [
+      { name: 'x', n: 1, payload: '"b"' },
+      { name: 'X', n: 1, payload: '"c"' },
+      { name: 'x', n: most, payload: '"d"' },
+    ])
+  },
+
+  'steps outlive a crash of their holder': async (bench) => {
+    const held = await bench.hold({ policy: policyWith() })
+    done(await bench.settle(held, { kind: 'step', name: 'a', n: 1 }, '1'))
+    await bench.expire()
+    await bench.store.promote(10)
+    const again = await bench.reclaim(held)
+    assert.equal((await bench.store.steps(again.ref)).length, 1)
+  },
+
+  'a step that brings no result is remembered as null': async (bench) => {
+    const held = await bench.hold()
+    done(await bench.settle(held, { kind: 'step', name: 'a', n: 1 }))
+    assert.deepEqual(await bench.store.steps(held.ref), [{ name: 'a', n: 1, payload: 'null' }])
+  },
+
+  'a handle that no job has shows no steps': async ({ store }) => {
+    assert.deepEqual(await store.steps(123_456), [])
+  },
+}

@@ -1,0 +1,42 @@
+// The SQLite store passes the contract of stores: on a file, and in memory.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type OpenStore, type OwnTable, storeContract } from 'pawl/testing'
+import { afterAll, describe, it } from 'vitest'
+import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'pawl-contract-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const TABLE = 'CREATE TABLE IF NOT EXISTS own_texts (text TEXT NOT NULL) STRICT'
+
+const ownTable: OwnTable = {
+  add(tx, text) {
+    tx.query(TABLE)
+    tx.query('INSERT INTO own_texts VALUES (?)', [text])
+  },
+  all(tx) {
+    tx.query(TABLE)
+    const rows = tx.query('SELECT text FROM own_texts ORDER BY rowid') as { text: string }[]
+    return rows.map(({ text }) => text)
+  },
+}
+
+const openAt =
+  (path: () => string): OpenStore =>
+  async (environment) => ({
+    store: await openSqliteStore({ path: path(), environment }),
+    advance: environment.advance,
+    ownTable,
+  })
+
+let files = 0
+
+describe('the SQLite store on a file', () => {
+  storeContract({ describe, it, open: openAt(() => join(folder, `${++files}.db`)) })
+})
+
+describe('the SQLite store in memory', () => {
+  storeContract({ describe, it, open: openAt(() => ':memory:') })
+})

@@ -1,0 +1,56 @@
+// The process that comes after those that died. It opens each of their files a day later, asks
+// again for what the dead one was never told of, and works until every job has ended or is parked.
+import { openSqliteStore } from 'pawl/sqlite'
+import { isSilent, itemsAt, openUsers, say, standingEnvironment, userWork } from './common.mjs'
+
+const HOUR_MS = 60 * 60 * 1000
+const ROUNDS_MAX = 100
+
+const OPERATOR = { actor: 'operator', operator: 'ann', note: 'after the crash' }
+const REQUEST = { worker: 'worker-9', limit: 100, leaseMs: 30_000, start: true }
+
+const { runs, start } = JSON.parse(process.argv[2])
+for (const run of runs) await resume(run)
+
+async function resume({ path, acknowledged }) {
+  const environment = standingEnvironment(start + 24 * HOUR_MS)
+  const store = await openSqliteStore({ path, environment })
+  const users = openUsers(path)
+  for (const [step, items] of Object.entries(itemsAt(start))) {
+    if (!acknowledged.includes(step)) await store.enqueue(items)
+  }
+  await store.resumeQueue('side', OPERATOR)
+  const { items: idle } = await store.list({ lane: 'idle' })
+  for (const { id } of idle) await store.tell([id], { kind: 'submit' }, OPERATOR)
+
+  for (let round = 0; ; round++) {
+    if (round > ROUNDS_MAX) throw new Error(`the jobs in ${path} do not come to an end`)
+    await workOnce(store, path)
+    const { lanes } = await store.counts()
+    if (lanes.idle + lanes.waiting + lanes.ready + lanes.held + lanes.delivering === 0) break
+    environment.advance(HOUR_MS)
+  }
+  await store.close()
+  users.close()
+}
+
+async function workOnce(store, path) {
+  await store.recover(100)
+  await store.promote(100)
+  for (const held of await store.claim(REQUEST)) {
+    const { kind } = await finish(store, held)
+    if (kind !== 'done') throw new Error(`job ${held.job.id} was not finished: ${kind}`)
+  }
+  const effects = await store.claimEffects({ limit: 100, leaseMs: 30_000 })
+  for (const { key, payload } of effects) say({ kind: 'delivered', path, key, payload })
+  await store.settleEffects(effects.map((effect) => ({ kind: 'delivered', effect })))
+}
+
+async function finish(store, held) {
+  const { job } = held
+  if (!isSilent(job)) return store.commit(held, userWork(job))
+  const fence = { attempt: job.attempt, claim: job.execution.claim }
+  const command = { kind: 'commit', fence }
+  const { answers } = await store.settle([{ held, command, payload: '1' }])
+  return answers[0]
+}

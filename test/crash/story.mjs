@@ -1,0 +1,177 @@
+// A process with a story: it calls every verb of the store, one after the other, tells the parent
+// of each answer that it got, and kills itself at the crash point with the given number. Its time,
+// chance and ids are the same in every run, so two runs differ in nothing but where they end.
+import { appendFileSync } from 'node:fs'
+import { openSqliteStore } from 'pawl/sqlite'
+import { itemsAt, openUsers, say, standingEnvironment, userWork } from './common.mjs'
+
+const { path, start, archive, crashAt, snapshots } = JSON.parse(process.argv[2])
+
+let passed = 0
+let step = 'open'
+
+/** Every place where a process may die. */
+function crashPoint(name) {
+  if (snapshots !== undefined) say({ kind: 'point', step, name })
+  if (passed++ === crashAt) process.kill(process.pid, 'SIGKILL')
+}
+
+let lastId = 0
+const standing = standingEnvironment(start)
+const { clock } = standing
+const environment = {
+  ...standing,
+  random: { next: () => 0.5 },
+  ids: { next: () => `00000000-0000-7000-8000-${String(++lastId).padStart(12, '0')}` },
+  crashPoint,
+}
+const store = await openSqliteStore({ path, environment })
+const users = openUsers(path)
+const items = itemsAt(start)
+const held = new Map()
+const effects = []
+
+const OPERATOR = { actor: 'operator', operator: 'ann', note: 'looked into it' }
+const CLIENT = { actor: 'client' }
+const idOf = (type) => items.batch.find(({ command }) => command.type === type).command.jobId
+const fenceOf = ({ job }) => ({ attempt: job.attempt, claim: job.execution.claim })
+const failure = { class: 'retryable', kind: 'transient', message: 'not now' }
+const request = (types, start = true) => ({
+  worker: 'worker-1',
+  types,
+  limit: 100,
+  leaseMs: 30_000,
+  start,
+})
+
+/** What the holder of a job reports of it. */
+function report(type, kind, rest = {}, payload = undefined) {
+  const holding = held.get(type)
+  const command = { kind, fence: fenceOf(holding), ...rest }
+  return { held: holding, command, ...(payload !== undefined && { payload }) }
+}
+
+function keep(claimed) {
+  for (const one of claimed) held.set(one.job.type, one)
+  return claimed.map(({ job }) => job.id)
+}
+
+async function joinUsersTransaction() {
+  users.exec('BEGIN IMMEDIATE')
+  crashPoint('enqueueTx.begun')
+  users.exec(`INSERT INTO user_notes VALUES ('joined')`)
+  await store.enqueue(items.joined, { tx: users })
+  crashPoint('enqueueTx.written')
+  users.exec('COMMIT')
+  crashPoint('enqueueTx.committed')
+}
+
+async function deliver() {
+  effects.push(...(await store.claimEffects({ limit: 10, leaseMs: 30_000 })))
+  return effects.length
+}
+
+/** The first delivery succeeds; the second is not known to have arrived. */
+async function settleDeliveries() {
+  for (const { key, payload } of effects) say({ kind: 'delivered', path, key, payload })
+  const [first, second] = effects
+  const runAt = clock.now() + 1000
+  return store.settleEffects([
+    { kind: 'delivered', effect: first },
+    { kind: 'retry', effect: second, runAt, error: 'no answer' },
+  ])
+}
+
+const RUNNING = ['plain', 'effectful', 'failing', 'releasing', 'suspending', 'honoured', 'crashing']
+const SILENT = ['silent-hardened', 'silent-leased']
+
+/** The story: each step is one transaction. A number moves the clock instead. */
+const story = [
+  ['batch', () => store.enqueue(items.batch)],
+  [
+    'group',
+    () =>
+      Promise.all([
+        store.enqueue(items.group),
+        store.enqueue(items.batch.slice(0, 2)),
+        store.reportWorker({ id: 'worker-1', state: 'polling', info: '{}' }),
+      ]),
+  ],
+  ['joined', joinUsersTransaction],
+  ['report', () => store.reportWorker({ id: 'worker-2', state: 'polling', info: '{}' })],
+  ['forget', () => store.removeWorker('worker-2')],
+  ['submit', () => store.tell([idOf('held-back')], { kind: 'submit' }, CLIENT)],
+  ['resume', () => store.resumeQueue('side', OPERATOR)],
+  ['pause', () => store.pauseQueue('side', OPERATOR)],
+  ['lease', async () => keep(await store.claim(request(['stepper'], false)))],
+  ['start', () => store.settle([report('stepper', 'start')])],
+  ['step', () => store.settle([report('stepper', 'step', { name: 'one', n: 1 }, '"first"')])],
+  ['claim', async () => keep(await store.claim(request([...RUNNING, ...SILENT, 'task'])))],
+  [
+    'fuse',
+    async () => {
+      const { claimed } = await store.settle(
+        [
+          report('failing', 'fail', { failure }),
+          report('releasing', 'release'),
+          report('suspending', 'suspend', { runAt: clock.now() + 5000 }),
+          ...SILENT.map((type) => report(type, 'commit', {}, '"silent"')),
+        ],
+        request(['fused']),
+      )
+      return keep(claimed)
+    },
+  ],
+  ['commit', () => commit('plain')],
+  ['commit-effects', () => commit('effectful')],
+  ['take-effects', deliver],
+  ['settle-effects', settleDeliveries],
+  ['cancel', () => store.cancel([idOf('dropped'), idOf('honoured')], CLIENT)],
+  ['beat', () => store.heartbeat(['stepper', 'honoured'].map(beatOf), 30_000)],
+  ['honour', () => store.settle([report('honoured', 'cancel')])],
+  60_001,
+  ['promote', () => store.promote(100)],
+  ['recover', () => store.recover(100)],
+  ['park', () => store.tell([idOf('parked'), idOf('discarded')], { kind: 'park' }, OPERATOR)],
+  ['redrive', () => store.tell([idOf('parked')], { kind: 'redrive' }, OPERATOR)],
+  ['discard', () => store.tell([idOf('discarded')], { kind: 'discard' }, OPERATOR)],
+  ['prune', () => store.prune({ endedBefore: clock.now(), limit: 100, archive: archiveLines })],
+]
+
+function beatOf(type) {
+  return { ref: held.get(type).ref, fence: fenceOf(held.get(type)) }
+}
+
+function commit(type) {
+  const holding = held.get(type)
+  return store.commit(
+    holding,
+    userWork(holding.job, () => crashPoint('commit.working')),
+  )
+}
+
+async function archiveLines(lines) {
+  appendFileSync(archive, lines)
+  crashPoint('prune.archived')
+}
+
+/** A copy of the file as it is after a step, made by a handle apart from the store's. */
+function snapshot() {
+  if (snapshots === undefined) return
+  users.exec(`VACUUM INTO '${snapshots}/${step}.db'`)
+}
+
+snapshot()
+say({ kind: 'acknowledged', step })
+for (const scene of story) {
+  if (typeof scene === 'number') {
+    standing.advance(scene)
+    continue
+  }
+  step = scene[0]
+  const answer = await scene[1]()
+  snapshot()
+  say({ kind: 'acknowledged', step, answer })
+}
+await store.close()
+users.close()
