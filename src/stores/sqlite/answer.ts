@@ -3,7 +3,7 @@ import { TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
 import type { Answer, Asker } from '../store.ts'
-import { applyFact, type EndedCounts } from './apply.ts'
+import { applyFact, type Pending } from './apply.ts'
 import type { Connection } from './connect.ts'
 import { contextOf, type Read, type Shared } from './context.ts'
 
@@ -16,12 +16,12 @@ export function answer(
   command: Command,
   asker: Asker,
   payload: string | null = null,
-  ended?: EndedCounts,
+  pending?: Pending,
 ): Answer {
   const decision = decide(lifecycle, job, command, contextOf(shared, asker, now))
   if (decision.kind === 'rejected') return decision
   if (decision.kind === 'same') return { kind: 'same', job }
-  const after = applyFact(connection, lifecycle, rid, job, decision.fact, payload, ended)
+  const after = applyFact(connection, lifecycle, rid, job, decision.fact, payload, pending)
   // Inside one transaction nobody can have moved the row; if it happens all the same, say so.
   if (after === undefined) return { kind: 'rejected', error: new TransitionRace(job.id) }
   return { kind: 'done', job: after, fact: decision.fact }

@@ -8,8 +8,9 @@ import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
-import { factData, factPath, factStatuses, statusLetter } from '../rows.ts'
+import { factData, factPath, factStatuses, statusLetter, type Value } from '../rows.ts'
 import type { Connection } from './connect.ts'
+import { insertRows, insertTexts } from './rows-at-once.ts'
 
 const UPDATE_JOB = `
   UPDATE pawl_jobs SET
@@ -20,15 +21,17 @@ const UPDATE_JOB = `
     cancel_asked_at = CASE WHEN ?1 <> 5 THEN cancel_asked_at END
   WHERE rid = ? AND seq = ?`
 
-const INSERT_FACT = `
-  INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, attempt, statuses, claim, worker,
-    lease_until, data, payload)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const INSERT_FACT = insertTexts(
+  `INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, attempt, statuses, claim, worker,
+    lease_until, data, payload)`,
+  13,
+)
 
 /** A fact that changed no attempt. */
-const INSERT_PLAIN = `
-  INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, data, payload)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+const INSERT_PLAIN = insertTexts(
+  'INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, data, payload)',
+  8,
+)
 
 /** What an end or another step changes that neither counts nor moves the job in time. */
 const UPDATE_STATE = `
@@ -46,16 +49,45 @@ export function applyFact(
   before: Job,
   fact: Fact,
   payload: string | null = null,
-  ended?: EndedCounts,
+  pending?: Pending,
 ): Job | undefined {
   const job = evolve(before, fact)
   if (updateJob(connection, LANES[laneOf(lifecycle, job, fact.at)], rid, before, job) === 0) {
     return undefined
   }
-  insertFact(connection, rid, fact, payload)
-  const counts = ended ?? new EndedCounts()
-  counts.note(before, job)
-  if (ended === undefined) counts.write(connection)
+  const written = pending ?? new Pending()
+  written.add(rid, before, job, fact, payload)
+  if (pending === undefined) written.write(connection)
+  return job
+}
+
+/** The end of a success, under the whole fence and the very lease that its holder knows. */
+const UPDATE_SUCCEEDED = `
+  UPDATE pawl_jobs SET
+    lane = 5, state = ?1, seq = seq + 1, status = 'D', lease_until = NULL, updated_at = ?2,
+    ended_at = ?2, outcome = 'succeeded', reason = NULL, error = NULL, stalled = 0,
+    cancel_asked_at = NULL
+  WHERE rid = ?3 AND seq = ?4 AND attempt = ?5 AND claim = ?6 AND lease_until = ?7`
+
+/**
+ * Writes a success that was decided on what its holder has, without reading the row: the statement
+ * itself proves that nothing has changed since. Nothing is written where something has.
+ */
+export function applySuccess(
+  connection: Connection,
+  rid: number,
+  before: Job,
+  fact: Fact,
+  payload: string | null,
+  pending: Pending,
+): Job | undefined {
+  const job = evolve(before, fact)
+  const { execution } = before
+  if (job.outcome !== 'succeeded' || execution === null) return undefined
+  const { seq, attempt } = before
+  const fence = [rid, seq, attempt, execution.claim, execution.leaseUntil] as const
+  if (connection.run(UPDATE_SUCCEEDED, job.state, fact.at, ...fence) === 0) return undefined
+  pending.add(rid, before, job, fact, payload)
   return job
 }
 
@@ -134,35 +166,61 @@ function keepsCounters(before: Job, after: Job): boolean {
   )
 }
 
-/** Appends a fact to the ledger. */
-export function insertFact(
+/** Appends facts that changed no attempt, such as creations. */
+export function insertPlainFacts(
   connection: Connection,
-  rid: number,
-  fact: Fact,
-  payload: string | null,
+  entries: readonly { rid: number; fact: Fact; payload: string | null }[],
 ): void {
-  const { execution } = fact
-  const [kind, path, data] = [FACT_CODES[fact.trigger], factPath(fact), factData(fact)]
-  if (execution === undefined) {
-    connection.run(INSERT_PLAIN, rid, fact.seq, kind, fact.at, path, fact.actor, data, payload)
-    return
-  }
-  connection.run(
-    INSERT_FACT,
+  const rows = entries.map(({ rid, fact, payload }): Value[] => [
     rid,
     fact.seq,
-    kind,
+    FACT_CODES[fact.trigger],
     fact.at,
-    path,
+    factPath(fact),
     fact.actor,
-    execution.attempt,
-    factStatuses(fact),
-    execution.claim ?? null,
-    execution.worker ?? null,
-    execution.leaseUntil ?? null,
-    data,
+    factData(fact),
     payload,
-  )
+  ])
+  insertRows(connection, INSERT_PLAIN, rows)
+}
+
+function factRow(rid: number, fact: Fact, payload: string | null): Value[] {
+  const { execution } = fact
+  return [
+    rid,
+    fact.seq,
+    FACT_CODES[fact.trigger],
+    fact.at,
+    factPath(fact),
+    fact.actor,
+    execution?.attempt ?? null,
+    factStatuses(fact),
+    execution?.claim ?? null,
+    execution?.worker ?? null,
+    execution?.leaseUntil ?? null,
+    factData(fact),
+    payload,
+  ]
+}
+
+/**
+ * What the verbs of one call write once for all their jobs: facts in blocks, and the roll-up of
+ * ended jobs. It must be written before the transaction ends, and before anybody reads the ledger.
+ */
+export class Pending {
+  readonly #counts = new EndedCounts()
+  #facts: Value[][] = []
+
+  add(rid: number, before: Job, after: Job, fact: Fact, payload: string | null): void {
+    this.#facts.push(factRow(rid, fact, payload))
+    this.#counts.note(before, after)
+  }
+
+  write(connection: Connection): void {
+    insertRows(connection, INSERT_FACT, this.#facts)
+    this.#facts = []
+    this.#counts.write(connection)
+  }
 }
 
 const COUNT_ENDED = `
@@ -170,7 +228,7 @@ const COUNT_ENDED = `
   ON CONFLICT (queue, state) DO UPDATE SET jobs = jobs + excluded.jobs`
 
 /** Keeps the roll-up of ended jobs in step: one write for all jobs of a call, not one for each. */
-export class EndedCounts {
+class EndedCounts {
   readonly #changes = new Map<string, { queue: string; state: string; jobs: number }>()
 
   /** A redriven job is no longer an ended one. */
@@ -191,5 +249,6 @@ export class EndedCounts {
     for (const { queue, state, jobs } of this.#changes.values()) {
       connection.run(COUNT_ENDED, queue, state, jobs)
     }
+    this.#changes.clear()
   }
 }

@@ -14,6 +14,11 @@ function isBusy(error: unknown): boolean {
   return /database (table |schema )?is locked|SQLITE_BUSY/.test(messageOf(error))
 }
 
+/** Whether a unique constraint refused the write. */
+export function isUniqueViolation(error: unknown): boolean {
+  return /UNIQUE constraint failed/.test(messageOf(error))
+}
+
 /** The text of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

@@ -9,29 +9,39 @@ import { evolve } from '../../core/job/evolve.ts'
 import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
-import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { KeyTaken } from '../errors.ts'
 import { findPayloadFault } from '../requests.ts'
-import type { JobRow } from '../rows.ts'
+import type { JobRow, Value } from '../rows.ts'
 import type { Asker, Enqueued, EnqueueItem } from '../store.ts'
-import { applyFact, insertFact } from './apply.ts'
+import { applyFact, insertPlainFacts } from './apply.ts'
+import { isUniqueViolation } from './busy.ts'
 import type { Connection } from './connect.ts'
 import { contextOf, type Read, type Shared, toRead } from './context.ts'
+import { insertTexts, ROWS_IN_BLOCK } from './rows-at-once.ts'
 
 const INSERT_JOB = `
   INSERT INTO pawl_jobs (id, lane, machine, state, queue, type, priority, run_at, seq, created_at,
     updated_at, key, limit_key, tags, retry_of, timeout_ms, deadline_at, policy)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (id) DO NOTHING`
 
 /** A job with nothing special about it: binding a value costs as much as writing it. */
-const INSERT_PLAIN = `
-  INSERT INTO pawl_jobs (id, lane, machine, state, queue, type, priority, run_at, seq, created_at,
-    updated_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?9, ?9)
-  ON CONFLICT (id) DO NOTHING`
+const INSERT_PLAIN = insertTexts(
+  `INSERT INTO pawl_jobs (id, lane, machine, state, queue, type, priority, run_at, seq, created_at,
+    updated_at)`,
+  11,
+)
 
 const SELECT_BY_KEY = 'SELECT * FROM pawl_jobs WHERE type = ? AND key = ?'
+
+/** A job that was decided on and is about to be written. */
+interface Accepted {
+  readonly job: Job
+  readonly fact: Fact
+  readonly input: string
+  readonly lane: number
+  readonly machine: number
+}
 
 /** Accepts items; one that is refused hinders no other. */
 export function enqueue(
@@ -41,38 +51,109 @@ export function enqueue(
   items: readonly EnqueueItem[],
   asker: Asker,
 ): Enqueued[] {
-  return items.map((item) => enqueueOne(shared, connection, now, item, asker))
+  const results: Enqueued[] = []
+  let plain: Accepted[] = []
+  for (const item of items) {
+    const accepted = accept(shared, now, item, asker)
+    const isKeyed = accepted.kind === 'accepted' && !isPlain(accepted.value.job)
+    if (accepted.kind === 'accepted' && !isKeyed) {
+      plain.push(accepted.value)
+      continue
+    }
+    // Others may have to be found by their keys or ids, so what is gathered is written first.
+    results.push(...insertPlain(connection, plain))
+    plain = []
+    results.push(
+      accepted.kind === 'accepted'
+        ? insertKeyed(shared, connection, now, item, accepted.value, asker)
+        : accepted,
+    )
+  }
+  results.push(...insertPlain(connection, plain))
+  return results
 }
 
-function enqueueOne(
+function accept(
+  shared: Shared,
+  now: number,
+  { lifecycle, command, input }: EnqueueItem,
+  asker: Asker,
+): { kind: 'accepted'; value: Accepted } | Extract<Enqueued, { kind: 'rejected' }> {
+  const create = { ...command, kind: 'create' } as const
+  const decision = decide(lifecycle, null, create, contextOf(shared, asker, now))
+  if (decision.kind === 'rejected') return { kind: 'rejected', error: decision.error }
+  const fault = findPayloadFault('input', input)
+  if (fault !== undefined) return { kind: 'rejected', error: fault }
+  const machine = shared.machines.idOf(lifecycle)
+  if (machine === undefined) {
+    return { kind: 'rejected', error: new LifecycleUnknown(lifecycle.name, lifecycle.version) }
+  }
+  const { fact } = decision as { fact: Fact }
+  const job = evolve(null, fact)
+  const lane = LANES[laneOf(lifecycle, job, fact.at)]
+  return { kind: 'accepted', value: { job, fact, input, lane, machine } }
+}
+
+/** Writes jobs that have no key, many at once; where an id exists already, one by one. */
+function insertPlain(connection: Connection, jobs: readonly Accepted[]): Enqueued[] {
+  const results: Enqueued[] = []
+  for (let i = 0; i < jobs.length; i += ROWS_IN_BLOCK) {
+    const block = jobs.slice(i, i + ROWS_IN_BLOCK)
+    const whole = block.length === ROWS_IN_BLOCK && insertTogether(connection, block)
+    if (whole) results.push(...block.map(({ job }) => ({ kind: 'created', job }) as const))
+    else results.push(...block.map((one) => insertAlone(connection, one)))
+  }
+  return results
+}
+
+function insertAlone(connection: Connection, one: Accepted): Enqueued {
+  return insertTogether(connection, [one])
+    ? { kind: 'created', job: one.job }
+    : { kind: 'rejected', error: new JobExists(one.job.id) }
+}
+
+/** Writes one row, or a block of them, with their facts; nothing where an id was taken. */
+function insertTogether(connection: Connection, jobs: readonly Accepted[]): boolean {
+  const last = insertRowsOf(connection, jobs)
+  if (last === undefined) return false
+  // Nobody else writes in this transaction, so a block has consecutive numbers.
+  const first = last - jobs.length + 1
+  const entries = jobs.map(({ fact, input }, n) => ({ rid: first + n, fact, payload: input }))
+  insertPlainFacts(connection, entries)
+  return true
+}
+
+/** The number of the last row; a statement that meets a taken id writes no row at all. */
+function insertRowsOf(connection: Connection, jobs: readonly Accepted[]): number | undefined {
+  const text = jobs.length === 1 ? INSERT_PLAIN.one : INSERT_PLAIN.block
+  try {
+    return Number(connection.sql(text).run(...jobs.flatMap(plainColumns)).lastInsertRowid)
+  } catch (error) {
+    if (isUniqueViolation(error)) return undefined
+    throw error
+  }
+}
+
+function plainColumns({ job, lane, machine }: Accepted): Value[] {
+  const { id, state, queue, type, priority, runAt, createdAt, updatedAt } = job
+  return [id, lane, machine, state, queue, type, priority, runAt, 1, createdAt, updatedAt]
+}
+
+function insertKeyed(
   shared: Shared,
   connection: Connection,
   now: number,
   item: EnqueueItem,
+  accepted: Accepted,
   asker: Asker,
 ): Enqueued {
-  const command = { ...item.command, kind: 'create' } as const
-  const decision = decide(item.lifecycle, null, command, contextOf(shared, asker, now))
-  if (decision.kind === 'rejected') return { kind: 'rejected', error: decision.error }
-  const { fact } = decision as { fact: Fact }
-  const fault = findPayloadFault('input', item.input)
-  if (fault !== undefined) return { kind: 'rejected', error: fault }
-  const machine = shared.machines.idOf(item.lifecycle)
-  const { name, version } = item.lifecycle
-  if (machine === undefined) {
-    return { kind: 'rejected', error: new LifecycleUnknown(name, version) }
-  }
-  const row = findTaken(connection, command.type, command.key)
-  if (row !== undefined) {
-    const taken = toRead(shared, row)
-    return taken === undefined
-      ? { kind: 'rejected', error: new KeyTaken(command.type, command.key as string, row.id) }
-      : settleConflict(shared, connection, now, item, taken, asker)
-  }
-  const job = insertJob(connection, item.lifecycle, machine, fact, item.input)
-  return job === undefined
-    ? { kind: 'rejected', error: new JobExists(command.jobId) }
-    : { kind: 'created', job }
+  const { type, key } = item.command
+  const row = findTaken(connection, type, key)
+  if (row === undefined) return insertJob(connection, accepted)
+  const taken = toRead(shared, row)
+  return taken === undefined
+    ? { kind: 'rejected', error: new KeyTaken(type, key as string, row.id) }
+    : settleConflict(shared, connection, now, item, taken, asker)
 }
 
 /** The key belongs to a job: that job is the answer, or gets the new input, or is the refusal. */
@@ -120,36 +201,24 @@ function findTaken(
   return key === undefined ? undefined : connection.get<JobRow>(SELECT_BY_KEY, type, key)
 }
 
-/** Writes the row and the fact; nothing where the id exists already. */
-function insertJob(
-  connection: Connection,
-  lifecycle: Lifecycle,
-  machine: number,
-  fact: Fact,
-  input: string,
-): Job | undefined {
-  const job = evolve(null, fact)
-  const lane = LANES[laneOf(lifecycle, job, fact.at)]
-  const { id, state, queue, type, priority, runAt, createdAt } = job
-  const always = [id, lane, machine, state, queue, type, priority, runAt, createdAt] as const
-  const { changes, lastInsertRowid } = isPlain(job)
-    ? connection.sql(INSERT_PLAIN).run(...always)
-    : connection
-        .sql(INSERT_JOB)
-        .run(
-          ...always,
-          job.updatedAt,
-          job.key,
-          job.limitKey,
-          job.tags.length === 0 ? null : JSON.stringify(job.tags),
-          job.retryOf,
-          job.timeoutMs,
-          job.deadlineAt,
-          job.policy === null ? null : JSON.stringify(job.policy),
-        )
-  if (Number(changes) === 0) return undefined
-  insertFact(connection, Number(lastInsertRowid), fact, input)
-  return job
+/** Writes one row and its fact. */
+function insertJob(connection: Connection, accepted: Accepted): Enqueued {
+  const { job, fact, input } = accepted
+  const { changes, lastInsertRowid } = connection
+    .sql(INSERT_JOB)
+    .run(
+      ...plainColumns(accepted),
+      job.key,
+      job.limitKey,
+      job.tags.length === 0 ? null : JSON.stringify(job.tags),
+      job.retryOf,
+      job.timeoutMs,
+      job.deadlineAt,
+      job.policy === null ? null : JSON.stringify(job.policy),
+    )
+  if (Number(changes) === 0) return { kind: 'rejected', error: new JobExists(job.id) }
+  insertPlainFacts(connection, [{ rid: Number(lastInsertRowid), fact, payload: input }])
+  return { kind: 'created', job }
 }
 
 /** Whether the columns that only `INSERT_JOB` writes stay empty. */

@@ -11,6 +11,7 @@ export interface Machines {
   readonly byId: ReadonlyMap<number, Lifecycle>
   /** Nothing for a lifecycle that was not registered. */
   idOf(lifecycle: Lifecycle): number | undefined
+  find(name: string, version: number): Lifecycle | undefined
 }
 
 /** Registers lifecycles; must be called inside a write transaction. */
@@ -46,5 +47,6 @@ export function registerMachines(
   return {
     byId,
     idOf: ({ name, version }) => ids.get(`${name} ${version}`),
+    find: (name, version) => lifecycles.find((own) => own.name === name && own.version === version),
   }
 }

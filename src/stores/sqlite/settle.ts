@@ -4,13 +4,14 @@
  * from one that is late.
  */
 import { CommandInvalid, JobNotFound, LifecycleUnknown } from '../../core/errors.ts'
+import { decide } from '../../core/job/decide.ts'
 import { findPayloadFault } from '../requests.ts'
 import type { JobRow } from '../rows.ts'
 import type { Answer, Held, Settlement } from '../store.ts'
 import { answer } from './answer.ts'
-import { EndedCounts } from './apply.ts'
+import { applySuccess, Pending } from './apply.ts'
 import type { Connection } from './connect.ts'
-import { type Read, type Shared, toRead } from './context.ts'
+import { contextOf, type Read, type Shared, toRead } from './context.ts'
 
 const SELECT_ROW = 'SELECT * FROM pawl_jobs WHERE rid = ?'
 
@@ -25,10 +26,37 @@ export function settle(
   now: number,
   settlements: readonly Settlement[],
 ): Answer[] {
-  const ended = new EndedCounts()
-  const answers = settlements.map((one) => settleOne(shared, connection, now, one, ended))
-  ended.write(connection)
+  const pending = new Pending()
+  const answers = settlements.map(
+    (one) =>
+      settleSuccess(shared, connection, now, one, pending) ??
+      settleOne(shared, connection, now, one, pending),
+  )
+  pending.write(connection)
   return answers
+}
+
+/**
+ * The commonest case: a plain success of a job that has not changed since it was claimed. It is
+ * decided on what its holder has, and the update proves that this is the present row, lease and
+ * all. Whatever is not so is left to the general way, which reads the row.
+ */
+function settleSuccess(
+  shared: Shared,
+  connection: Connection,
+  now: number,
+  { held, command, payload }: Settlement,
+  pending: Pending,
+): Answer | undefined {
+  const { ref, job } = held
+  const lifecycle = shared.machines.find(job.lifecycle, job.lifecycleVersion)
+  if (command.kind !== 'commit' || command.effects || lifecycle === undefined) return undefined
+  if (payload !== undefined && findPayloadFault('payload', payload) !== undefined) return undefined
+  const decision = decide(lifecycle, job, command, contextOf(shared, WORKER, now))
+  if (decision.kind !== 'fact') return undefined
+  const { fact } = decision
+  const after = applySuccess(connection, ref, job, fact, payload ?? null, pending)
+  return after && { kind: 'done', job: after, fact }
 }
 
 function settleOne(
@@ -36,7 +64,7 @@ function settleOne(
   connection: Connection,
   now: number,
   { held, command, payload }: Settlement,
-  ended: EndedCounts,
+  pending: Pending,
 ): Answer {
   const read = readHeld(shared, connection, held)
   if (read === 'missing') return { kind: 'rejected', error: new JobNotFound(held.job.id) }
@@ -51,9 +79,11 @@ function settleOne(
     const error = new CommandInvalid('effects', 'must be declared through the tx of a commit')
     return { kind: 'rejected', error }
   }
+  // What is pending is not in the ledger yet, where a step is looked for.
+  if (command.kind === 'step') pending.write(connection)
   const known = command.kind === 'step' && isKnown(connection, read.rid, command.name, command.n)
   const asked = known ? { ...command, known } : command
-  return answer(shared, connection, now, read, asked, WORKER, payload, ended)
+  return answer(shared, connection, now, read, asked, WORKER, payload, pending)
 }
 
 /**
