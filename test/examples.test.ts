@@ -28,6 +28,13 @@ describe('the examples', () => {
     const output = run('01-lifecycle/main.ts', '--json')
     expect(JSON.parse(output)).toMatchObject({ state: 'succeeded', commits: 1, violations: [] })
   })
+
+  it('show orders that get one invoice each, whoever comes too late', () => {
+    expect(JSON.parse(run('02-sqlite-store/main.ts', '--json'))).toEqual({
+      ...{ orders: 3, succeeded: 3, attempts: 4, invoices: 3, delivered: 3 },
+      ...{ lateCommit: 'E_STALE_FENCE', violations: [] },
+    })
+  })
 })
 
 /** Runs a compiled example in a process of its own; a failure throws with what it printed. */

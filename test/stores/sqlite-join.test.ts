@@ -41,7 +41,7 @@ const jobs = async () => (await store.list({})).items.length
 const orders = () => own.prepare('SELECT count(*) AS n FROM orders').get()
 
 describe('a job that is enqueued in the transaction of its user', () => {
-  it('is there when that commits, together with the writes of the user, and not before', async () => {
+  it('is there when that commits, with the writes of the user, and not before', async () => {
     own.exec('BEGIN')
     own.prepare('INSERT INTO orders VALUES (?)').run('o-1')
     expect(await enqueue(own)).toMatchObject([{ kind: 'created' }])
