@@ -4,17 +4,20 @@ import { readFileSync } from 'node:fs'
 const CLASS =
   /\/\*\* ([^*]+) \*\/\nexport class (\w+) extends PawlError \{\n {2}readonly code = '(\w+)'/g
 
+const SOURCES = ['src/core/errors.ts', 'src/stores/errors.ts']
+
 /** The whole document. */
 export function errorsDocument(): string {
-  const source = readFileSync('src/core/errors.ts', 'utf8')
+  const source = SOURCES.map((path) => readFileSync(path, 'utf8')).join('\n')
   const rows = [...source.matchAll(CLASS)].map(
     ([, what, name, code]) => `| \`${code}\` | \`${name}\` | ${what} |`,
   )
   return [
     '# Errors',
     '',
-    'Generated from `src/core/errors.ts`. Every error has a class, a stable code, a message that',
-    'says what happened, a `hint` that says what to do, and `details` for programs.',
+    'Generated from `src/core/errors.ts` and `src/stores/errors.ts`. Every error has a class, a',
+    'stable code, a message that says what happened, a `hint` that says what to do, and `details`',
+    'for programs.',
     '',
     '| code | class | when |',
     '|---|---|---|',

@@ -137,12 +137,13 @@ function shareOut(
   { types, limit }: ClaimRequest,
 ): Map<string, number> {
   if (queues.length === 1) return new Map(queues.map((queue) => [queue, limit]))
-  const { ids } = claimable(machines)
   const known = types === undefined ? null : JSON.stringify(types)
   type Look = Pick<JobRow, 'priority' | 'rid'> & { readonly run_at: number }
   const first = queues
     .flatMap((queue) =>
-      connection.all<Look>(LOOK, queue, ids, known, limit, now).map((row) => ({ ...row, queue })),
+      connection
+        .all<Look>(LOOK, queue, machines.known, known, limit, now)
+        .map((row) => ({ ...row, queue })),
     )
     .sort((a, b) => a.priority - b.priority || a.run_at - b.run_at || a.rid - b.rid)
   const shares = new Map<string, number>()
@@ -169,11 +170,10 @@ function claimFrom(
   const statuses = request.start ? 'LI' : 'L'
   const claimId = environment.ids.next()
   const leaseUntil = now + request.leaseMs
-  const { ids, paths } = claimable(machines)
   const taken = connection.all<{ readonly row: string; readonly input: string | null }>(
     TAKE,
     queue,
-    ids,
+    machines.known,
     request.types === undefined ? null : JSON.stringify(request.types),
     limit,
     statuses.slice(-1),
@@ -183,7 +183,7 @@ function claimFrom(
     now,
   )
   if (taken.length === 0) return []
-  connection.run(RECORD, now, paths, statuses, leaseUntil, claimId)
+  connection.run(RECORD, now, pathsOf(machines), statuses, leaseUntil, claimId)
   const given = {
     status: statuses.slice(-1),
     claim: claimId,
@@ -246,23 +246,17 @@ function toRow(unknown: Unknown, given: Given): JobRow {
   }
 }
 
-/** The numbers of the lifecycles that may be claimed, and the path of each, as JSON. */
-interface Claimable {
-  readonly ids: string
-  readonly paths: string
-}
+/** The path of a claim in each lifecycle, as JSON; it never changes while a store is open. */
+const paths = new WeakMap<Machines, string>()
 
-/** They never change while a store is open. */
-const claimables = new WeakMap<Machines, Claimable>()
-
-function claimable(machines: Machines): Claimable {
-  const known = claimables.get(machines)
-  if (known !== undefined) return known
-  const paths = [...machines.byId].map(([id, { ready, held }]) => [id, `${ready}>${held}`])
-  const made = {
-    ids: JSON.stringify([...machines.byId.keys()]),
-    paths: JSON.stringify(Object.fromEntries(paths)),
-  }
-  claimables.set(machines, made)
+function pathsOf(machines: Machines): string {
+  const made =
+    paths.get(machines) ??
+    JSON.stringify(
+      Object.fromEntries(
+        [...machines.byId].map(([id, { ready, held }]) => [id, `${ready}>${held}`]),
+      ),
+    )
+  paths.set(machines, made)
   return made
 }

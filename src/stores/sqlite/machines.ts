@@ -9,6 +9,8 @@ import type { Connection } from './connect.ts'
 /** The lifecycles of this process, by their number in the store and back. */
 export interface Machines {
   readonly byId: ReadonlyMap<number, Lifecycle>
+  /** Their numbers as JSON, for statements that must leave others alone. */
+  readonly known: string
   /** Nothing for a lifecycle that was not registered. */
   idOf(lifecycle: Lifecycle): number | undefined
   find(name: string, version: number): Lifecycle | undefined
@@ -46,6 +48,7 @@ export function registerMachines(
   }
   return {
     byId,
+    known: JSON.stringify([...byId.keys()]),
     idOf: ({ name, version }) => ids.get(`${name} ${version}`),
     find: (name, version) => lifecycles.find((own) => own.name === name && own.version === version),
   }

@@ -120,9 +120,9 @@ export function insertEffects(
 
 const RESET_EFFECTS = `
   UPDATE pawl_outbox SET state = 'pending', tries = 0, run_at = ?, error = NULL
-  WHERE job = ? AND state = 'parked'`
+  WHERE job = ? AND state <> 'delivered'`
 
-/** Lets the parked effects of a job be delivered again (rule G6). */
+/** Lets what a job has not delivered yet be delivered at once (rule G6). */
 export function resetEffects(connection: Connection, now: number, rid: number): void {
   connection.run(RESET_EFFECTS, now, rid)
 }

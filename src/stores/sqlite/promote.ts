@@ -5,10 +5,13 @@
 import type { JobRow } from '../rows.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { ENGINE, type Shared, toRead } from './context.ts'
+import { ENGINE, type Read, type Shared, toRead } from './context.ts'
 
+/** A lifecycle that this process does not know is left to one that does. */
 const SELECT_DUE = `
-  SELECT * FROM pawl_jobs WHERE lane = 1 AND run_at <= ? ORDER BY run_at, rid LIMIT ?`
+  SELECT * FROM pawl_jobs
+  WHERE lane = 1 AND run_at <= ?1 AND machine IN (SELECT value FROM json_each(?2))
+  ORDER BY run_at, rid LIMIT ?3`
 
 const FLIP_LANE = 'UPDATE pawl_jobs SET lane = 2 WHERE rid = ? AND lane = 1'
 
@@ -20,10 +23,8 @@ export function promote(
   limit: number,
 ): number {
   let promoted = 0
-  for (const row of connection.all<JobRow>(SELECT_DUE, now, limit)) {
-    const read = toRead(shared, row)
-    // A lifecycle that this process does not know is left to one that does.
-    if (read === undefined) continue
+  for (const row of connection.all<JobRow>(SELECT_DUE, now, shared.machines.known, limit)) {
+    const read = toRead(shared, row) as Read
     const { kind } = answer(shared, connection, now, read, { kind: 'due' }, ENGINE)
     if (kind === 'same') connection.run(FLIP_LANE, read.rid)
     promoted += kind === 'rejected' ? 0 : 1

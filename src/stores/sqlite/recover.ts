@@ -10,10 +10,15 @@ import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
 import { ENGINE, type Shared, toRead } from './context.ts'
 
-/** Jobs that were flagged already wait for an operator, and must not fill the page for ever. */
+/**
+ * Jobs that were flagged already wait for an operator, and those of lifecycles that this process
+ * does not know for one that does; neither may fill the page for ever.
+ */
 const SELECT_EXPIRED = `
-  SELECT * FROM pawl_jobs WHERE lane = 3 AND lease_until <= ? AND stalled = 0
-  ORDER BY lease_until, rid LIMIT ?`
+  SELECT * FROM pawl_jobs
+  WHERE lane = 3 AND lease_until <= ?1 AND stalled = 0
+    AND machine IN (SELECT value FROM json_each(?2))
+  ORDER BY lease_until, rid LIMIT ?3`
 
 /** Recovers up to `limit` jobs. */
 export function recover(
@@ -24,7 +29,7 @@ export function recover(
 ): Answer[] {
   const answers: Answer[] = []
   type Row = JobRow & { readonly cancel_asked_at: number | null }
-  for (const row of connection.all<Row>(SELECT_EXPIRED, now, limit)) {
+  for (const row of connection.all<Row>(SELECT_EXPIRED, now, shared.machines.known, limit)) {
     const read = toRead(shared, row)
     if (read?.job.execution === null || read === undefined) continue
     const fence = { attempt: read.job.attempt, claim: read.job.execution.claim }

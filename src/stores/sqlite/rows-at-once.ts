@@ -5,7 +5,7 @@
 import type { Value } from '../rows.ts'
 import type { Connection } from './connect.ts'
 
-const BLOCK = 20
+const BLOCK = 50
 
 /** Writes every row of values, in order, by an INSERT that ends before its VALUES. */
 export function insertRows(
@@ -13,6 +13,11 @@ export function insertRows(
   insert: InsertTexts,
   rows: readonly Value[][],
 ): void {
+  const [only] = rows
+  if (only !== undefined && rows.length === 1) {
+    connection.sql(insert.one).run(...only)
+    return
+  }
   const whole = rows.length - (rows.length % BLOCK)
   for (let i = 0; i < whole; i += BLOCK) {
     connection.sql(insert.block).run(...rows.slice(i, i + BLOCK).flat())
