@@ -67,7 +67,7 @@ const UPDATE_SUCCEEDED = `
     lane = 5, state = ?1, seq = seq + 1, status = 'D', lease_until = NULL, updated_at = ?2,
     ended_at = ?2, outcome = 'succeeded', reason = NULL, error = NULL, stalled = 0,
     cancel_asked_at = NULL
-  WHERE rid = ?3 AND seq = ?4 AND attempt = ?5 AND claim = ?6 AND lease_until = ?7`
+  WHERE rid = ?3 AND id = ?4 AND seq = ?5 AND attempt = ?6 AND claim = ?7 AND lease_until = ?8`
 
 /**
  * Writes a success that was decided on what its holder has, without reading the row: the statement
@@ -84,8 +84,8 @@ export function applySuccess(
   const job = evolve(before, fact)
   const { execution } = before
   if (job.outcome !== 'succeeded' || execution === null) return undefined
-  const { seq, attempt } = before
-  const fence = [rid, seq, attempt, execution.claim, execution.leaseUntil] as const
+  const { id, seq, attempt } = before
+  const fence = [rid, id, seq, attempt, execution.claim, execution.leaseUntil] as const
   if (connection.run(UPDATE_SUCCEEDED, job.state, fact.at, ...fence) === 0) return undefined
   pending.add(rid, before, job, fact, payload)
   return job

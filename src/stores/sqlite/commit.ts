@@ -35,7 +35,9 @@ export async function commit(
 ): Promise<CommitAnswer> {
   const row = connection.get<JobRow>(SELECT_ROW, held.ref)
   const read = row && toRead(shared, row)
-  if (read === undefined) return { kind: 'rejected', error: new JobNotFound(held.job.id) }
+  if (read === undefined || read.job.id !== held.job.id) {
+    return { kind: 'rejected', error: new JobNotFound(held.job.id) }
+  }
   const fence = { attempt: held.job.attempt, claim: held.job.execution?.claim ?? '' }
   const command = { kind: 'commit', fence } as const
   const before = decide(read.lifecycle, read.job, command, contextOf(shared, WORKER, now))

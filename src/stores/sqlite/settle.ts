@@ -97,14 +97,11 @@ function readHeld(
 ): Read | 'missing' | undefined {
   type Volatile = Pick<JobRow, 'id' | 'seq' | 'attempt' | 'claim' | 'machine' | 'lease_until'>
   const row = connection.get<Volatile>(SELECT_VOLATILE, ref)
-  if (row === undefined) return 'missing'
+  // All jobs of one claim have the same fence, so a handle must also belong to its job.
+  if (row === undefined || row.id !== job.id) return 'missing'
   const lifecycle = shared.machines.byId.get(row.machine)
   const { execution } = job
-  const same =
-    row.id === job.id &&
-    row.seq === job.seq &&
-    row.attempt === job.attempt &&
-    row.claim === execution?.claim
+  const same = row.seq === job.seq && row.attempt === job.attempt && row.claim === execution?.claim
   if (!same || execution === null || lifecycle === undefined) {
     return toRead(shared, connection.get<JobRow>(SELECT_ROW, ref) as JobRow)
   }

@@ -122,6 +122,21 @@ export const fenceCases: Cases = {
     })
   },
 
+  'a handle of another job of the same claim moves neither of them': async (bench) => {
+    await bench.enqueue()
+    await bench.enqueue()
+    const [one, other] = await bench.claim({ limit: 2 })
+    assert.ok(one !== undefined && other !== undefined)
+    const mixed = { ...one, ref: other.ref }
+    for (const { job } of [one, other]) {
+      await bench.assertUntouched(job.id, async () => {
+        refused(await bench.settle(mixed, { kind: 'commit' }, '1'), JobNotFound)
+        refused(await bench.settle(mixed, { kind: 'release' }), JobNotFound)
+        refused(await bench.store.commit(mixed, () => '1'), JobNotFound)
+      })
+    }
+  },
+
   'whoever holds a job that was removed learns that it is gone': async (bench) => {
     const held = await bench.hold()
     done(await bench.tell(held.job.id, { kind: 'cancel' }))
