@@ -59,25 +59,29 @@ export function checkName(field: string, value: string): void {
   check([[field, name(value)]])
 }
 
-/** The largest payload, in bytes of UTF-8. */
-const PAYLOAD_MAX = 16 * 1024 * 1024
+/** The largest payload, in bytes of UTF-8, unless the store is opened with another bound. */
+export const PAYLOAD_BYTES_MAX = 16 * 1024 * 1024
 
 /** What is wrong with a payload; nothing when it can be stored and read back as it is. */
-export function findPayloadFault(field: string, text: unknown): ValueInvalid | undefined {
+export function findPayloadFault(
+  field: string,
+  text: unknown,
+  bytesMax: number,
+): ValueInvalid | undefined {
   if (typeof text !== 'string') return new ValueInvalid(field, 'is no JSON text')
   // JSON writes both as escapes; as they are, not every database can keep them.
   if (/\p{Surrogate}|\0/u.test(text)) {
     return new ValueInvalid(field, 'contains a lone surrogate or NUL')
   }
   // No text has more than three bytes for each of its units, so most need not be counted.
-  const large = text.length * 3 > PAYLOAD_MAX && utf8Length(text) > PAYLOAD_MAX
-  return large ? new ValueInvalid(field, `is larger than ${PAYLOAD_MAX} bytes`) : undefined
+  const large = text.length * 3 > bytesMax && utf8Length(text) > bytesMax
+  return large ? new ValueInvalid(field, `is larger than ${bytesMax} bytes`) : undefined
 }
 
 /** An effect that a commit declares. */
-export function checkEffect(effect: string, payload: string): void {
+export function checkEffect(effect: string, payload: string, bytesMax: number): void {
   checkName('effect', effect)
-  const fault = findPayloadFault('effect', payload)
+  const fault = findPayloadFault('effect', payload, bytesMax)
   if (fault !== undefined) throw fault
 }
 

@@ -48,7 +48,7 @@ export async function commit(
   const effects: { name: string; payload: string }[] = []
   const result = await runBounded(shared, connection, boundOf(held), now, effects, work)
   const end = shared.environment.clock.now()
-  const fault = findPayloadFault('result', result)
+  const fault = findPayloadFault('result', result, shared.payloadBytesMax)
   if (fault !== undefined) throw fault
   const committed = { ...command, effects: effects.length }
   const after = answer(shared, connection, end, read, committed, WORKER, result)
@@ -69,7 +69,7 @@ function boundOf({ job }: Held): number {
 }
 
 async function runBounded(
-  { environment }: Shared,
+  { environment, payloadBytesMax }: Shared,
   connection: Connection,
   boundMs: number,
   now: number,
@@ -77,7 +77,7 @@ async function runBounded(
   work: (tx: CommitTx) => string | Promise<string>,
 ): Promise<string> {
   const { clock, timers } = environment
-  const { tx, close } = openTx(connection, effects)
+  const { tx, close } = openTx(connection, effects, payloadBytesMax)
   let expire: (error: CommitTooSlow) => void = () => {}
   const expired = new Promise<never>((_, reject) => {
     expire = reject
@@ -98,6 +98,7 @@ async function runBounded(
 function openTx(
   connection: Connection,
   effects: { name: string; payload: string }[],
+  payloadBytesMax: number,
 ): { tx: CommitTx; close: () => void } {
   let open = true
   const assertOpen = () => {
@@ -110,7 +111,7 @@ function openTx(
     },
     effect(name, payload) {
       assertOpen()
-      checkEffect(name, payload)
+      checkEffect(name, payload, payloadBytesMax)
       effects.push({ name, payload })
     },
   }

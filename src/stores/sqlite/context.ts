@@ -12,6 +12,8 @@ import type { Machines } from './machines.ts'
 export interface Shared {
   readonly environment: Environment
   readonly machines: Machines
+  /** The largest input, result or effect, in bytes. */
+  readonly payloadBytesMax: number
 }
 
 /** Who acts when the store itself does: promotion and recovery. */

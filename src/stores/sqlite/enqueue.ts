@@ -82,7 +82,7 @@ function accept(
   const create = { ...command, kind: 'create' } as const
   const decision = decide(lifecycle, null, create, contextOf(shared, asker, now))
   if (decision.kind === 'rejected') return { kind: 'rejected', error: decision.error }
-  const fault = findPayloadFault('input', input)
+  const fault = findPayloadFault('input', input, shared.payloadBytesMax)
   if (fault !== undefined) return { kind: 'rejected', error: fault }
   const machine = shared.machines.idOf(lifecycle)
   if (machine === undefined) {

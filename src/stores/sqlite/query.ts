@@ -77,6 +77,15 @@ export function steps(connection: Connection, rid: number): StepResult[] {
   })
 }
 
+const SELECT_STEP = `
+  SELECT 1 FROM pawl_ledger WHERE job = ? AND kind = ${FACT_CODES.step}
+    AND json_extract(data, '$.step.name') = ? AND json_extract(data, '$.step.n') = ?`
+
+/** Whether a step was finished; its first result is the one that stands. */
+export function hasStep(connection: Connection, rid: number, name: string, n: number): boolean {
+  return connection.get(SELECT_STEP, rid, name, n) !== undefined
+}
+
 /** Facts after a place in the ledger. On SQLite `pos` is the order of commits. */
 export function tail(connection: Connection, after: number, limit: number): TailEntry[] {
   type TailRow = FactRow & { readonly pos: number; readonly job_id: string }

@@ -12,6 +12,7 @@ import { answer } from './answer.ts'
 import { applySuccess, Pending } from './apply.ts'
 import type { Connection } from './connect.ts'
 import { contextOf, type Read, type Shared, toRead } from './context.ts'
+import { hasStep } from './query.ts'
 
 const SELECT_ROW = 'SELECT * FROM pawl_jobs WHERE rid = ?'
 
@@ -51,7 +52,7 @@ function settleSuccess(
   const { ref, job } = held
   const lifecycle = shared.machines.find(job.lifecycle, job.lifecycleVersion)
   if (command.kind !== 'commit' || command.effects || lifecycle === undefined) return undefined
-  if (payload !== undefined && findPayloadFault('payload', payload) !== undefined) return undefined
+  if (payloadFault(shared, payload) !== undefined) return undefined
   const decision = decide(lifecycle, job, command, contextOf(shared, WORKER, now))
   if (decision.kind !== 'fact') return undefined
   const { fact } = decision
@@ -72,7 +73,7 @@ function settleOne(
     const { lifecycle, lifecycleVersion } = held.job
     return { kind: 'rejected', error: new LifecycleUnknown(lifecycle, lifecycleVersion) }
   }
-  const fault = payload === undefined ? undefined : findPayloadFault('payload', payload)
+  const fault = payloadFault(shared, payload)
   if (fault !== undefined) return { kind: 'rejected', error: fault }
   if (command.kind === 'commit' && command.effects) {
     // Only the function of a commit can put them into the outbox, from which they are delivered.
@@ -81,7 +82,7 @@ function settleOne(
   }
   // What is pending is not in the ledger yet, where a step is looked for.
   if (command.kind === 'step') pending.write(connection)
-  const known = command.kind === 'step' && isKnown(connection, read.rid, command.name, command.n)
+  const known = command.kind === 'step' && hasStep(connection, read.rid, command.name, command.n)
   const asked = known ? { ...command, known } : command
   return answer(shared, connection, now, read, asked, WORKER, payload, pending)
 }
@@ -110,13 +111,8 @@ function readHeld(
   return { rid: ref, job: { ...job, execution: { ...execution, leaseUntil } }, lifecycle }
 }
 
-const SELECT_STEP = `
-  SELECT 1 FROM pawl_ledger WHERE job = ? AND kind = 22
-    AND json_extract(data, '$.step.name') = ? AND json_extract(data, '$.step.n') = ?`
-
-/** The first result of a step is the one that stands. */
-function isKnown(connection: Connection, rid: number, name: string, n: number): boolean {
-  return connection.get(SELECT_STEP, rid, name, n) !== undefined
+function payloadFault({ payloadBytesMax }: Shared, payload: string | undefined) {
+  return payload === undefined ? undefined : findPayloadFault('payload', payload, payloadBytesMax)
 }
 
 const WORKER = { actor: 'worker' } as const

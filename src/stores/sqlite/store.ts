@@ -14,6 +14,7 @@ import {
   checkName,
   checkPrune,
   checkReports,
+  PAYLOAD_BYTES_MAX,
 } from '../requests.ts'
 import type * as contract from '../store.ts'
 import { whileBusy } from './busy.ts'
@@ -46,6 +47,8 @@ export interface SqliteOptions {
   readonly lifecycles?: readonly Lifecycle[]
   /** 'full' unless said otherwise: an acknowledged write survives a power failure. */
   readonly durability?: Durability
+  /** The largest input, result, step or effect, in bytes of JSON text; 16 MiB if absent. */
+  readonly payloadBytesMax?: number
   /** How long a write waits for other processes before it gives up with `StoreBusy`. */
   readonly busyTimeoutMs?: number
   readonly environment?: Environment
@@ -79,7 +82,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<contract.
       : await connect(location, durability, environment, busyTimeoutMs)
     warnOfOldSqlite(reading, options.logger)
     const file = memory ? undefined : options.path
-    const shared = { environment, machines }
+    const payloadBytesMax = options.payloadBytesMax ?? PAYLOAD_BYTES_MAX
+    const shared = { environment, machines, payloadBytesMax }
     return new SqliteStore(shared, writing, reading, writer, busyTimeoutMs, file)
   } catch (error) {
     writing.close()

@@ -7,6 +7,7 @@ import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
 import { readJob, type Shared } from './context.ts'
 import { hasOpenEffects, resetEffects } from './outbox.ts'
+import { hasStep } from './query.ts'
 
 /** Reads each job, decides and writes; one that is refused hinders no other. */
 export function tell(
@@ -23,7 +24,9 @@ export function tell(
     if (command.kind === 'done' && hasOpenEffects(connection, read.rid)) {
       return { kind: 'rejected', error: new EffectsOpen(id) }
     }
-    const answered = answer(shared, connection, now, read, command, asker)
+    const known = command.kind === 'step' && hasStep(connection, read.rid, command.name, command.n)
+    const asked = known ? { ...command, known } : command
+    const answered = answer(shared, connection, now, read, asked, asker)
     if (command.kind === 'redrive' && answered.kind === 'done') {
       resetEffects(connection, now, read.rid)
     }
