@@ -33,14 +33,6 @@ const INSERT_PLAIN = insertTexts(
   8,
 )
 
-/** What an end or another step changes that neither counts nor moves the job in time. */
-const UPDATE_STATE = `
-  UPDATE pawl_jobs SET
-    lane = ?, state = ?, seq = ?, status = ?, lease_until = ?, updated_at = ?, ended_at = ?,
-    outcome = ?, reason = ?, error = ?, blocked_reason = ?, stalled = ?,
-    cancel_asked_at = CASE WHEN ?1 <> 5 THEN cancel_asked_at END
-  WHERE rid = ? AND seq = ?`
-
 /** Writes the row that a fact folds to, and the fact; nothing if the row has moved on. */
 export function applyFact(
   connection: Connection,
@@ -52,9 +44,9 @@ export function applyFact(
   pending?: Pending,
 ): Job | undefined {
   const job = evolve(before, fact)
-  if (updateJob(connection, LANES[laneOf(lifecycle, job, fact.at)], rid, before, job) === 0) {
-    return undefined
-  }
+  const lane = LANES[laneOf(lifecycle, job, fact.at)]
+  const changes = connection.run(UPDATE_JOB, ...mutableColumns(job, lane), rid, before.seq)
+  if (changes === 0) return undefined
   const written = pending ?? new Pending()
   written.add(rid, before, job, fact, payload)
   if (pending === undefined) written.write(connection)
@@ -91,40 +83,9 @@ export function applySuccess(
   return job
 }
 
-/** Binding a value costs as much as writing it, so columns that stay are left out. */
-function updateJob(
-  connection: Connection,
-  lane: number,
-  rid: number,
-  before: Job,
-  job: Job,
-): number {
+function mutableColumns(job: Job, lane: number): Value[] {
   const { execution } = job
-  const status = execution === null ? null : statusLetter(execution.status)
-  const leaseUntil = lane === LANES.held && execution !== null ? execution.leaseUntil : null
-  const error = job.error === null ? null : JSON.stringify(job.error)
-  const stalled = job.stalled ? 1 : 0
-  if (keepsCounters(before, job)) {
-    return connection.run(
-      UPDATE_STATE,
-      lane,
-      job.state,
-      job.seq,
-      status,
-      leaseUntil,
-      job.updatedAt,
-      job.endedAt,
-      job.outcome,
-      job.reason,
-      error,
-      job.blockedReason,
-      stalled,
-      rid,
-      before.seq,
-    )
-  }
-  return connection.run(
-    UPDATE_JOB,
+  return [
     lane,
     job.state,
     job.seq,
@@ -134,36 +95,19 @@ function updateJob(
     job.releases,
     job.priority,
     job.runAt,
-    status,
+    execution === null ? null : statusLetter(execution.status),
     execution?.claim ?? null,
     execution?.worker ?? null,
-    leaseUntil,
+    lane === LANES.held && execution !== null ? execution.leaseUntil : null,
     job.updatedAt,
     job.startedAt,
     job.endedAt,
     job.outcome,
     job.reason,
-    error,
+    job.error === null ? null : JSON.stringify(job.error),
     job.blockedReason,
-    stalled,
-    rid,
-    before.seq,
-  )
-}
-
-/** Whether the columns that only `UPDATE_JOB` writes have the same values after as before. */
-function keepsCounters(before: Job, after: Job): boolean {
-  return (
-    before.attempt === after.attempt &&
-    before.failures === after.failures &&
-    before.crashes === after.crashes &&
-    before.releases === after.releases &&
-    before.priority === after.priority &&
-    before.runAt === after.runAt &&
-    before.startedAt === after.startedAt &&
-    before.execution?.claim === after.execution?.claim &&
-    before.execution?.worker === after.execution?.worker
-  )
+    job.stalled ? 1 : 0,
+  ]
 }
 
 /** Appends facts that changed no attempt, such as creations. */

@@ -14,12 +14,12 @@ import type { Shared } from './context.ts'
 import type { Machines } from './machines.ts'
 
 /**
- * The rows to take, by index alone: queue, priority, due time, then age. The lane says that their
- * time has come, but by the clock of whoever promoted them, so it is asked again by this one.
+ * What may be claimed from one queue, by index alone: priority, due time, then age. The lane says
+ * that its time has come, but by the clock of whoever promoted it; so this clock is asked as well.
  */
-const PICK = `
-  SELECT rid FROM pawl_jobs
-  WHERE lane = 2 AND queue = ?1 AND run_at <= ?9
+const claimable = (columns: string, now: string) => `
+  SELECT ${columns} FROM pawl_jobs
+  WHERE lane = 2 AND queue = ?1 AND run_at <= ${now}
     AND machine IN (SELECT value FROM json_each(?2))
     AND (?3 IS NULL OR type IN (SELECT value FROM json_each(?3)))
   ORDER BY priority, run_at, rid LIMIT ?4`
@@ -68,7 +68,7 @@ const TAKE = `
     lane = 3, state = (SELECT held FROM pawl_machines WHERE id = machine),
     seq = seq + 1, attempt = attempt + 1, status = ?5, claim = ?6, worker = ?7, lease_until = ?8,
     updated_at = ?9, started_at = ?9, reason = NULL, progress = NULL
-  WHERE rid IN (${PICK})
+  WHERE rid IN (${claimable('rid', '?9')})
   RETURNING ${UNKNOWN} AS row, (
     SELECT payload FROM pawl_ledger
     WHERE job = rid AND kind IN (${FACT_CODES.create}, ${FACT_CODES.replace})
@@ -121,12 +121,7 @@ export function claim(
 }
 
 /** The first jobs of one queue, for comparing them with those of others. */
-const LOOK = `
-  SELECT priority, run_at, rid FROM pawl_jobs
-  WHERE lane = 2 AND queue = ?1 AND run_at <= ?5
-    AND machine IN (SELECT value FROM json_each(?2))
-    AND (?3 IS NULL OR type IN (SELECT value FROM json_each(?3)))
-  ORDER BY priority, run_at, rid LIMIT ?4`
+const LOOK = claimable('priority, run_at, rid', '?5')
 
 /** How many jobs each queue gives, so that over all of them priority and time decide. */
 function shareOut(

@@ -7,22 +7,21 @@
  * third of the lease. Past the bound everything is rolled back. The fence is checked again at the
  * end, by the time of the end.
  */
-import { JobNotFound } from '../../core/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 import { decide } from '../../core/job/decide.ts'
 import { CommitTooSlow, TxEnded } from '../errors.ts'
 import { checkEffect, findPayloadFault } from '../requests.ts'
-import type { JobRow, Value } from '../rows.ts'
+import type { Value } from '../rows.ts'
 import type { CommitAnswer, CommitTx, Held } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { contextOf, type Read, type Shared, toRead } from './context.ts'
+import { contextOf, type Read, readHeld, type Shared } from './context.ts'
 import { lendConnection, takeBackConnection } from './join.ts'
 import { insertEffects } from './outbox.ts'
 
 const BOUND_MS = 5000
 const WORKER = { actor: 'worker' } as const
 
-const SELECT_ROW = 'SELECT * FROM pawl_jobs WHERE rid = ?'
 const SELECT_RESULT = 'SELECT payload FROM pawl_ledger WHERE job = ? AND kind = 30'
 
 /** Runs the function of a commit inside the caller's transaction. */
@@ -33,11 +32,8 @@ export async function commit(
   held: Held,
   work: (tx: CommitTx) => string | Promise<string>,
 ): Promise<CommitAnswer> {
-  const row = connection.get<JobRow>(SELECT_ROW, held.ref)
-  const read = row && toRead(shared, row)
-  if (read === undefined || read.job.id !== held.job.id) {
-    return { kind: 'rejected', error: new JobNotFound(held.job.id) }
-  }
+  const read = readHeld(shared, connection, held)
+  if (read instanceof PawlError) return { kind: 'rejected', error: read }
   const fence = { attempt: held.job.attempt, claim: held.job.execution?.claim ?? '' }
   const command = { kind: 'commit', fence } as const
   const before = decide(read.lifecycle, read.job, command, contextOf(shared, WORKER, now))

@@ -1,10 +1,11 @@
 /** What the verbs of this store share. */
+import { JobNotFound, LifecycleUnknown, type PawlError } from '../../core/errors.ts'
 import type { Context } from '../../core/job/commands.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../../environment/system.ts'
 import { type JobRow, toJob } from '../rows.ts'
-import type { Asker } from '../store.ts'
+import type { Asker, Held } from '../store.ts'
 import type { Connection } from './connect.ts'
 import type { Machines } from './machines.ts'
 
@@ -55,4 +56,20 @@ export function readJob(shared: Shared, connection: Connection, id: string): Rea
 export function toRead({ machines }: Shared, row: JobRow): Read | undefined {
   const lifecycle = machines.byId.get(row.machine)
   return lifecycle && { rid: row.rid, job: toJob(row, lifecycle), lifecycle }
+}
+
+const SELECT_HELD = 'SELECT * FROM pawl_jobs WHERE rid = ?'
+
+/**
+ * The job that a caller holds, as it is now, or why there is none. All jobs of one claim have the
+ * same fence, so a handle must also belong to its job.
+ */
+export function readHeld(
+  shared: Shared,
+  connection: Connection,
+  { ref, job }: Held,
+): Read | PawlError {
+  const row = connection.get<JobRow>(SELECT_HELD, ref)
+  if (row === undefined || row.id !== job.id) return new JobNotFound(job.id)
+  return toRead(shared, row) ?? new LifecycleUnknown(job.lifecycle, job.lifecycleVersion)
 }

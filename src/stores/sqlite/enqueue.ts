@@ -2,7 +2,7 @@
  * Accepts jobs: one row and one fact each. A key that is taken is found by asking first, inside the
  * write transaction, where nobody can take it in between.
  */
-import { JobExists, LifecycleUnknown } from '../../core/errors.ts'
+import { JobExists, LifecycleUnknown, TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
 import { evolve } from '../../core/job/evolve.ts'
@@ -188,7 +188,10 @@ function settleConflict(
   let { job } = taken
   for (const fact of facts) {
     const payload = fact.trigger === 'replace' ? input : null
-    job = applyFact(connection, taken.lifecycle, taken.rid, job, fact, payload) ?? job
+    const after = applyFact(connection, taken.lifecycle, taken.rid, job, fact, payload)
+    // Inside one transaction nobody can have moved the row; if it happens all the same, say so.
+    if (after === undefined) throw new TransitionRace(job.id)
+    job = after
   }
   return { kind: 'replaced', job }
 }

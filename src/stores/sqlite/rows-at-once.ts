@@ -5,7 +5,8 @@
 import type { Value } from '../rows.ts'
 import type { Connection } from './connect.ts'
 
-const BLOCK = 50
+/** How many rows make a block. */
+export const ROWS_IN_BLOCK = 50
 
 /** Writes every row of values, in order, by an INSERT that ends before its VALUES. */
 export function insertRows(
@@ -18,9 +19,9 @@ export function insertRows(
     connection.sql(insert.one).run(...only)
     return
   }
-  const whole = rows.length - (rows.length % BLOCK)
-  for (let i = 0; i < whole; i += BLOCK) {
-    connection.sql(insert.block).run(...rows.slice(i, i + BLOCK).flat())
+  const whole = rows.length - (rows.length % ROWS_IN_BLOCK)
+  for (let i = 0; i < whole; i += ROWS_IN_BLOCK) {
+    connection.sql(insert.block).run(...rows.slice(i, i + ROWS_IN_BLOCK).flat())
   }
   for (const row of rows.slice(whole)) connection.sql(insert.one).run(...row)
 }
@@ -36,9 +37,6 @@ export function insertTexts(insert: string, columns: number): InsertTexts {
   const tuple = `(${Array(columns).fill('?').join(', ')})`
   return {
     one: `${insert} VALUES ${tuple}`,
-    block: `${insert} VALUES ${Array(BLOCK).fill(tuple).join(', ')}`,
+    block: `${insert} VALUES ${Array(ROWS_IN_BLOCK).fill(tuple).join(', ')}`,
   }
 }
-
-/** How many rows make a block. */
-export const ROWS_IN_BLOCK = BLOCK

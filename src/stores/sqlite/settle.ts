@@ -3,22 +3,15 @@
  * so the decision is made on the present row; the fence in the command is what tells its holder
  * from one that is late.
  */
-import { CommandInvalid, JobNotFound, LifecycleUnknown } from '../../core/errors.ts'
+import { CommandInvalid, PawlError } from '../../core/errors.ts'
 import { decide } from '../../core/job/decide.ts'
 import { findPayloadFault } from '../requests.ts'
-import type { JobRow } from '../rows.ts'
-import type { Answer, Held, Settlement } from '../store.ts'
+import type { Answer, Settlement } from '../store.ts'
 import { answer } from './answer.ts'
 import { applySuccess, Pending } from './apply.ts'
 import type { Connection } from './connect.ts'
-import { contextOf, type Read, type Shared, toRead } from './context.ts'
+import { contextOf, readHeld, type Shared } from './context.ts'
 import { hasStep } from './query.ts'
-
-const SELECT_ROW = 'SELECT * FROM pawl_jobs WHERE rid = ?'
-
-/** What of a row can differ from what its holder was given, as long as no fact was added. */
-const SELECT_VOLATILE = `
-  SELECT id, seq, attempt, claim, machine, lease_until FROM pawl_jobs WHERE rid = ?`
 
 /** Applies every settlement; each stands alone. */
 export function settle(
@@ -68,11 +61,7 @@ function settleOne(
   pending: Pending,
 ): Answer {
   const read = readHeld(shared, connection, held)
-  if (read === 'missing') return { kind: 'rejected', error: new JobNotFound(held.job.id) }
-  if (read === undefined) {
-    const { lifecycle, lifecycleVersion } = held.job
-    return { kind: 'rejected', error: new LifecycleUnknown(lifecycle, lifecycleVersion) }
-  }
+  if (read instanceof PawlError) return { kind: 'rejected', error: read }
   const fault = payloadFault(shared, payload)
   if (fault !== undefined) return { kind: 'rejected', error: fault }
   if (command.kind === 'commit' && command.effects) {
@@ -85,30 +74,6 @@ function settleOne(
   const known = command.kind === 'step' && hasStep(connection, read.rid, command.name, command.n)
   const asked = known ? { ...command, known } : command
   return answer(shared, connection, now, read, asked, WORKER, payload, pending)
-}
-
-/**
- * The job as it is now. Where no fact was added since it was claimed, its holder has it already,
- * but for the lease, which heartbeats move: then the rest of the row need not be read again.
- */
-function readHeld(
-  shared: Shared,
-  connection: Connection,
-  { ref, job }: Held,
-): Read | 'missing' | undefined {
-  type Volatile = Pick<JobRow, 'id' | 'seq' | 'attempt' | 'claim' | 'machine' | 'lease_until'>
-  const row = connection.get<Volatile>(SELECT_VOLATILE, ref)
-  // All jobs of one claim have the same fence, so a handle must also belong to its job.
-  if (row === undefined || row.id !== job.id) return 'missing'
-  const lifecycle = shared.machines.byId.get(row.machine)
-  const { execution } = job
-  const same = row.seq === job.seq && row.attempt === job.attempt && row.claim === execution?.claim
-  if (!same || execution === null || lifecycle === undefined) {
-    return toRead(shared, connection.get<JobRow>(SELECT_ROW, ref) as JobRow)
-  }
-  if (row.lease_until === execution.leaseUntil) return { rid: ref, job, lifecycle }
-  const leaseUntil = row.lease_until ?? 0
-  return { rid: ref, job: { ...job, execution: { ...execution, leaseUntil } }, lifecycle }
 }
 
 function payloadFault({ payloadBytesMax }: Shared, payload: string | undefined) {
