@@ -23,10 +23,10 @@ const path = join(folder, 'shop.db')
 const environment = testEnvironment()
 
 /** The commit of an invoice: the row, the result and the effect, or none of them. */
-function invoiceOf(held: Held): (tx: CommitTx) => string {
+function invoiceOf(held: Held): (tx: CommitTx) => Promise<string> {
   const { order } = JSON.parse(held.input) as { order: string }
-  return (tx) => {
-    tx.query('INSERT INTO invoices (order_id) VALUES (?)', [order])
+  return async (tx) => {
+    await tx.query('INSERT INTO invoices (order_id) VALUES (?)', [order])
     tx.effect('email', JSON.stringify({ order }))
     return JSON.stringify({ invoiced: order })
   }

@@ -11,9 +11,9 @@ await store.enqueue([{ lifecycle: standard, command, input: '{"order":"order-1"}
 // A worker takes a lease, prepares, and commits: its own rows, the result and the effects.
 const [held] = await store.claim({ worker: 'worker-1', limit: 1, leaseMs: 30_000, start: true })
 if (held !== undefined) {
-  await store.commit(held, (tx) => {
-    tx.query('CREATE TABLE IF NOT EXISTS invoices (order_id TEXT)')
-    tx.query('INSERT INTO invoices VALUES (?)', ['order-1'])
+  await store.commit(held, async (tx) => {
+    await tx.query('CREATE TABLE IF NOT EXISTS invoices (order_id TEXT)')
+    await tx.query('INSERT INTO invoices VALUES (?)', ['order-1'])
     tx.effect('email', '{"to":"ann@example.org"}') // delivered after the commit, with a stable key
     return '{"number":42}'
   })

@@ -59,6 +59,12 @@ export function checkName(field: string, value: string): void {
   check([[field, name(value)]])
 }
 
+/** A place in a list or in the ledger that the store gave out, in the form that it has there. */
+export function checkPlace(field: string, place: string | undefined, form: RegExp): void {
+  if (place === undefined || form.test(place)) return
+  throw new ValueInvalid(field, 'is no place that this store gave out')
+}
+
 /** The largest payload, in bytes of UTF-8, unless the store is opened with another bound. */
 export const PAYLOAD_BYTES_MAX = 16 * 1024 * 1024
 

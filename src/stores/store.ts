@@ -153,7 +153,7 @@ export interface StepResult {
 /** What the function of a commit may do: one transaction with the store's own database. */
 export interface CommitTx {
   /** Runs a statement of the user's own in the transaction; returns its rows. */
-  query(sql: string, values?: readonly (string | number | null)[]): unknown[]
+  query(sql: string, values?: readonly (string | number | null)[]): Promise<unknown[]>
   /** Declares an effect, as JSON text, to be delivered after the commit. */
   effect(name: string, payload: string): void
 }
@@ -194,9 +194,13 @@ export interface Counts {
   readonly ended: Readonly<Record<string, number>>
 }
 
-/** A fact with its place in the order of commits, for those who follow the ledger. */
+/**
+ * A fact with its place in the ledger, for those who follow it. The order of places is one in which
+ * nothing is missed: what is committed later never gets a place that was passed already.
+ */
 export interface TailEntry {
-  readonly pos: number
+  /** Give the last one back to go on from there. */
+  readonly pos: string
   readonly fact: Fact
 }
 
@@ -296,8 +300,8 @@ export interface Store extends AsyncDisposable {
   /** Jobs by keyset, newest first. */
   list(filter: JobFilter, options?: { limit?: number; after?: string }): Promise<Page<Job>>
   counts(): Promise<Counts>
-  /** Facts after a place, in the order of commits. */
-  tail(after: number, limit: number): Promise<TailEntry[]>
+  /** Facts after a place, or from the beginning; those of each job in their order. */
+  tail(after: string | undefined, limit: number): Promise<TailEntry[]>
 
   close(): Promise<void>
 }

@@ -12,14 +12,14 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const TABLE = 'CREATE TABLE IF NOT EXISTS own_texts (text TEXT NOT NULL) STRICT'
 
 const ownTable: OwnTable = {
-  add(tx, text) {
-    tx.query(TABLE)
-    tx.query('INSERT INTO own_texts VALUES (?)', [text])
+  async add(tx, text) {
+    await tx.query(TABLE)
+    await tx.query('INSERT INTO own_texts VALUES (?)', [text])
   },
-  all(tx) {
-    tx.query(TABLE)
-    const rows = tx.query('SELECT text FROM own_texts ORDER BY rowid') as { text: string }[]
-    return rows.map(({ text }) => text)
+  async all(tx) {
+    await tx.query(TABLE)
+    const rows = await tx.query('SELECT text FROM own_texts ORDER BY rowid')
+    return (rows as { text: string }[]).map(({ text }) => text)
   },
 }
 

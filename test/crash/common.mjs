@@ -31,8 +31,8 @@ export function openUsers(path) {
 
 /** The function of a commit: a row of the user's own and, for some types, two effects. */
 export function userWork(job, betweenWrites = () => {}) {
-  return (tx) => {
-    tx.query('INSERT INTO user_rows (job) VALUES (?)', [job.id])
+  return async (tx) => {
+    await tx.query('INSERT INTO user_rows (job) VALUES (?)', [job.id])
     betweenWrites()
     if (job.type.startsWith('effectful')) {
       tx.effect('mail', JSON.stringify({ to: job.key }))

@@ -90,8 +90,8 @@ class Load {
   }
 
   async commit(held) {
-    const work = (tx) => {
-      tx.query('INSERT INTO user_rows (job) VALUES (?)', [held.job.id])
+    const work = async (tx) => {
+      await tx.query('INSERT INTO user_rows (job) VALUES (?)', [held.job.id])
       return '"user"'
     }
     // A lease that is about to end leaves no time for the function, and that is an answer, too.

@@ -152,7 +152,7 @@ async function read(store: Store, id: string): Promise<void> {
   await under('payloads', () => store.payloads(id))
   await under('list', () => store.list({ state: 'queued', tag: 't', queue: 'q', error: 'e' }))
   await under('counts', () => store.counts())
-  await under('tail', () => store.tail(0, 10))
+  await under('tail', () => store.tail(undefined, 10))
 }
 
 /** The steps of the plan of a statement. */

@@ -101,7 +101,7 @@ function openTx(
     if (!open) throw new TxEnded()
   }
   const tx: CommitTx = {
-    query(sql, values = []) {
+    async query(sql, values = []) {
       assertOpen()
       return connection.database.prepare(sql).all(...(values as Value[]))
     },

@@ -87,10 +87,14 @@ export function hasStep(connection: Connection, rid: number, name: string, n: nu
 }
 
 /** Facts after a place in the ledger. On SQLite `pos` is the order of commits. */
-export function tail(connection: Connection, after: number, limit: number): TailEntry[] {
+export function tail(
+  connection: Connection,
+  after: string | undefined,
+  limit: number,
+): TailEntry[] {
   type TailRow = FactRow & { readonly pos: number; readonly job_id: string }
-  const rows = connection.all<TailRow>(SELECT_TAIL, after, limit)
-  return rows.map((row) => ({ pos: row.pos, fact: toFact(row.job_id, row) }))
+  const rows = connection.all<TailRow>(SELECT_TAIL, Number(after ?? 0), limit)
+  return rows.map((row) => ({ pos: String(row.pos), fact: toFact(row.job_id, row) }))
 }
 
 /** How many jobs each lane holds, from the partial indexes, and the roll-up of ended ones. */

@@ -12,6 +12,7 @@ import {
   checkLease,
   checkLimit,
   checkName,
+  checkPlace,
   checkPrune,
   checkReports,
   PAYLOAD_BYTES_MAX,
@@ -60,6 +61,8 @@ const BUSY_TIMEOUT_MS = 10_000
 const LIST_BUDGET_MS = 200
 /** Verbs that make nothing ready; their commits wake nobody. */
 const SILENT_VERBS = ['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker']
+/** How this store writes places in lists and in the ledger: by the number of a row. */
+const PLACE = /^\d{1,15}$/
 const CLIENT: contract.Asker = { actor: 'client' }
 
 /** Opens a store, creating or migrating the file as needed. */
@@ -286,6 +289,7 @@ class SqliteStore implements contract.Store {
 
   async list(filter: contract.JobFilter, page: { limit?: number; after?: string } = {}) {
     checkLimit(page.limit ?? 0)
+    checkPlace('after', page.after, PLACE)
     const deadline = this.now() + LIST_BUDGET_MS
     return this.#read((db) => query.list(db, filter, page, () => this.now() > deadline))
   }
@@ -294,8 +298,9 @@ class SqliteStore implements contract.Store {
     return this.#read((db) => query.counts(db))
   }
 
-  async tail(after: number, limit: number) {
+  async tail(after: string | undefined, limit: number) {
     checkLimit(limit)
+    checkPlace('after', after, PLACE)
     return this.#read((db) => query.tail(db, after, limit))
   }
 

@@ -76,11 +76,10 @@ function countBy(jobs: readonly Job[]): Record<string, number> {
 /** The tail holds every fact of every job once, and each job's facts in their order. */
 async function checkTail(store: Store, facts: ReadonlyMap<string, Fact[]>): Promise<void> {
   const tailed = new Map<string, Fact[]>()
-  let pos = 0
+  let pos: string | undefined
   for (;;) {
     const entries = await store.tail(pos, 500)
     for (const entry of entries) {
-      assert.ok(entry.pos > pos, 'places in the ledger only rise')
       pos = entry.pos
       const own = tailed.get(entry.fact.jobId) ?? []
       own.push(entry.fact)

@@ -104,7 +104,7 @@ const VERBS: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unk
   payloads: (store) => store.payloads('a'),
   list: (store) => store.list({}),
   counts: (store) => store.counts(),
-  tail: (store) => store.tail(0, 1),
+  tail: (store) => store.tail(undefined, 1),
 }
 
 /** What closing does. */

@@ -32,7 +32,7 @@ const VERBS: Readonly<
   },
   tail: async (bench, limit) => {
     await bench.enqueue()
-    return bench.store.tail(0, limit)
+    return bench.store.tail(undefined, limit)
   },
   list: async (bench, limit) => {
     await bench.enqueue()

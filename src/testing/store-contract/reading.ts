@@ -20,7 +20,7 @@ export const readingCases: Cases = {
       assert.equal(await store.getByKey('example', id), undefined)
     }
     assert.deepEqual(await store.list({}), { items: [] })
-    assert.deepEqual(await store.tail(0, 10), [])
+    assert.deepEqual(await store.tail(undefined, 10), [])
     const { lanes, ended } = await store.counts()
     assert.deepEqual({ ...ended }, {})
     assert.ok(Object.values(lanes).every((count) => count === 0))
@@ -63,12 +63,11 @@ export const readingCases: Cases = {
 
   'the tail can be followed without a gap or a repetition while facts are added': async (bench) => {
     const seen: string[] = []
-    let pos = 0
+    let pos: string | undefined
     const follow = async (limit: number) => {
       const entries = await bench.store.tail(pos, limit)
       assert.ok(entries.length <= limit)
       for (const { pos: next, fact } of entries) {
-        assert.ok(next > pos)
         pos = next
         seen.push(`${fact.jobId}/${fact.seq}`)
       }
@@ -84,7 +83,7 @@ export const readingCases: Cases = {
     while (seen.length < told.length) await follow(4)
     assert.deepEqual(seen, told)
     assert.deepEqual(await bench.store.tail(pos, 10), [])
-    assert.deepEqual(await bench.store.tail(0, 0), [])
+    assert.deepEqual(await bench.store.tail(undefined, 0), [])
   },
 
   'counts follow a job through its lanes': async (bench) => {

@@ -146,7 +146,7 @@ export const retentionCases: Cases = {
     const kept = await bench.enqueue()
     await bench.store.prune({ endedBefore: bench.store.now() + 1, limit: 10 })
     assert.deepEqual({ ...(await bench.store.counts()).ended }, {})
-    const tail = await bench.store.tail(0, 100)
+    const tail = await bench.store.tail(undefined, 100)
     assert.deepEqual([...new Set(tail.map(({ fact }) => fact.jobId))], [kept.id])
     for (const { key, type } of jobs) {
       assert.ok(key)
