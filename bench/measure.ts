@@ -27,6 +27,14 @@ export async function compare(
     const [own, other] = round % 2 === 0 ? figures : ([figures[1], figures[0]] as const)
     if (round > 0) pairs.push({ pawl: own, reference: other })
   }
+  return resultOf(name, pairs)
+}
+
+/** The result of what was measured in pairs; also says it on the way. */
+export function resultOf(
+  name: string,
+  pairs: readonly { readonly pawl: number; readonly reference: number }[],
+): Result {
   const result = {
     name,
     pawl: round(median(pairs.map((pair) => pair.pawl))),
@@ -37,7 +45,8 @@ export async function compare(
   return result
 }
 
-function median(numbers: readonly number[]): number {
+/** The middle one of several numbers. */
+export function median(numbers: readonly number[]): number {
   const sorted = [...numbers].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)] as number
 }

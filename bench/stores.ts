@@ -6,12 +6,13 @@ import { standard } from 'pawl'
 import { type EnqueueItem, type Held, openSqliteStore, type Store } from 'pawl/sqlite'
 import { benchClaimTime } from './claim-time.ts'
 import { compare, inFolder, type Result, timed } from './measure.ts'
+import { benchMemory } from './memory.ts'
 import { type HeldRow, LEASE_MS, openDatabase, RESULT, Reference, WORKER } from './reference.ts'
 
-const QUEUE = 'mail'
-const TYPE = 'send-mail'
-const INPUT = '{"to":"ann@example.org","subject":"Hello","lines":["One","Two","Three"]}'
-const ROUNDS = 7
+export const QUEUE = 'mail'
+export const TYPE = 'send-mail'
+export const INPUT = '{"to":"ann@example.org","subject":"Hello","lines":["One","Two","Three"]}'
+export const ROUNDS = 7
 
 /** How many jobs a turn has, by the size of its batches; small batches wait for the disk more. */
 const JOBS: readonly (readonly [batch: number, jobs: number])[] = [
@@ -38,10 +39,11 @@ export async function benchStores(options: { quick: boolean; only?: string }): P
   }
   if (CALLERS_NAME.includes(only)) results.push(await benchCallers(quick ? 500 : 2000))
   results.push(...(await benchClaimTime(quick, only)))
+  results.push(...(await benchMemory(quick, only)))
   return results
 }
 
-interface Load {
+export interface Load {
   readonly batch: number
   readonly jobs: number
 }
@@ -158,7 +160,7 @@ async function runReference(
   }
 }
 
-async function settleAll(store: Store, held: readonly Held[], load: Load) {
+export async function settleAll(store: Store, held: readonly Held[], load: Load) {
   const settlements = held.map((one) => {
     const fence = { attempt: one.job.attempt, claim: one.job.execution?.claim ?? '' }
     return { held: one, command: { kind: 'commit', fence } as const, payload: RESULT }
@@ -167,7 +169,7 @@ async function settleAll(store: Store, held: readonly Held[], load: Load) {
   return claimed
 }
 
-const requestOf = ({ batch }: Load) => ({
+export const requestOf = ({ batch }: Load) => ({
   worker: WORKER,
   queues: [QUEUE],
   limit: batch,
@@ -178,16 +180,16 @@ const requestOf = ({ batch }: Load) => ({
 let ids = 0
 
 /** Ids rise as those of a real process do, because their order decides how fast an index grows. */
-function nextId(): string {
+export function nextId(): string {
   return `0190a000-0000-7000-8000-${(++ids).toString(16).padStart(12, '0')}`
 }
 
-const idsOf = (count: number) => Array.from({ length: count }, nextId)
+export const idsOf = (count: number) => Array.from({ length: count }, nextId)
 
-const batchesOf = ({ batch, jobs }: Load) =>
+export const batchesOf = ({ batch, jobs }: Load) =>
   Array.from({ length: jobs / batch }, () => idsOf(batch))
 
-const itemOf = (jobId: string): EnqueueItem => ({
+export const itemOf = (jobId: string): EnqueueItem => ({
   lifecycle: standard,
   command: { jobId, type: TYPE, queue: QUEUE },
   input: INPUT,

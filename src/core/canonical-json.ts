@@ -137,20 +137,42 @@ function spend(text: string, path: string, budget: Budget): string {
 }
 
 /** How deep the brackets of a text nest, without parsing it. */
-function nestingOf(text: string): number {
+export function nestingOf(text: string): number {
   let depth = 0
   let deepest = 0
-  let inString = false
   for (let i = 0; i < text.length; i++) {
-    const char = text[i]
-    if (inString) {
-      if (char === '\\') i++
-      else if (char === '"') inString = false
-    } else if (char === '"') inString = true
-    else if (char === '[' || char === '{') deepest = Math.max(deepest, ++depth)
-    else if (char === ']' || char === '}') depth--
+    // By units, and strings in one go, because a text may be many megabytes long.
+    const unit = text.charCodeAt(i)
+    if (unit === UNITS.quote) i = endOfString(text, i)
+    else if (unit === UNITS.openArray || unit === UNITS.openObject) {
+      deepest = Math.max(deepest, ++depth)
+    } else if (unit === UNITS.closeArray || unit === UNITS.closeObject) depth--
   }
   return deepest
+}
+
+const UNITS = {
+  quote: 0x22,
+  backslash: 0x5c,
+  openArray: 0x5b,
+  closeArray: 0x5d,
+  openObject: 0x7b,
+  closeObject: 0x7d,
+} as const
+
+/** Where the string that begins here ends: at the next quote that is not escaped. */
+function endOfString(text: string, start: number): number {
+  let end = start
+  do end = text.indexOf('"', end + 1)
+  while (end >= 0 && isEscaped(text, end))
+  return end < 0 ? text.length : end
+}
+
+/** Whether an odd number of backslashes stands before a place. */
+function isEscaped(text: string, place: number): boolean {
+  let first = place
+  while (text.charCodeAt(first - 1) === UNITS.backslash) first--
+  return (place - first) % 2 === 1
 }
 
 function isPairAt(text: string, i: number): boolean {

@@ -1,5 +1,5 @@
 /** What may be asked of a store, checked before anything is read or written. */
-import { utf8Length } from '../core/canonical-json.ts'
+import { type JsonBounds, nestingOf, utf8Length } from '../core/canonical-json.ts'
 import {
   count,
   findBroken,
@@ -12,7 +12,7 @@ import {
 } from '../core/checks.ts'
 import { ValueInvalid } from '../core/errors.ts'
 import { DELAY_MAX_MS } from '../core/retry.ts'
-import type { ClaimRequest, EffectClaim, EffectReport, PruneRequest } from './store.ts'
+import type { Beat, ClaimRequest, EffectClaim, EffectReport, PruneRequest } from './store.ts'
 
 /** No verb takes, returns or removes more than this at once. */
 const LIMIT_MAX = 10_000
@@ -65,14 +65,31 @@ export function checkPlace(field: string, place: string | undefined, form: RegEx
   throw new ValueInvalid(field, 'is no place that this store gave out')
 }
 
-/** The largest payload, in bytes of UTF-8, unless the store is opened with another bound. */
-export const PAYLOAD_BYTES_MAX = 16 * 1024 * 1024
+/** How an opener may bound payloads. */
+export interface PayloadOptions {
+  /** The largest input, result, step or effect, in bytes of JSON text; 16 MiB if absent. */
+  readonly payloadBytesMax?: number
+  /** How deep its arrays and objects may nest; 512 levels if absent. */
+  readonly payloadDepthMax?: number
+}
+
+/** The bounds of a store's payloads; throws `CommandInvalid` where they make no sense. */
+export function payloadBoundsOf({
+  payloadBytesMax: bytesMax = 16 * 1024 * 1024,
+  payloadDepthMax: depthMax = 512,
+}: PayloadOptions): JsonBounds {
+  check([
+    ['payloadBytesMax', count(bytesMax, 1, Number.MAX_SAFE_INTEGER)],
+    ['payloadDepthMax', count(depthMax, 0, Number.MAX_SAFE_INTEGER)],
+  ])
+  return { bytesMax, depthMax }
+}
 
 /** What is wrong with a payload; nothing when it can be stored and read back as it is. */
 export function findPayloadFault(
   field: string,
   text: unknown,
-  bytesMax: number,
+  { bytesMax, depthMax }: JsonBounds,
 ): ValueInvalid | undefined {
   if (typeof text !== 'string') return new ValueInvalid(field, 'is no JSON text')
   // JSON writes both as escapes; as they are, not every database can keep them.
@@ -81,14 +98,36 @@ export function findPayloadFault(
   }
   // No text has more than three bytes for each of its units, so most need not be counted.
   const large = text.length * 3 > bytesMax && utf8Length(text) > bytesMax
-  return large ? new ValueInvalid(field, `is larger than ${bytesMax} bytes`) : undefined
+  if (large) return new ValueInvalid(field, `is larger than ${bytesMax} bytes`)
+  const deep = couldNest(text, depthMax) && nestingOf(text) > depthMax
+  return deep ? new ValueInvalid(field, `is nested deeper than ${depthMax} levels`) : undefined
+}
+
+/** Whether a text has room and brackets for more levels than these; most have not. */
+function couldNest(text: string, levels: number): boolean {
+  if (text.length <= 2 * levels) return false
+  let brackets = 0
+  for (const bracket of '[{') {
+    let place = text.indexOf(bracket)
+    for (; place >= 0 && brackets <= levels; place = text.indexOf(bracket, place + 1)) brackets++
+  }
+  return brackets > levels
 }
 
 /** An effect that a commit declares. */
-export function checkEffect(effect: string, payload: string, bytesMax: number): void {
+export function checkEffect(effect: string, payload: string, bounds: JsonBounds): void {
   checkName('effect', effect)
-  const fault = findPayloadFault('effect', payload, bytesMax)
+  const fault = findPayloadFault('effect', payload, bounds)
   if (fault !== undefined) throw fault
+}
+
+/** What attempts tell of themselves with their heartbeats. */
+export function checkProgress(beats: readonly Beat[], bounds: JsonBounds): void {
+  for (const { progress } of beats) {
+    const fault =
+      progress === undefined ? undefined : findPayloadFault('progress', progress, bounds)
+    if (fault !== undefined) throw fault
+  }
 }
 
 /** What came of deliveries. */

@@ -103,6 +103,8 @@ export interface Settled {
 export interface Beat {
   readonly ref: number
   readonly fence: Fence
+  /** How far the attempt is, as JSON text; kept until the next claim, and not in the ledger. */
+  readonly progress?: string
 }
 
 /** What the holder must know after a heartbeat. */
@@ -266,6 +268,8 @@ export interface Store extends AsyncDisposable {
 
   /** Makes jobs ready whose time has come; at most `limit` of them. Returns how many. */
   promote(limit: number): Promise<number>
+  /** When the next job that waits for its time is due; nothing where none waits. */
+  nextDue(): Promise<number | undefined>
 
   /** Takes back jobs whose lease has expired; at most `limit`, each by compare-and-set. */
   recover(limit: number): Promise<Answer[]>
@@ -297,6 +301,8 @@ export interface Store extends AsyncDisposable {
   asOf(id: string, seq: number): Promise<Job | undefined>
   /** The JSON texts beside a job's facts: input and, once committed, result. */
   payloads(id: string): Promise<{ input: string; result?: string } | undefined>
+  /** What the present attempt last told of itself, as JSON text; nothing where it did not. */
+  progress(id: string): Promise<string | undefined>
   /** Jobs by keyset, newest first. */
   list(filter: JobFilter, options?: { limit?: number; after?: string }): Promise<Page<Job>>
   counts(): Promise<Counts>

@@ -46,7 +46,7 @@ const WRITING = [
 ]
 const READING = [
   ...['now', 'steps', 'listWorkers', 'get', 'getByKey', 'facts', 'asOf', 'payloads'],
-  ...['list', 'counts', 'tail'],
+  ...['list', 'counts', 'tail', 'progress', 'nextDue'],
 ]
 const OTHER = ['constructor', 'close', 'onWake']
 const POINTS = ['begun', 'written', 'committed']

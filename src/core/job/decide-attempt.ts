@@ -4,7 +4,7 @@
  * claim, done and expire, which nobody holding the job needs to ask for.
  */
 import { CommandInvalid, InvalidTransition, LeaseLive, NotDue, StaleFence } from '../errors.ts'
-import type { AbortReason } from '../execution.ts'
+import type { AbortReason, ExecutionStatus } from '../execution.ts'
 import { executionMachine } from '../execution.ts'
 import type { Failure } from '../failure.ts'
 import { pathOf } from '../lifecycles/lifecycle.ts'
@@ -78,22 +78,14 @@ export function decideCommit(situation: Situation, command: Of<'commit'>): Decis
   if (notStarted !== undefined) return reject(notStarted)
   const { claim, leaseUntil } = job.execution as CurrentExecution
   const effects = command.effects ?? 0
-  const closing = { attempt: job.attempt, claim, leaseUntil }
-  const fields = {
-    error: null,
-    effects,
-    ...(command.usage !== undefined && { usage: { ...command.usage } }),
-  }
-  if (effects > 0) {
-    return note(situation, 'commit', {
-      ...fields,
-      execution: { ...closing, statuses: ['COMMITTED'] },
-    })
-  }
-  return follow(situation, 'succeed', {
-    ...fields,
-    execution: { ...closing, statuses: ['COMMITTED', 'DONE'] },
-  })
+  const statuses: ExecutionStatus[] = effects > 0 ? ['COMMITTED'] : ['COMMITTED', 'DONE']
+  const execution = { attempt: job.attempt, statuses, claim, leaseUntil }
+  // Every job that succeeds comes through here, so nothing is spread that need not be.
+  const fields: FactFields =
+    command.usage === undefined
+      ? { error: null, effects, execution }
+      : { error: null, effects, usage: { ...command.usage }, execution }
+  return effects > 0 ? note(situation, 'commit', fields) : follow(situation, 'succeed', fields)
 }
 
 /** Every effect is delivered. Anybody may say so: after the commit there is no lease to hold. */

@@ -115,10 +115,8 @@ export function follow(
     return reject(new JobParked(job.id, job.blockedReason))
   }
   const execution = abort === undefined ? undefined : abortChange(situation, path, abort)
-  return accept(situation, factOf(trigger), path, {
-    ...fields,
-    ...(execution !== undefined && { execution }),
-  })
+  const all = execution === undefined ? fields : { ...fields, execution }
+  return accept(situation, factOf(trigger), path, all)
 }
 
 const FLOW_TRIGGERS: readonly JobTrigger[] = [

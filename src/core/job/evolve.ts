@@ -74,14 +74,12 @@ function evolveExecution(before: Job, fact: Fact): CurrentExecution | null {
   if (change === undefined) return before.execution
   const status = change.statuses[change.statuses.length - 1] as string
   if (status === 'ABORTED') return null
+  const source = (opensAttempt(change) ? change : before.execution) as CurrentExecution
   return {
-    ...(before.execution as CurrentExecution),
-    ...(opensAttempt(change) && {
-      claim: change.claim as string,
-      worker: change.worker as string,
-      leaseUntil: change.leaseUntil as number,
-    }),
     status: status as CurrentExecution['status'],
+    claim: source.claim,
+    worker: source.worker,
+    leaseUntil: source.leaseUntil,
   }
 }
 

@@ -10,7 +10,7 @@ import { LANES, laneOf } from '../../core/job/lanes.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { factData, factPath, factStatuses, statusLetter, type Value } from '../rows.ts'
 import type { Connection } from './connect.ts'
-import { insertRows, insertTexts } from './rows-at-once.ts'
+import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 
 const UPDATE_JOB = `
   UPDATE pawl_jobs SET
@@ -21,16 +21,11 @@ const UPDATE_JOB = `
     cancel_asked_at = CASE WHEN ?1 <> 5 THEN cancel_asked_at END
   WHERE rid = ? AND seq = ?`
 
-const INSERT_FACT = insertTexts(
-  `INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, attempt, statuses, claim, worker,
-    lease_until, data, payload)`,
-  13,
-)
-
-/** A fact that changed no attempt. */
-const INSERT_PLAIN = insertTexts(
-  'INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, data, payload)',
-  8,
+/** Facts of one call are mostly alike: the same step, at the same time, under the same claim. */
+const INSERT_FACTS = insertInto(
+  'pawl_ledger',
+  'kind, at, path, actor, statuses, claim, worker, lease_until, data',
+  'job, seq, attempt, payload',
 )
 
 /** Writes the row that a fact folds to, and the fact; nothing if the row has moved on. */
@@ -110,41 +105,46 @@ function mutableColumns(job: Job, lane: number): Value[] {
   ]
 }
 
-/** Appends facts that changed no attempt, such as creations. */
-export function insertPlainFacts(
-  connection: Connection,
-  entries: readonly { rid: number; fact: Fact; payload: string | null }[],
-): void {
-  const rows = entries.map(({ rid, fact, payload }): Value[] => [
-    rid,
-    fact.seq,
-    FACT_CODES[fact.trigger],
-    fact.at,
-    factPath(fact),
-    fact.actor,
-    factData(fact),
-    payload,
-  ])
-  insertRows(connection, INSERT_PLAIN, rows)
+/** A fact that is about to be written. */
+interface FactEntry {
+  readonly rid: number
+  readonly fact: Fact
+  readonly payload: string | null
 }
 
-function factRow(rid: number, fact: Fact, payload: string | null): Value[] {
+/** What a fact has in common with most others of its call, in the order of the INSERT. */
+export function sharedColumns(fact: Fact): Value[] {
   const { execution } = fact
   return [
-    rid,
-    fact.seq,
     FACT_CODES[fact.trigger],
     fact.at,
     factPath(fact),
     fact.actor,
-    execution?.attempt ?? null,
     factStatuses(fact),
     execution?.claim ?? null,
     execution?.worker ?? null,
     execution?.leaseUntil ?? null,
     factData(fact),
-    payload,
   ]
+}
+
+/** Appends a block of facts that have the same shared columns. */
+export function insertFacts(
+  connection: Connection,
+  shared: readonly Value[],
+  facts: readonly FactEntry[],
+): void {
+  const values = [...shared]
+  for (const { rid, fact, payload } of facts) {
+    values.push(rid, fact.seq, fact.execution?.attempt ?? null, payload)
+  }
+  insertBlock(connection, INSERT_FACTS, facts.length, values)
+}
+
+type PendingFact = FactEntry & { readonly shared: readonly Value[] }
+
+function haveSameColumns(a: PendingFact, b: PendingFact): boolean {
+  return a.shared.every((value, i) => value === b.shared[i])
 }
 
 /**
@@ -153,15 +153,17 @@ function factRow(rid: number, fact: Fact, payload: string | null): Value[] {
  */
 export class Pending {
   readonly #counts = new EndedCounts()
-  #facts: Value[][] = []
+  #facts: PendingFact[] = []
 
   add(rid: number, before: Job, after: Job, fact: Fact, payload: string | null): void {
-    this.#facts.push(factRow(rid, fact, payload))
+    this.#facts.push({ rid, fact, payload, shared: sharedColumns(fact) })
     this.#counts.note(before, after)
   }
 
   write(connection: Connection): void {
-    insertRows(connection, INSERT_FACT, this.#facts)
+    for (const block of blocksOf(this.#facts, haveSameColumns)) {
+      insertFacts(connection, (block[0] as PendingFact).shared, block)
+    }
     this.#facts = []
     this.#counts.write(connection)
   }

@@ -59,7 +59,7 @@ type Unknown = [
 /** What a claim gives to every job that it takes. */
 type Given = Pick<
   JobRow,
-  'state' | 'status' | 'claim' | 'worker' | 'lease_until' | 'updated_at' | 'started_at'
+  'status' | 'claim' | 'worker' | 'lease_until' | 'updated_at' | 'started_at'
 >
 
 /** The input stands beside the creation, or beside the last fact that replaced it. */
@@ -190,7 +190,7 @@ function claimFrom(
   const held = taken.map(({ row, input }) => {
     const unknown = JSON.parse(row) as Unknown
     const lifecycle = machines.byId.get(unknown[2]) as Lifecycle
-    const job = toJob(toRow(unknown, { ...given, state: lifecycle.held }), lifecycle)
+    const job = toJob(toRow(unknown, lifecycle.held, given), lifecycle)
     return { ref: unknown[0], job, input: input ?? 'null' }
   })
   // The order of RETURNING is not defined.
@@ -203,7 +203,7 @@ function compare(a: Job, b: Job): number {
 }
 
 /** The whole row; a job that can be claimed has neither ended nor a reason to be parked for. */
-function toRow(unknown: Unknown, given: Given): JobRow {
+function toRow(unknown: Unknown, state: string, given: Given): JobRow {
   return {
     rid: unknown[0],
     id: unknown[1],
@@ -217,7 +217,7 @@ function toRow(unknown: Unknown, given: Given): JobRow {
     timeout_ms: unknown[9],
     deadline_at: unknown[10],
     policy: unknown[11],
-    state: given.state,
+    state,
     seq: unknown[12],
     attempt: unknown[13],
     failures: unknown[14],

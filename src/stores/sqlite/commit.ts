@@ -7,6 +7,7 @@
  * third of the lease. Past the bound everything is rolled back. The fence is checked again at the
  * end, by the time of the end.
  */
+import type { JsonBounds } from '../../core/canonical-json.ts'
 import { PawlError } from '../../core/errors.ts'
 import { decide } from '../../core/job/decide.ts'
 import { CommitTooSlow, TxEnded } from '../errors.ts'
@@ -44,7 +45,7 @@ export async function commit(
   const effects: { name: string; payload: string }[] = []
   const result = await runBounded(shared, connection, boundOf(held), now, effects, work)
   const end = shared.environment.clock.now()
-  const fault = findPayloadFault('result', result, shared.payloadBytesMax)
+  const fault = findPayloadFault('result', result, shared.payloadBounds)
   if (fault !== undefined) throw fault
   const committed = { ...command, effects: effects.length }
   const after = answer(shared, connection, end, read, committed, WORKER, result)
@@ -65,7 +66,7 @@ function boundOf({ job }: Held): number {
 }
 
 async function runBounded(
-  { environment, payloadBytesMax }: Shared,
+  { environment, payloadBounds }: Shared,
   connection: Connection,
   boundMs: number,
   now: number,
@@ -73,7 +74,7 @@ async function runBounded(
   work: (tx: CommitTx) => string | Promise<string>,
 ): Promise<string> {
   const { clock, timers } = environment
-  const { tx, close } = openTx(connection, effects, payloadBytesMax)
+  const { tx, close } = openTx(connection, effects, payloadBounds)
   let expire: (error: CommitTooSlow) => void = () => {}
   const expired = new Promise<never>((_, reject) => {
     expire = reject
@@ -94,7 +95,7 @@ async function runBounded(
 function openTx(
   connection: Connection,
   effects: { name: string; payload: string }[],
-  payloadBytesMax: number,
+  payloadBounds: JsonBounds,
 ): { tx: CommitTx; close: () => void } {
   let open = true
   const assertOpen = () => {
@@ -107,7 +108,7 @@ function openTx(
     },
     effect(name, payload) {
       assertOpen()
-      checkEffect(name, payload, payloadBytesMax)
+      checkEffect(name, payload, payloadBounds)
       effects.push({ name, payload })
     },
   }

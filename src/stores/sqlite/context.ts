@@ -1,4 +1,5 @@
 /** What the verbs of this store share. */
+import type { JsonBounds } from '../../core/canonical-json.ts'
 import { JobNotFound, LifecycleUnknown, type PawlError } from '../../core/errors.ts'
 import type { Context } from '../../core/job/commands.ts'
 import type { Job } from '../../core/job/job.ts'
@@ -13,8 +14,8 @@ import type { Machines } from './machines.ts'
 export interface Shared {
   readonly environment: Environment
   readonly machines: Machines
-  /** The largest input, result or effect, in bytes. */
-  readonly payloadBytesMax: number
+  /** How large and how deep an input, result or effect may be. */
+  readonly payloadBounds: JsonBounds
 }
 
 /** Who acts when the store itself does: promotion and recovery. */

@@ -40,6 +40,11 @@ function packagedDriver(): Driver {
   try {
     return createRequire(import.meta.url)('@photostructure/sqlite') as Driver
   } catch (cause) {
-    throw new DriverMissing('@photostructure/sqlite', process.version, cause)
+    throw new DriverMissing(
+      '@photostructure/sqlite',
+      `Node ${process.version} has no built-in SQLite`,
+      'Install it (npm install @photostructure/sqlite), or use Node 22.13 or newer.',
+      cause,
+    )
   }
 }

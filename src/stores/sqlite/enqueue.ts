@@ -2,7 +2,7 @@
  * Accepts jobs: one row and one fact each. A key that is taken is found by asking first, inside the
  * write transaction, where nobody can take it in between.
  */
-import { JobExists, LifecycleUnknown, TransitionRace } from '../../core/errors.ts'
+import { JobExists, LifecycleUnknown, PawlError, TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
 import { evolve } from '../../core/job/evolve.ts'
@@ -13,26 +13,32 @@ import { KeyTaken } from '../errors.ts'
 import { findPayloadFault } from '../requests.ts'
 import type { JobRow, Value } from '../rows.ts'
 import type { Asker, Enqueued, EnqueueItem } from '../store.ts'
-import { applyFact, insertPlainFacts } from './apply.ts'
+import { applyFact, insertFacts, sharedColumns } from './apply.ts'
 import { isUniqueViolation } from './busy.ts'
 import type { Connection } from './connect.ts'
 import { contextOf, type Read, type Shared, toRead } from './context.ts'
-import { insertTexts, ROWS_IN_BLOCK } from './rows-at-once.ts'
+import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 
 const INSERT_JOB = `
-  INSERT INTO pawl_jobs (id, lane, machine, state, queue, type, priority, run_at, seq, created_at,
-    updated_at, key, limit_key, tags, retry_of, timeout_ms, deadline_at, policy)
+  INSERT INTO pawl_jobs (lane, machine, state, queue, type, priority, run_at, seq, created_at,
+    updated_at, id, key, limit_key, tags, retry_of, timeout_ms, deadline_at, policy)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (id) DO NOTHING`
 
-/** A job with nothing special about it: binding a value costs as much as writing it. */
-const INSERT_PLAIN = insertTexts(
-  `INSERT INTO pawl_jobs (id, lane, machine, state, queue, type, priority, run_at, seq, created_at,
-    updated_at)`,
-  11,
+/** A job with nothing special about it; those of one call mostly differ in their ids alone. */
+const INSERT_PLAIN = insertInto(
+  'pawl_jobs',
+  'lane, machine, state, queue, type, priority, run_at, seq, created_at, updated_at',
+  'id',
 )
 
 const SELECT_BY_KEY = 'SELECT * FROM pawl_jobs WHERE type = ? AND key = ?'
+
+/** What one caller asks for. */
+export interface Order {
+  readonly items: readonly EnqueueItem[]
+  readonly asker: Asker
+}
 
 /** A job that was decided on and is about to be written. */
 interface Accepted {
@@ -43,34 +49,45 @@ interface Accepted {
   readonly machine: number
 }
 
-/** Accepts items; one that is refused hinders no other. */
+/** A job with nothing special about it, and where its answer stands. */
+interface Plain {
+  readonly accepted: Accepted
+  readonly asker: Asker
+  readonly answers: Enqueued[]
+  readonly place: number
+}
+
+/** Accepts the items of several callers; one that is refused hinders no other. */
 export function enqueue(
   shared: Shared,
   connection: Connection,
   now: number,
-  items: readonly EnqueueItem[],
-  asker: Asker,
-): Enqueued[] {
-  const results: Enqueued[] = []
-  let plain: Accepted[] = []
-  for (const item of items) {
-    const accepted = accept(shared, now, item, asker)
-    const isKeyed = accepted.kind === 'accepted' && !isPlain(accepted.value.job)
-    if (accepted.kind === 'accepted' && !isKeyed) {
-      plain.push(accepted.value)
-      continue
-    }
-    // Others may have to be found by their keys or ids, so what is gathered is written first.
-    results.push(...insertPlain(connection, plain))
-    plain = []
-    results.push(
-      accepted.kind === 'accepted'
-        ? insertKeyed(shared, connection, now, item, accepted.value, asker)
-        : accepted,
-    )
+  orders: readonly Order[],
+): Enqueued[][] {
+  let gathered: Plain[] = []
+  const writeGathered = () => {
+    for (const block of blocksOf(gathered, areAlike)) insertPlain(connection, block)
+    gathered = []
   }
-  results.push(...insertPlain(connection, plain))
-  return results
+  const answers = orders.map(({ items, asker }) => {
+    const answers: Enqueued[] = []
+    for (const item of items) {
+      const accepted = accept(shared, now, item, asker)
+      if (accepted instanceof PawlError) {
+        answers.push({ kind: 'rejected', error: accepted })
+      } else if (isPlain(accepted.job)) {
+        const place = answers.push({ kind: 'created', job: accepted.job }) - 1
+        gathered.push({ accepted, asker, answers, place })
+      } else {
+        // Others may have to be found by their keys or ids, so what is gathered is written first.
+        writeGathered()
+        answers.push(insertKeyed(shared, connection, now, item, accepted, asker))
+      }
+    }
+    return answers
+  })
+  writeGathered()
+  return answers
 }
 
 function accept(
@@ -78,56 +95,67 @@ function accept(
   now: number,
   { lifecycle, command, input }: EnqueueItem,
   asker: Asker,
-): { kind: 'accepted'; value: Accepted } | Extract<Enqueued, { kind: 'rejected' }> {
-  const create = { ...command, kind: 'create' } as const
+): Accepted | PawlError {
+  // The kind comes first: the other way round costs several times as much, here and in the checks.
+  const create = { kind: 'create', ...command } as const
   const decision = decide(lifecycle, null, create, contextOf(shared, asker, now))
-  if (decision.kind === 'rejected') return { kind: 'rejected', error: decision.error }
-  const fault = findPayloadFault('input', input, shared.payloadBytesMax)
-  if (fault !== undefined) return { kind: 'rejected', error: fault }
+  if (decision.kind === 'rejected') return decision.error
+  const fault = findPayloadFault('input', input, shared.payloadBounds)
+  if (fault !== undefined) return fault
   const machine = shared.machines.idOf(lifecycle)
-  if (machine === undefined) {
-    return { kind: 'rejected', error: new LifecycleUnknown(lifecycle.name, lifecycle.version) }
-  }
+  if (machine === undefined) return new LifecycleUnknown(lifecycle.name, lifecycle.version)
   const { fact } = decision as { fact: Fact }
   const job = evolve(null, fact)
-  const lane = LANES[laneOf(lifecycle, job, fact.at)]
-  return { kind: 'accepted', value: { job, fact, input, lane, machine } }
+  return { job, fact, input, lane: LANES[laneOf(lifecycle, job, fact.at)], machine }
 }
 
-/** Writes jobs that have no key, many at once; where an id exists already, one by one. */
-function insertPlain(connection: Connection, jobs: readonly Accepted[]): Enqueued[] {
-  const results: Enqueued[] = []
-  for (let i = 0; i < jobs.length; i += ROWS_IN_BLOCK) {
-    const block = jobs.slice(i, i + ROWS_IN_BLOCK)
-    const whole = block.length === ROWS_IN_BLOCK && insertTogether(connection, block)
-    if (whole) results.push(...block.map(({ job }) => ({ kind: 'created', job }) as const))
-    else results.push(...block.map((one) => insertAlone(connection, one)))
+/**
+ * Whether two plain jobs of one moment, and so their facts, differ in id and input alone: state and
+ * lane follow from lifecycle and due time.
+ */
+function areAlike(one: Plain, other: Plain): boolean {
+  const [a, b] = [one.accepted, other.accepted]
+  return (
+    one.asker === other.asker &&
+    a.machine === b.machine &&
+    a.job.queue === b.job.queue &&
+    a.job.type === b.job.type &&
+    a.job.priority === b.job.priority &&
+    a.job.runAt === b.job.runAt
+  )
+}
+
+/** Writes a block of jobs that are alike; where an id exists already, one by one. */
+function insertPlain(connection: Connection, jobs: readonly Plain[]): void {
+  if (insertTogether(connection, jobs)) return
+  for (const one of jobs) {
+    if (jobs.length > 1 && insertTogether(connection, [one])) continue
+    const error = new JobExists(one.accepted.job.id)
+    one.answers[one.place] = { kind: 'rejected', error }
   }
-  return results
 }
 
-function insertAlone(connection: Connection, one: Accepted): Enqueued {
-  return insertTogether(connection, [one])
-    ? { kind: 'created', job: one.job }
-    : { kind: 'rejected', error: new JobExists(one.job.id) }
-}
-
-/** Writes one row, or a block of them, with their facts; nothing where an id was taken. */
-function insertTogether(connection: Connection, jobs: readonly Accepted[]): boolean {
-  const last = insertRowsOf(connection, jobs)
+/** Writes rows and their facts; nothing where an id was taken. */
+function insertTogether(connection: Connection, jobs: readonly Plain[]): boolean {
+  const { accepted } = jobs[0] as Plain
+  const last = insertRows(connection, plainColumns(accepted), jobs)
   if (last === undefined) return false
   // Nobody else writes in this transaction, so a block has consecutive numbers.
-  const first = last - jobs.length + 1
-  const entries = jobs.map(({ fact, input }, n) => ({ rid: first + n, fact, payload: input }))
-  insertPlainFacts(connection, entries)
+  let rid = last - jobs.length
+  const facts = jobs.map(({ accepted: { fact, input } }) => ({ rid: ++rid, fact, payload: input }))
+  insertFacts(connection, sharedColumns(accepted.fact), facts)
   return true
 }
 
 /** The number of the last row; a statement that meets a taken id writes no row at all. */
-function insertRowsOf(connection: Connection, jobs: readonly Accepted[]): number | undefined {
-  const text = jobs.length === 1 ? INSERT_PLAIN.one : INSERT_PLAIN.block
+function insertRows(
+  connection: Connection,
+  values: Value[],
+  jobs: readonly Plain[],
+): number | undefined {
+  for (const { accepted } of jobs) values.push(accepted.job.id)
   try {
-    return Number(connection.sql(text).run(...jobs.flatMap(plainColumns)).lastInsertRowid)
+    return insertBlock(connection, INSERT_PLAIN, jobs.length, values)
   } catch (error) {
     if (isUniqueViolation(error)) return undefined
     throw error
@@ -135,8 +163,8 @@ function insertRowsOf(connection: Connection, jobs: readonly Accepted[]): number
 }
 
 function plainColumns({ job, lane, machine }: Accepted): Value[] {
-  const { id, state, queue, type, priority, runAt, createdAt, updatedAt } = job
-  return [id, lane, machine, state, queue, type, priority, runAt, 1, createdAt, updatedAt]
+  const { state, queue, type, priority, runAt, seq, createdAt, updatedAt } = job
+  return [lane, machine, state, queue, type, priority, runAt, seq, createdAt, updatedAt]
 }
 
 function insertKeyed(
@@ -211,6 +239,7 @@ function insertJob(connection: Connection, accepted: Accepted): Enqueued {
     .sql(INSERT_JOB)
     .run(
       ...plainColumns(accepted),
+      job.id,
       job.key,
       job.limitKey,
       job.tags.length === 0 ? null : JSON.stringify(job.tags),
@@ -220,7 +249,8 @@ function insertJob(connection: Connection, accepted: Accepted): Enqueued {
       job.policy === null ? null : JSON.stringify(job.policy),
     )
   if (Number(changes) === 0) return { kind: 'rejected', error: new JobExists(job.id) }
-  insertPlainFacts(connection, [{ rid: Number(lastInsertRowid), fact, payload: input }])
+  const entry = { rid: Number(lastInsertRowid), fact, payload: input }
+  insertFacts(connection, sharedColumns(fact), [entry])
   return { kind: 'created', job }
 }
 

@@ -3,7 +3,7 @@ import type { Beat, Heartbeat } from '../store.ts'
 import type { Connection } from './connect.ts'
 
 const RENEW = `
-  UPDATE pawl_jobs SET lease_until = ?
+  UPDATE pawl_jobs SET lease_until = ?, progress = coalesce(?, progress)
   WHERE rid = ? AND attempt = ? AND claim = ? AND lane = 3 AND lease_until > ?
   RETURNING cancel_asked_at`
 
@@ -16,10 +16,11 @@ export function heartbeat(
 ): Heartbeat {
   const lost: number[] = []
   const cancelling: number[] = []
-  for (const { ref, fence } of beats) {
+  for (const { ref, fence, progress } of beats) {
     const row = connection.get<{ cancel_asked_at: number | null }>(
       RENEW,
       now + leaseMs,
+      progress ?? null,
       ref,
       fence.attempt,
       fence.claim,

@@ -65,6 +65,19 @@ export function payloads(
   return { input, ...(result !== undefined && result !== null && { result }) }
 }
 
+/** What the present attempt last told of itself. */
+export function progress(connection: Connection, id: string): string | undefined {
+  const sql = 'SELECT progress FROM pawl_jobs WHERE id = ?'
+  return connection.get<{ progress: string | null }>(sql, id)?.progress ?? undefined
+}
+
+const SELECT_NEXT_DUE = 'SELECT run_at FROM pawl_jobs WHERE lane = 1 ORDER BY run_at, rid LIMIT 1'
+
+/** When the next job that waits for its time is due. */
+export function nextDue(connection: Connection): number | undefined {
+  return connection.get<{ run_at: number }>(SELECT_NEXT_DUE)?.run_at
+}
+
 const SELECT_STEPS = `
   SELECT data, payload FROM pawl_ledger WHERE job = ? AND kind = ${FACT_CODES.step} ORDER BY seq`
 

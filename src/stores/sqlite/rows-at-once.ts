@@ -1,42 +1,48 @@
 /**
- * Several rows by one statement. A call into SQLite costs as much as the row that it writes, so
- * rows of one verb are gathered and written in blocks; what does not fill a block goes one by one.
+ * Several rows by one statement. A call into SQLite, and each value that is bound to it, cost as
+ * much as a good part of the row that they write. So rows of one verb are gathered and written in
+ * blocks, and what the rows of a block have in common is bound once.
  */
 import type { Value } from '../rows.ts'
 import type { Connection } from './connect.ts'
 
-/** How many rows make a block. */
-export const ROWS_IN_BLOCK = 50
+/** How many rows a block may have; each size is one prepared statement. */
+const SIZES = [100, 10, 1] as const
 
-/** Writes every row of values, in order, by an INSERT that ends before its VALUES. */
-export function insertRows(
+/** Cuts neighbours that are alike into blocks, in order. */
+export function blocksOf<T>(rows: readonly T[], alike: (a: T, b: T) => boolean): T[][] {
+  const blocks: T[][] = []
+  for (let start = 0; start < rows.length; ) {
+    const first = rows[start] as T
+    let end = start + 1
+    while (end < rows.length && alike(first, rows[end] as T)) end++
+    for (const size of SIZES) {
+      for (; end - start >= size; start += size) blocks.push(rows.slice(start, start + size))
+    }
+  }
+  return blocks
+}
+
+/** An INSERT of rows that share the values of some columns. */
+export type Insert = ReadonlyMap<number, string>
+
+/** Makes the INSERT for each size of a block, given the names of its columns. */
+export function insertInto(table: string, shared: string, own: string): Insert {
+  // Only what is shared has numbers: drivers ask for the name of each parameter before they bind
+  // it, and SQLite looks for that among all that have one.
+  const numbered = shared.split(',').map((_, i) => `?${i + 1}`)
+  const values = [...numbered, ...own.split(',').map(() => '?')].join(', ')
+  const textOf = (size: number) =>
+    `INSERT INTO ${table} (${shared}, ${own}) VALUES ${Array(size).fill(`(${values})`).join(', ')}`
+  return new Map(SIZES.map((size) => [size, textOf(size)]))
+}
+
+/** Writes one block: the shared values, then those of each row. Answers with its last row. */
+export function insertBlock(
   connection: Connection,
-  insert: InsertTexts,
-  rows: readonly Value[][],
-): void {
-  const [only] = rows
-  if (only !== undefined && rows.length === 1) {
-    connection.sql(insert.one).run(...only)
-    return
-  }
-  const whole = rows.length - (rows.length % ROWS_IN_BLOCK)
-  for (let i = 0; i < whole; i += ROWS_IN_BLOCK) {
-    connection.sql(insert.block).run(...rows.slice(i, i + ROWS_IN_BLOCK).flat())
-  }
-  for (const row of rows.slice(whole)) connection.sql(insert.one).run(...row)
-}
-
-/** The texts for one row and for a block of them. */
-export interface InsertTexts {
-  readonly one: string
-  readonly block: string
-}
-
-/** Makes both texts of an INSERT that has this many columns. */
-export function insertTexts(insert: string, columns: number): InsertTexts {
-  const tuple = `(${Array(columns).fill('?').join(', ')})`
-  return {
-    one: `${insert} VALUES ${tuple}`,
-    block: `${insert} VALUES ${Array(ROWS_IN_BLOCK).fill(tuple).join(', ')}`,
-  }
+  insert: Insert,
+  size: number,
+  values: readonly Value[],
+): number {
+  return Number(connection.sql(insert.get(size) as string).run(...values).lastInsertRowid)
 }

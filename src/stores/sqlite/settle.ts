@@ -76,8 +76,8 @@ function settleOne(
   return answer(shared, connection, now, read, asked, WORKER, payload, pending)
 }
 
-function payloadFault({ payloadBytesMax }: Shared, payload: string | undefined) {
-  return payload === undefined ? undefined : findPayloadFault('payload', payload, payloadBytesMax)
+function payloadFault({ payloadBounds }: Shared, payload: string | undefined) {
+  return payload === undefined ? undefined : findPayloadFault('payload', payload, payloadBounds)
 }
 
 const WORKER = { actor: 'worker' } as const

@@ -13,9 +13,11 @@ import {
   checkLimit,
   checkName,
   checkPlace,
+  checkProgress,
   checkPrune,
   checkReports,
-  PAYLOAD_BYTES_MAX,
+  type PayloadOptions,
+  payloadBoundsOf,
 } from '../requests.ts'
 import type * as contract from '../store.ts'
 import { whileBusy } from './busy.ts'
@@ -23,7 +25,7 @@ import { claim } from './claim.ts'
 import { commit } from './commit.ts'
 import { type Connection, connect, type Durability } from './connect.ts'
 import type { Shared } from './context.ts'
-import { enqueue } from './enqueue.ts'
+import { enqueue, type Order } from './enqueue.ts'
 import { heartbeat } from './heartbeat.ts'
 import { joinTransaction } from './join.ts'
 import { registerMachines } from './machines.ts'
@@ -38,18 +40,16 @@ import { settle } from './settle.ts'
 import { cancel, tell } from './tell.ts'
 import { WakeUps } from './wake.ts'
 import { listWorkers, removeWorker, reportWorker } from './workers.ts'
-import { type Work, Writer } from './writer.ts'
+import { type JointWork, type Work, Writer } from './writer.ts'
 
 /** How to open a SQLite store. */
-export interface SqliteOptions {
+export interface SqliteOptions extends PayloadOptions {
   /** A path; ':memory:' for a database that dies with the store. */
   readonly path: string
   /** The lifecycles that this process knows; those that ship if absent. */
   readonly lifecycles?: readonly Lifecycle[]
   /** 'full' unless said otherwise: an acknowledged write survives a power failure. */
   readonly durability?: Durability
-  /** The largest input, result, step or effect, in bytes of JSON text; 16 MiB if absent. */
-  readonly payloadBytesMax?: number
   /** How long a write waits for other processes before it gives up with `StoreBusy`. */
   readonly busyTimeoutMs?: number
   readonly environment?: Environment
@@ -72,6 +72,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<contract.
   const location = options.path
   const memory = location === ':memory:'
   const busyTimeoutMs = options.busyTimeoutMs ?? BUSY_TIMEOUT_MS
+  const payloadBounds = payloadBoundsOf(options)
   const writing = await connect(location, durability, environment, busyTimeoutMs)
   const writer = new Writer(writing, environment, busyTimeoutMs)
   try {
@@ -85,8 +86,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<contract.
       : await connect(location, durability, environment, busyTimeoutMs)
     warnOfOldSqlite(reading, options.logger)
     const file = memory ? undefined : options.path
-    const payloadBytesMax = options.payloadBytesMax ?? PAYLOAD_BYTES_MAX
-    const shared = { environment, machines, payloadBytesMax }
+    const shared = { environment, machines, payloadBounds }
     return new SqliteStore(shared, writing, reading, writer, busyTimeoutMs, file)
   } catch (error) {
     writing.close()
@@ -112,6 +112,7 @@ class SqliteStore implements contract.Store {
   readonly #writer: Writer
   readonly #busyTimeoutMs: number
   readonly #wakeUps: WakeUps
+  readonly #enqueue: JointWork<Order, contract.Enqueued[]>
   #closing: Promise<void> | undefined
 
   constructor(
@@ -128,6 +129,7 @@ class SqliteStore implements contract.Store {
     this.#writer = writer
     this.#busyTimeoutMs = busyTimeoutMs
     this.#wakeUps = new WakeUps(reading, shared.environment, path)
+    this.#enqueue = (connection, now, orders) => enqueue(shared, connection, now, orders)
   }
 
   /** Readers are never kept out by a writer of a file, but may be by a recovery after a crash. */
@@ -140,7 +142,7 @@ class SqliteStore implements contract.Store {
 
   async #write<T>(verb: string, work: Work<T>): Promise<T> {
     const result = await this.#writer.write(verb, work)
-    if (!SILENT_VERBS.includes(verb)) this.#wakeUps.signal()
+    if (!SILENT_VERBS.includes(verb) && !isNothing(result)) this.#wakeUps.signal()
     return result
   }
 
@@ -158,9 +160,12 @@ class SqliteStore implements contract.Store {
   ): Promise<contract.Enqueued[]> {
     if (tx !== undefined) {
       const connection = joinTransaction(tx, this.#writing)
-      return enqueue(this.#shared, connection, this.now(), items, asker)
+      const answers = enqueue(this.#shared, connection, this.now(), [{ items, asker }])
+      return answers[0] as contract.Enqueued[]
     }
-    return this.#write('enqueue', (db, now) => enqueue(this.#shared, db, now, items, asker))
+    const answers = await this.#writer.writeTogether('enqueue', this.#enqueue, { items, asker })
+    this.#wakeUps.signal()
+    return answers
   }
 
   tell(
@@ -222,6 +227,7 @@ class SqliteStore implements contract.Store {
 
   async heartbeat(beats: readonly contract.Beat[], leaseMs: number): Promise<contract.Heartbeat> {
     checkLease(leaseMs)
+    checkProgress(beats, this.#shared.payloadBounds)
     return this.#write('heartbeat', (db, now) => heartbeat(db, now, beats, leaseMs))
   }
 
@@ -294,6 +300,14 @@ class SqliteStore implements contract.Store {
     return this.#read((db) => query.list(db, filter, page, () => this.now() > deadline))
   }
 
+  progress(id: string) {
+    return this.#read((db) => query.progress(db, id))
+  }
+
+  nextDue() {
+    return this.#read((db) => query.nextDue(db))
+  }
+
   counts() {
     return this.#read((db) => query.counts(db))
   }
@@ -319,4 +333,9 @@ class SqliteStore implements contract.Store {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
+}
+
+/** Whether a verb found nothing to do: no job was recovered, promoted or pruned. */
+function isNothing(result: unknown): boolean {
+  return result === 0 || (Array.isArray(result) && result.length === 0)
 }

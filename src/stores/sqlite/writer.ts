@@ -23,12 +23,20 @@ import type { Connection } from './connect.ts'
 /** What is done inside a transaction; `now` is read while the lock is held. */
 export type Work<T> = (connection: Connection, now: number) => T
 
+/** What is done for several callers at once: one result for each of their inputs, in order. */
+export type JointWork<I, T> = (
+  connection: Connection,
+  now: number,
+  inputs: readonly I[],
+) => readonly T[]
+
 interface Task {
   /** The verb, by which crash points are named. */
   readonly verb: string
   /** Waits for its caller, and must have the transaction to itself. */
   readonly alone: boolean
-  readonly work: Work<unknown>
+  readonly work: JointWork<unknown, unknown>
+  readonly input: unknown
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
 }
@@ -60,14 +68,20 @@ export class Writer {
 
   /** Does the work in a transaction, perhaps together with others'; durable when it resolves. */
   write<T>(verb: string, work: Work<T>): Promise<T> {
-    return this.#enqueue(verb, work, false)
+    return this.#enqueue(verb, (connection, now) => [work(connection, now)], undefined, false)
+  }
+
+  /** The same for work that is done at once for all neighbours who ask for it. */
+  writeTogether<I, T>(verb: string, work: JointWork<I, T>, input: I): Promise<T> {
+    return this.#enqueue(verb, work as JointWork<unknown, T>, input, false)
   }
 
   /** Does work that may wait, in a transaction of its own; durable when it resolves. */
   writeAlone<T>(verb: string, work: Work<Promise<T>>): Promise<T> {
-    const inside: Work<Promise<T>> = (connection, now) =>
-      this.#inside.run(true, () => work(connection, now))
-    return this.#enqueue(verb, inside, true) as Promise<T>
+    const inside: JointWork<unknown, Promise<T>> = (connection, now) => [
+      this.#inside.run(true, () => work(connection, now)),
+    ]
+    return this.#enqueue(verb, inside, undefined, true) as Promise<T>
   }
 
   /**
@@ -85,7 +99,12 @@ export class Writer {
     await this.#running
   }
 
-  async #enqueue<T>(verb: string, work: Work<T>, alone: boolean): Promise<T> {
+  async #enqueue<T>(
+    verb: string,
+    work: JointWork<unknown, T>,
+    input: unknown,
+    alone: boolean,
+  ): Promise<T> {
     // It would wait for the transaction that waits for it.
     if (this.#inside.getStore()) throw new UseTx()
     while (this.#queue.length >= QUEUE_MAX) {
@@ -93,7 +112,7 @@ export class Writer {
     }
     if (this.#closed) throw new StoreClosed()
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ verb, alone, work, resolve: resolve as Task['resolve'], reject })
+      this.#queue.push({ verb, alone, work, input, resolve: resolve as Task['resolve'], reject })
       this.#running ??= this.#run()
     })
   }
@@ -140,7 +159,7 @@ export class Writer {
     try {
       const now = this.#environment.clock.now()
       this.#passCrashPoint(group, 'begun')
-      const results = group.map(({ work }) => work(this.#connection, now))
+      const results = this.#perform(group, now)
       // Only work of one's own may wait; awaiting anything else would let others in between.
       if (group[0]?.alone) results[0] = await results[0]
       this.#passCrashPoint(group, 'written')
@@ -153,6 +172,18 @@ export class Writer {
         ? error
         : new StoreFailed(messageOf(error), error)
     }
+  }
+
+  /** Does the work of all in order; neighbours who ask for the same are served together. */
+  #perform(group: readonly Task[], now: number): unknown[] {
+    const results: unknown[] = []
+    for (let start = 0, end = 0; start < group.length; start = end) {
+      const { work } = group[start] as Task
+      while (group[end]?.work === work) end++
+      const inputs = group.slice(start, end).map(({ input }) => input)
+      results.push(...work(this.#connection, now, inputs))
+    }
+    return results
   }
 
   #passCrashPoint(group: readonly Task[], point: string): void {

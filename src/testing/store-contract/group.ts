@@ -5,7 +5,6 @@ import { standard } from '../../core/lifecycles/standard.ts'
 import { StoreClosed } from '../../stores/errors.ts'
 import type { Enqueued, Store } from '../../stores/store.ts'
 import { type Bench, type Cases, CLIENT, created, done, fenceOf, one } from './bench.ts'
-import { checkStore } from './check.ts'
 
 /** What callers of the same moment do to each other. */
 export const groupCases: Cases = {
@@ -56,17 +55,6 @@ export const groupCases: Cases = {
     )
     assert.equal((await bench.store.counts()).lanes.ready, 300)
   },
-
-  'writes of one caller are done in the order in which they were called': async (bench) => {
-    const held = await bench.hold()
-    const { id } = held.job
-    const told = [1, 2, 3, 4, 5].map((priority) => bench.tell(id, { kind: 'prioritise', priority }))
-    const committed = bench.store.commit(held, () => '1')
-    const late = bench.tell(id, { kind: 'prioritise', priority: 6 })
-    const kinds = (await Promise.all([...told, committed, late])).map(({ kind }) => kind)
-    assert.deepEqual(kinds, [...Array.from({ length: 6 }, () => 'done'), 'rejected'])
-    assert.equal((await bench.job(id)).priority, 5)
-  },
 }
 
 /** A refusal, by throwing or by answer; typed either way. */
@@ -105,6 +93,8 @@ const VERBS: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unk
   list: (store) => store.list({}),
   counts: (store) => store.counts(),
   tail: (store) => store.tail(undefined, 1),
+  nextDue: (store) => store.nextDue(),
+  progress: (store) => store.progress('00000000-0000-7000-8000-000000000001'),
 }
 
 /** What closing does. */
@@ -113,7 +103,6 @@ export const closeCases: Cases = {
     const held = await bench.hold()
     const accepted = Promise.all(Array.from({ length: 50 }, () => bench.enqueue()))
     const committing = bench.store.commit(held, async () => '1')
-    await checkStore(bench.store)
     const closing = bench.store.close()
     assert.equal((await accepted).length, 50)
     assert.equal((await committing).kind, 'done')

@@ -3,7 +3,7 @@
  * before anything is written. Nothing in between, and nothing that hurts others.
  */
 import assert from 'node:assert/strict'
-import { PawlError } from '../../core/errors.ts'
+import { PawlError, ValueInvalid } from '../../core/errors.ts'
 import { type Bench, type Cases, CLIENT, one } from './bench.ts'
 
 /** Names that have broken others before. */
@@ -36,13 +36,22 @@ const NAMES: Readonly<Record<string, string>> = {
   'a slash': 'a/b/1',
 }
 
+/** A JSON text of arrays and objects in turn, this deep. */
+function nested(depth: number): string {
+  const open = Array.from({ length: depth }, (_, i) => (i % 2 === 0 ? '[' : '{"a\\"b":'))
+  const close = Array.from({ length: depth }, (_, i) => (i % 2 === 0 ? ']' : '}'))
+  return `${open.join('')}1${close.reverse().join('')}`
+}
+
 /** JSON texts; the store never looks inside. */
 const TEXTS: Readonly<Record<string, string>> = {
   'an escaped NUL': '{"a\\u0000b":"\\u0000"}',
   'an escaped lone surrogate': '"\\ud800"',
   'one megabyte': `"${'x'.repeat(1024 * 1024)}"`,
   'one megabyte of emoji': `"${'🚀'.repeat(256 * 1024)}"`,
-  'deep nesting': '['.repeat(10_000) + ']'.repeat(10_000),
+  'the deepest nesting that stores take unless told otherwise': nested(512),
+  'many brackets beside each other': `[${Array(2000).fill('{"a":[]}').join()}]`,
+  'many brackets inside a string': JSON.stringify(`"\\${'[{'.repeat(2000)}`),
   'spaces and order of keys': ' { "b" : 1.0 ,\n\t"a":1e2, "b":2 } ',
   'large numbers': '[12345678901234567890, 1e400, -0]',
   'the prototype': '{"__proto__":{"a":1}}',
@@ -50,6 +59,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'line separators': '"\u2028\u2029"',
   'a placeholder': '"$1 ? :a @b"',
   'no text at all': '',
+  'a string that never ends': `"${'[\\"'.repeat(2000)}`,
 }
 
 type Kept = Promise<string | undefined>
@@ -208,6 +218,13 @@ const MALFORMED: Readonly<Record<string, string>> = {
   'a NUL': '"\0"',
 }
 
+/** Texts that are nested deeper than a store takes unless told otherwise. */
+const TOO_DEEP: Readonly<Record<string, string>> = {
+  'one level too many': nested(513),
+  'one level too many after a string of brackets': `["]]]\\"]]]",${nested(512)}]`,
+  'ten thousand levels': '['.repeat(10_000) + ']'.repeat(10_000),
+}
+
 /** Every name in every place, and every text as every payload. */
 export const hostileCases: Cases = {
   ...Object.fromEntries(
@@ -237,6 +254,19 @@ export const hostileCases: Cases = {
             if (!(error instanceof PawlError)) throw error
           })
           assert.ok(kept === undefined || kept === text, 'it came back changed')
+        },
+      ]),
+    ),
+  ),
+  ...Object.fromEntries(
+    Object.entries(PAYLOADS).flatMap(([place, keep]) =>
+      Object.entries(TOO_DEEP).map(([what, text]) => [
+        `${place}: ${what} is refused`,
+        async (bench: Bench) => {
+          const kept = await keep(bench, text).catch((error: unknown) => {
+            assert.ok(error instanceof ValueInvalid, String(error))
+          })
+          assert.equal(kept, undefined)
         },
       ]),
     ),

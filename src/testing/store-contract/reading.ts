@@ -138,6 +138,21 @@ async function fill(bench: Bench): Promise<void> {
   await bench.store.cancel([id], CLIENT)
 }
 
+/** Lets an hour pass at every look at the clock, so that no work is done within its time. */
+async function whileTimeFlies<T>({ environment }: Bench, work: () => Promise<T>): Promise<T> {
+  const { clock } = environment
+  const look = clock.now.bind(clock)
+  clock.now = () => {
+    clock.advance(3_600_000)
+    return look()
+  }
+  try {
+    return await work()
+  } finally {
+    clock.now = look
+  }
+}
+
 /** Filters, and the types of the jobs that they show, newest first. */
 function filters(start: number): [JobFilter, string[]][] {
   const all = ['cancelled', 'held', 'retried', 'failed', 'later', 'tagged', 'plain']
@@ -227,6 +242,29 @@ export const listCases: Cases = {
     }
     const found = await listAll(bench.store, { type: 'rare' }, 10)
     assert.equal(found.length, 1)
+  },
+
+  'a list that runs out of time says where to go on, and nothing is skipped or repeated': async (
+    bench,
+  ) => {
+    const expected: string[] = []
+    for (let i = 0; i < 12; i++) {
+      await bench.store.enqueue(Array.from({ length: 100 }, () => bench.item({ type: 'common' })))
+      expected.unshift((await bench.enqueue({ type: 'rare' })).id)
+    }
+    const seen: string[] = []
+    let after: string | undefined
+    do {
+      const page = await whileTimeFlies(bench, () =>
+        bench.store.list({ type: 'rare' }, { limit: 100, ...(after !== undefined && { after }) }),
+      )
+      assert.ok(!page.partial || page.next !== undefined, 'a page cut short goes on somewhere')
+      assert.ok(page.partial || page.next === undefined, 'a page that was not full says why')
+      assert.ok(page.next === undefined || page.next !== after, 'every page gets further')
+      seen.push(...page.items.map(({ id }) => id))
+      after = page.next
+    } while (after !== undefined)
+    assert.deepEqual(seen, expected)
   },
 
   'a page is never longer than asked for': async (bench) => {

@@ -137,6 +137,18 @@ export const recoverCases: Cases = {
 
 /** What becomes of a job whose time has come. */
 export const promoteCases: Cases = {
+  'the next due time is that of the first job that waits': async (bench) => {
+    assert.equal(await bench.store.nextDue(), undefined)
+    await bench.enqueue()
+    assert.equal(await bench.store.nextDue(), undefined)
+    const now = bench.store.now()
+    for (const ms of [30, 10, 20]) await bench.enqueue({ runAt: now + ms })
+    assert.equal(await bench.store.nextDue(), now + 10)
+    await bench.advance(15)
+    await bench.store.promote(9)
+    assert.equal(await bench.store.nextDue(), now + 20)
+  },
+
   'no more than the limit are made ready at once, those that are due first before the others':
     async (bench) => {
       for (const ms of [30, 10, 20]) {

@@ -1,6 +1,12 @@
 /** What attempts report: each report once, each on its own, and the next claim with it. */
 import assert from 'node:assert/strict'
-import { CommandInvalid, InvalidTransition, StaleFence, Unsupported } from '../../core/errors.ts'
+import {
+  CommandInvalid,
+  InvalidTransition,
+  StaleFence,
+  Unsupported,
+  ValueInvalid,
+} from '../../core/errors.ts'
 import { leased } from '../../core/lifecycles/leased.ts'
 import type { Settlement } from '../../stores/store.ts'
 import {
@@ -243,6 +249,32 @@ export const heartbeatCases: Cases = {
     const answer = await bench.store.heartbeat([...beats, foreign], LEASE_MS)
     assert.deepEqual(answer, { lost: [released.ref, alive.ref], cancelling: [wanted.ref] })
     assert.deepEqual(await bench.store.heartbeat([], LEASE_MS), { lost: [], cancelling: [] })
+  },
+
+  'progress is told with a heartbeat, stays until the next claim, and is no fact': async (
+    bench,
+  ) => {
+    const held = await bench.hold()
+    const { id } = held.job
+    const beat = { ref: held.ref, fence: fenceOf(held) }
+    assert.equal(await bench.store.progress(id), undefined)
+    await bench.store.heartbeat([{ ...beat, progress: '{"done":1}' }], LEASE_MS)
+    await bench.store.heartbeat([beat], LEASE_MS)
+    assert.equal(await bench.store.progress(id), '{"done":1}')
+    const foreign = { ...beat, fence: { ...beat.fence, attempt: 9 }, progress: '2' }
+    await bench.store.heartbeat([foreign], LEASE_MS)
+    assert.equal(await bench.store.progress(id), '{"done":1}')
+    assert.equal((await bench.store.facts(id)).length, 2)
+    done(await bench.settle(held, { kind: 'release' }))
+    await bench.reclaim(held)
+    assert.equal(await bench.store.progress(id), undefined)
+    assert.equal(await bench.store.progress('not an id'), undefined)
+  },
+
+  'progress that cannot be stored is refused, and no lease is renewed': async (bench) => {
+    const held = await bench.hold()
+    const beat = { ref: held.ref, fence: fenceOf(held), progress: '"\0"' }
+    await assert.rejects(bench.store.heartbeat([beat], LEASE_MS), ValueInvalid)
   },
 
   'a job that has committed has no lease to renew': async (bench) => {

@@ -13,6 +13,15 @@
  * Partial indexes hold only what is claimable, waiting, held or parked now, so that the cost of a
  * claim does not grow with history.
  */
+/** Everything but the number and the time of the last fact. */
+const UNCHANGED = `rid id lane machine state queue type priority run_at attempt failures crashes
+  releases status claim worker lease_until created_at started_at ended_at outcome reason error
+  blocked_reason stalled cancel_asked_at progress key limit_key tags retry_of timeout_ms
+  deadline_at policy`
+  .split(/\s+/)
+  .map((column) => `NEW.${column} IS OLD.${column}`)
+  .join(' AND ')
+
 export const sql = `
 CREATE TABLE pawl_machines (
   id INTEGER PRIMARY KEY,
@@ -159,12 +168,7 @@ WHEN EXISTS (SELECT 1 FROM pawl_jobs WHERE rid = OLD.job)
 BEGIN SELECT RAISE(ABORT, 'P8: facts are not deleted while their job exists'); END;
 
 CREATE TRIGGER pawl_succeeded_is_final BEFORE UPDATE ON pawl_jobs
-WHEN OLD.outcome = 'succeeded' AND NOT (
-  NEW.id = OLD.id AND NEW.state = OLD.state AND NEW.lane = OLD.lane
-  AND NEW.outcome IS OLD.outcome AND NEW.attempt = OLD.attempt AND NEW.ended_at = OLD.ended_at
-  AND NEW.type = OLD.type AND NEW.queue = OLD.queue AND NEW.key IS OLD.key
-  AND NEW.claim IS OLD.claim AND NEW.seq = OLD.seq + 1
-)
+WHEN OLD.outcome = 'succeeded' AND NOT (NEW.seq = OLD.seq + 1 AND ${UNCHANGED})
 BEGIN SELECT RAISE(ABORT, 'P6: a succeeded job never changes'); END;
 
 CREATE TRIGGER pawl_live_jobs_are_not_deleted BEFORE DELETE ON pawl_jobs WHEN OLD.lane <> 5
