@@ -8,12 +8,14 @@ export default defineConfig({
     // Tests read the sources, so that coverage and stack traces speak of them and not of dist.
     alias: [
       { find: /^pawl$/, replacement: source('index.ts') },
+      { find: /^pawl\/postgres$/, replacement: source('stores/postgres/index.ts') },
       { find: /^pawl\/sqlite$/, replacement: source('stores/sqlite/index.ts') },
       { find: /^pawl\/testing$/, replacement: source('testing/index.ts') },
     ],
   },
   test: {
     include: ['test/**/*.test.ts', 'src/**/*.test.ts'],
+    globalSetup: ['test/support/postgres/global-setup.ts'],
     // Processes rather than threads: a test may send itself signals or change its directory.
     pool: 'forks',
     testTimeout: 20_000,

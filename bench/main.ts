@@ -1,13 +1,16 @@
-// `npm run bench -- <name> [--quick] [--json]`: progress on stderr; with --json the last line on
-// stdout is one JSON object. Without a name, the names are listed.
+// `npm run bench -- <name> [--quick] [--only <part of a name>] [--json]`: progress on stderr; with
+// --json the last line on stdout is one JSON object. Without a name, the names are listed.
 import { parseArgs } from 'node:util'
 import type { Result } from './measure.ts'
+import { benchPostgres } from './postgres-stores.ts'
 import { benchStores } from './stores.ts'
 
 /** What every benchmark is told. */
 type Bench = (options: { quick: boolean; only?: string }) => Promise<Result[]>
 
-const benches: Readonly<Record<string, Bench>> = { stores: benchStores }
+const benches: Readonly<Record<string, Bench>> = {
+  stores: async (options) => [...(await benchStores(options)), ...(await benchPostgres(options))],
+}
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -29,6 +32,6 @@ if (values.json) process.stdout.write(`${JSON.stringify({ results })}\n`)
 else for (const result of results) process.stdout.write(`${format(result)}\n`)
 
 function format({ name, pawl, reference, ratio }: Result): string {
-  const columns = [pawl, reference].map((number) => number.toPrecision(4).padStart(10))
-  return `${name.padEnd(34)}${columns.join('')}${ratio.toFixed(2).padStart(8)}`
+  const columns = [pawl, reference].map((number) => String(number).padStart(10))
+  return `${name.padEnd(58)}${columns.join('')}${ratio.toFixed(2).padStart(8)}`
 }

@@ -12,7 +12,10 @@ const outputs = [
     name: '.build/programs',
     config: 'tsconfig.programs.json',
     // Programs are compiled against dist, hence made again whenever it is.
-    inputs: ['src', 'tsconfig.build.json', 'examples', 'scripts', 'sim', 'bench'],
+    inputs: [
+      ...['src', 'tsconfig.build.json', 'examples', 'scripts', 'sim', 'bench'],
+      'test/support/postgres',
+    ],
   },
 ]
 

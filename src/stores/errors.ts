@@ -1,15 +1,11 @@
 /** Errors that only a store can give. Like those of the core: one class, one stable code each. */
 import { PawlError } from '../core/errors.ts'
 
-/** This Node has no SQLite of its own, and the package that stands in for it is not installed. */
+/** The package through which a store reaches its database is not installed. */
 export class DriverMissing extends PawlError {
   readonly code = 'E_DRIVER_MISSING'
-  constructor(name: string, nodeVersion: string, cause: unknown) {
-    super(
-      `Node ${nodeVersion} has no built-in SQLite, and ${name} cannot be loaded`,
-      `Install it (npm install ${name}), or use Node 22.13 or newer.`,
-      { name, cause: String(cause) },
-    )
+  constructor(name: string, why: string, hint: string, cause: unknown) {
+    super(`${why}, and ${name} cannot be loaded`, hint, { name, cause: String(cause) })
   }
 }
 
@@ -50,6 +46,19 @@ export class StoreBusy extends PawlError {
   readonly code = 'E_STORE_BUSY'
   constructor(waitedMs: number) {
     super(`The store was busy for ${waitedMs} ms`, 'Try again; nothing was written.', { waitedMs })
+  }
+}
+
+/** The database cannot be reached, or did not answer in time. */
+export class StoreUnavailable extends PawlError {
+  readonly code = 'E_STORE_UNAVAILABLE'
+  constructor(waitedMs: number, cause: unknown) {
+    super(
+      `The database could not be reached for ${waitedMs} ms`,
+      'Check that it runs and lets this process in. What was asked may have been done; ask again.',
+      { waitedMs },
+    )
+    this.cause = cause
   }
 }
 

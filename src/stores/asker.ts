@@ -1,0 +1,28 @@
+/** Who asks a store for something, and the context in which the core decides on it. */
+import type { Context } from '../core/job/commands.ts'
+import type { Environment } from '../environment/system.ts'
+import type { Asker } from './store.ts'
+
+/** Who acts when the store itself does: promotion and recovery. */
+export const ENGINE: Asker = { actor: 'engine' }
+/** Who reports on attempts. */
+export const WORKER: Asker = { actor: 'worker' }
+/** Who enqueues, unless said otherwise. */
+export const CLIENT: Asker = { actor: 'client' }
+
+/** The context of a decision that is made now. */
+export function contextOf(environment: Environment, asker: Asker, now: number): Context {
+  const { actor, operator, note, metadata, traceId, spanId } = asker
+  // Field by field, because a spread is what a decision would otherwise spend most of its time on.
+  const context: { -readonly [Field in keyof Context]: Context[Field] } = {
+    now,
+    random: environment.random.next(),
+    actor,
+  }
+  if (operator !== undefined) context.operator = operator
+  if (note !== undefined) context.note = note
+  if (metadata !== undefined) context.metadata = metadata
+  if (traceId !== undefined) context.traceId = traceId
+  if (spanId !== undefined) context.spanId = spanId
+  return context
+}

@@ -1,0 +1,226 @@
+/**
+ * How decided facts reach the database: the folded rows under the numbers of the facts that they
+ * were decided on, the facts, and the roll-up of ended jobs, by one statement. A row that is no
+ * longer what the decision was made on is neither changed nor recorded; inside a transaction that
+ * locked it, that cannot happen, and is an error.
+ */
+import { TransitionRace } from '../../core/errors.ts'
+import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
+import type { Job } from '../../core/job/job.ts'
+import { LANES, laneOf } from '../../core/job/lanes.ts'
+import { factData, factPath, factStatuses, statusLetter } from '../rows.ts'
+import { sqlStateOf } from './busy.ts'
+import { type Database, type Session, statement, type Trail } from './connect.ts'
+import type { Read } from './context.ts'
+import { arraysOf, type Column, namesOf, unnest } from './rows-at-once.ts'
+
+interface Row {
+  readonly rid: number
+  readonly before: Job
+  readonly job: Job
+  readonly lane: number
+}
+
+interface Entry {
+  readonly rid: number
+  readonly fact: Fact
+  readonly payload: string | null
+}
+
+const KEYS: readonly Column<Row>[] = [
+  ['rid', 'bigint', ({ rid }) => rid],
+  ['before', 'int', ({ before }) => before.seq],
+]
+
+const CHANGED: readonly Column<Row>[] = [
+  ['lane', 'smallint', ({ lane }) => lane],
+  ['state', 'text', ({ job }) => job.state],
+  ['seq', 'int', ({ job }) => job.seq],
+  ['attempt', 'int', ({ job }) => job.attempt],
+  ['failures', 'int', ({ job }) => job.failures],
+  ['crashes', 'int', ({ job }) => job.crashes],
+  ['releases', 'int', ({ job }) => job.releases],
+  ['priority', 'int', ({ job }) => job.priority],
+  ['run_at', 'bigint', ({ job }) => job.runAt],
+  ['status', 'text', ({ job }) => (job.execution ? statusLetter(job.execution.status) : null)],
+  ['claim', 'uuid', ({ job }) => job.execution?.claim ?? null],
+  ['worker', 'text', ({ job }) => job.execution?.worker ?? null],
+  ['lease_until', 'bigint', leaseOf],
+  ['updated_at', 'bigint', ({ job }) => job.updatedAt],
+  ['started_at', 'bigint', ({ job }) => job.startedAt],
+  ['ended_at', 'bigint', ({ job }) => job.endedAt],
+  ['outcome', 'text', ({ job }) => job.outcome],
+  ['reason', 'text', ({ job }) => job.reason],
+  ['error', 'text', ({ job }) => (job.error === null ? null : JSON.stringify(job.error))],
+  ['blocked_reason', 'text', ({ job }) => job.blockedReason],
+  ['stalled', 'smallint', ({ job }) => (job.stalled ? 1 : 0)],
+]
+
+function leaseOf({ job, lane }: Row): number | null {
+  return lane === LANES.held ? (job.execution?.leaseUntil ?? null) : null
+}
+
+const FACT: readonly Column<Entry>[] = [
+  ['job', 'bigint', ({ rid }) => rid],
+  ['seq', 'int', ({ fact }) => fact.seq],
+  ['kind', 'smallint', ({ fact }) => FACT_CODES[fact.trigger]],
+  ['at', 'bigint', ({ fact }) => fact.at],
+  ['path', 'text', ({ fact }) => factPath(fact)],
+  ['actor', 'text', ({ fact }) => fact.actor],
+  ['attempt', 'int', ({ fact }) => fact.execution?.attempt ?? null],
+  ['statuses', 'text', ({ fact }) => factStatuses(fact)],
+  ['claim', 'uuid', ({ fact }) => fact.execution?.claim ?? null],
+  ['worker', 'text', ({ fact }) => fact.execution?.worker ?? null],
+  ['lease_until', 'bigint', ({ fact }) => fact.execution?.leaseUntil ?? null],
+  ['data', 'text', ({ fact }) => factData(fact)],
+  ['payload', 'text', ({ payload }) => payload],
+]
+
+const COUNT: readonly Column<EndedCount>[] = [
+  ['queue', 'text', ({ queue }) => queue],
+  ['state', 'text', ({ state }) => state],
+  ['jobs', 'bigint', ({ jobs }) => jobs],
+]
+
+/** The number of the present transaction; as a query of its own it is asked for once. */
+export const TX = '(SELECT pg_current_xact_id()::text::bigint)'
+
+const ITEM = [...KEYS, ...CHANGED]
+
+const APPLY = statement(
+  (s) => `
+  WITH moved AS (
+    UPDATE ${s}.jobs SET ${CHANGED.map(([name]) => `${name} = item.${name}`).join(', ')},
+      place = greatest(jobs.place, ${TX}),
+      cancel_asked_at = CASE WHEN item.lane <> 5 THEN jobs.cancel_asked_at END
+    FROM ${unnest(ITEM, 1, 'item')}
+    WHERE jobs.rid = item.rid AND jobs.rid = ANY ($1::bigint[]) AND jobs.seq = item.before
+    RETURNING jobs.rid, jobs.place
+  ), recorded AS (
+    INSERT INTO ${s}.ledger (tx, ${namesOf(FACT)})
+    SELECT moved.place, ${namesOf(FACT, 'fact.')}
+    FROM ${unnest(FACT, ITEM.length + 1, 'fact')} JOIN moved ON moved.rid = fact.job
+  ), counted AS (
+    INSERT INTO ${s}.ended_counts (${namesOf(COUNT)})
+    SELECT ${namesOf(COUNT)} FROM ${unnest(COUNT, ITEM.length + FACT.length + 1, 'change')}
+  )
+  SELECT rid, ${TX} AS tx, place FROM moved`,
+)
+
+/** What one transaction changes. */
+export class Changes {
+  readonly #rows = new Map<number, { before: Job; read: Read; at: number }>()
+  readonly #facts: Entry[] = []
+
+  get isEmpty(): boolean {
+    return this.#facts.length === 0
+  }
+
+  /** Notes a fact of a job that has not yet become what the fact makes of it. */
+  add(read: Read, fact: Fact, payload: string | null): void {
+    const known = this.#rows.get(read.rid)
+    this.#rows.set(read.rid, { before: known?.before ?? read.job, read, at: fact.at })
+    this.#facts.push({ rid: read.rid, fact, payload })
+  }
+
+  /** Writes everything that was noted. */
+  async write(session: Session): Promise<void> {
+    if (this.isEmpty) return
+    const rows = [...this.#rows].map(([rid, { before, read, at }]): Row => {
+      const { job, lifecycle } = read
+      return { rid, before, job, lane: LANES[laneOf(lifecycle, job, at)] }
+    })
+    const values = [
+      ...arraysOf(ITEM, rows),
+      ...arraysOf(FACT, this.#facts),
+      ...arraysOf(COUNT, countEnded(rows)),
+    ]
+    type Moved = { rid: number; tx: number; place: number }
+    const moved = await session.query<Moved>(APPLY, values)
+    const [first] = this.#facts as [Entry]
+    const place = moved.find(({ rid }) => rid === first.rid)?.place ?? 0
+    session.wrote = { tx: moved[0]?.tx ?? 0, fact: { job: first.rid, seq: first.fact.seq, place } }
+    const done = new Set(moved.map(({ rid }) => rid))
+    const stuck = rows.find(({ rid }) => !done.has(rid))
+    if (stuck !== undefined) throw new TransitionRace(stuck.job.id)
+  }
+}
+
+interface EndedCount {
+  readonly queue: string
+  readonly state: string
+  readonly jobs: number
+}
+
+const LOCK_JOB = statement((s) => `SELECT 1 FROM ${s}.jobs WHERE rid = $1 FOR UPDATE`)
+const FIND_FACT = statement(
+  (s) => `SELECT 1 FROM ${s}.ledger WHERE job = $1 AND seq = $2 AND tx = $3`,
+)
+const SELECT_STATUS = statement(() => 'SELECT pg_xact_status($1::text::xid8) AS status')
+
+/** The code of a lock that is not free, by which a verb knows that it may try again. */
+const BUSY = { code: '55P03' }
+/** The code of an argument that makes no sense, such as a number that was never given out. */
+const SENSELESS = '22023'
+
+/**
+ * Whether a transaction whose end was not heard has committed. A server that crashed gives numbers
+ * out again, so its number alone proves nothing where a fact can be looked for; and whoever gets
+ * the lock of the fact's job knows that the transaction has ended. Only where nothing but counts
+ * and lanes were written the number has to do.
+ */
+export async function hasCommitted(database: Database, { tx, fact }: Trail): Promise<boolean> {
+  if (fact !== undefined) {
+    return database.transaction(async (session) => {
+      await session.query(LOCK_JOB, [fact.job])
+      const found = await session.query(FIND_FACT, [fact.job, fact.seq, fact.place])
+      return found.length > 0
+    })
+  }
+  const status = await database.atOnce((session) => statusOf(session, tx))
+  if (status === 'in progress') throw Object.assign(new Error(status), BUSY)
+  return status === 'committed'
+}
+
+async function statusOf(session: Session, tx: number): Promise<string | null> {
+  try {
+    const [row] = await session.query<{ status: string | null }>(SELECT_STATUS, [tx])
+    return row?.status ?? null
+  } catch (error) {
+    if (sqlStateOf(error) === SENSELESS) return null
+    throw error
+  }
+}
+
+const COMPACT = statement(
+  (s) => `
+  WITH gone AS (
+    DELETE FROM ${s}.ended_counts
+    WHERE ctid = ANY (ARRAY (
+      SELECT ctid FROM ${s}.ended_counts LIMIT 10000 FOR UPDATE SKIP LOCKED))
+    RETURNING queue, state, jobs
+  )
+  INSERT INTO ${s}.ended_counts (queue, state, jobs)
+  SELECT queue, state, sum(jobs) FROM gone GROUP BY queue, state HAVING sum(jobs) <> 0`,
+)
+
+/** Makes one row of many; whoever has written many does it, now and then. */
+export async function compactCounts(session: Session): Promise<void> {
+  await session.query(COMPACT)
+}
+
+/** How the roll-up of ended jobs changes; a redriven job is no longer an ended one. */
+function countEnded(rows: readonly Row[]): EndedCount[] {
+  const changes = new Map<string, EndedCount>()
+  const add = ({ queue, state, outcome }: Job, by: number) => {
+    if (outcome === null) return
+    const key = `${state}\0${queue}`
+    changes.set(key, { queue, state, jobs: (changes.get(key)?.jobs ?? 0) + by })
+  }
+  for (const { before, job } of rows) {
+    if (before.state === job.state) continue
+    add(before, -1)
+    add(job, 1)
+  }
+  return [...changes.values()].filter(({ jobs }) => jobs !== 0)
+}

@@ -1,0 +1,270 @@
+/**
+ * Takes leases. Claiming needs no rule of a lifecycle: every one has exactly one ready and one held
+ * state, and the lane says which jobs may go from the one to the other now. So it is decided in
+ * SQL, for many jobs at once, and the contract's tests compare its facts with those of the decider.
+ *
+ * The text is a part of a statement, so that settling and claiming can be one (see `settle.ts`).
+ */
+import { FACT_CODES } from '../../core/job/facts.ts'
+import type { Job } from '../../core/job/job.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import type { JobRow, Value } from '../rows.ts'
+import type { ClaimRequest, Held } from '../store.ts'
+import { TX } from './apply.ts'
+import { type Session, type Statement, statement } from './connect.ts'
+import type { Shared } from './context.ts'
+import { arrayOf } from './rows-at-once.ts'
+
+/** How many parameters a claim has; those of another part of the statement come after them. */
+export const CLAIM_PARAMETERS = 12
+
+/** What may be claimed now from a queue, by index alone: priority, due time, then age. */
+const claimable = (s: string, queue: string) => `
+  SELECT rid, priority, run_at FROM ${s}.jobs
+  WHERE lane = 2 AND queue = ${queue} AND run_at <= $1 AND machine = ANY ($2::int[])
+    AND ($3::text[] IS NULL OR type = ANY ($3::text[]))
+    AND NOT EXISTS (
+      SELECT 1 FROM ${s}.queues WHERE name = ${queue} AND paused_at IS NOT NULL)
+  ORDER BY priority, run_at, rid LIMIT $4 FOR UPDATE SKIP LOCKED`
+
+/** The first jobs of one queue. */
+const pickFromOne = (s: string) => claimable(s, '($5::text[])[1]')
+
+/**
+ * The first jobs of several queues: in the order of the queues as they were asked for or, where
+ * none were, of all that have something ready, as if they were one.
+ */
+const pickFromMany = (s: string) => `
+  SELECT first.rid FROM (
+    SELECT name, place FROM unnest($5::text[]) WITH ORDINALITY AS asked (name, place)
+    UNION ALL
+    SELECT name, 0 FROM ready WHERE $5::text[] IS NULL AND name IS NOT NULL
+  ) AS wanted CROSS JOIN LATERAL (${claimable(s, 'wanted.name')}) AS first
+  ORDER BY wanted.place, first.priority, first.run_at, first.rid LIMIT $4`
+
+/** Queues with something ready, found by skipping through the index from one to the next. */
+const readyQueues = (s: string) => `
+  ready (name) AS (
+    (SELECT queue FROM ${s}.jobs WHERE lane = 2 AND $5::text[] IS NULL ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT (
+      SELECT queue FROM ${s}.jobs WHERE lane = 2 AND queue > ready.name ORDER BY queue LIMIT 1)
+    FROM ready WHERE ready.name IS NOT NULL
+  )`
+
+/** What a claim cannot know of a job that it took, and every job has. */
+const COMMON = 'rid, id, machine, type, queue, seq, attempt, priority, run_at, created_at, place'
+
+/** What most jobs have not; nothing where it is so, and else all of it as one JSON. */
+const RARE = `CASE WHEN failures = 0 AND crashes = 0 AND releases = 0 AND num_nonnulls(
+    tags, key, limit_key, retry_of, timeout_ms, deadline_at, policy, error) = 0 THEN NULL
+  ELSE json_build_object('failures', failures, 'crashes', crashes, 'releases', releases,
+    'tags', tags, 'key', key, 'limit_key', limit_key, 'retry_of', retry_of,
+    'timeout_ms', timeout_ms, 'deadline_at', deadline_at, 'policy', policy, 'error', error)::text
+  END AS rare`
+
+const UNKNOWN = `${COMMON}, ${RARE}`
+
+/** How many columns a claimed job has, for statements that also answer something else. */
+export const CLAIMED_COLUMNS = COMMON.split(',').length + 2
+
+/**
+ * The parts of a statement that take jobs: `WITH ${take(…)} ${TAKEN}`. The rows are chosen by an
+ * array of numbers and not by a join, for which the plan that serves all values is far slower.
+ */
+export const take = (s: string, many: boolean) => `
+  ${many ? `${readyQueues(s)}, ` : ''}
+  pick AS (${many ? pickFromMany(s) : pickFromOne(s)}),
+  took AS (
+    UPDATE ${s}.jobs SET
+      lane = 3, state = ($6::text[])[machine], seq = seq + 1, attempt = attempt + 1, status = $7,
+      claim = $8, worker = $9, lease_until = $10, updated_at = $1, started_at = $1, reason = NULL,
+      progress = NULL, place = greatest(place, ${TX})
+    WHERE rid = ANY (ARRAY (SELECT rid FROM pick))
+    RETURNING ${UNKNOWN}
+  ),
+  noted AS (
+    INSERT INTO ${s}.ledger
+      (tx, job, seq, kind, at, path, actor, attempt, statuses, claim, worker, lease_until)
+    SELECT place, rid, seq, ${FACT_CODES.claim}, $1, ($11::text[])[machine], 'worker', attempt,
+      $12, $8, $9, $10
+    FROM took
+  )`
+
+/**
+ * The input stands beside the creation, or beside the last fact that replaced it; which a job that
+ * was created and then claimed cannot have.
+ */
+export const taken = (s: string) => `
+  SELECT took.*, coalesce(
+    CASE WHEN took.seq > 2 THEN (SELECT payload FROM ${s}.ledger AS fact
+      WHERE fact.job = took.rid AND fact.kind = ${FACT_CODES.replace}
+      ORDER BY fact.seq DESC LIMIT 1) END,
+    (SELECT payload FROM ${s}.ledger AS fact WHERE fact.job = took.rid AND fact.seq = 1)
+  ) AS input FROM took`
+
+const statementOf = (many: boolean): Statement =>
+  statement((s) => `WITH ${many ? 'RECURSIVE' : ''} ${take(s, many)} ${taken(s)}`)
+
+const CLAIM_ONE = statementOf(false)
+const CLAIM_MANY = statementOf(true)
+
+/** A row of what was taken. */
+export interface TakenRow
+  extends Pick<
+    JobRow,
+    'rid' | 'id' | 'machine' | 'type' | 'queue' | 'seq' | 'attempt' | 'priority' | 'created_at'
+  > {
+  readonly run_at: number
+  readonly rare: string | null
+  readonly input: string | null
+}
+
+type Rare = Pick<
+  JobRow,
+  | 'failures'
+  | 'crashes'
+  | 'releases'
+  | 'tags'
+  | 'key'
+  | 'limit_key'
+  | 'retry_of'
+  | 'timeout_ms'
+  | 'deadline_at'
+  | 'policy'
+  | 'error'
+>
+
+const NOTHING_RARE: Rare = {
+  failures: 0,
+  crashes: 0,
+  releases: 0,
+  tags: null,
+  key: null,
+  limit_key: null,
+  retry_of: null,
+  timeout_ms: null,
+  deadline_at: null,
+  policy: null,
+  error: null,
+}
+
+/** Whether a request is for exactly one queue, which has the simpler statement. */
+export function isForMany({ queues }: ClaimRequest): boolean {
+  return queues?.length !== 1
+}
+
+/** One call of a claim: when it was made, and the id that its leases have. */
+export interface Ticket {
+  readonly now: number
+  readonly claimId: string
+}
+
+/** The parameters of a claim. */
+export function claimValues(
+  { machines }: Shared,
+  { now, claimId }: Ticket,
+  { worker, queues, types, limit, leaseMs, start }: ClaimRequest,
+): Value[] {
+  return [
+    now,
+    machines.known,
+    types === undefined ? null : arrayOf(types),
+    limit,
+    queues === undefined ? null : arrayOf(queues),
+    machines.heldStates,
+    start ? 'I' : 'L',
+    claimId,
+    worker,
+    now + leaseMs,
+    machines.claimPaths,
+    start ? 'LI' : 'L',
+  ]
+}
+
+/** Takes up to `limit` jobs. */
+export async function claim(
+  shared: Shared,
+  session: Session,
+  ticket: Ticket,
+  request: ClaimRequest,
+): Promise<Held[]> {
+  const text = isForMany(request) ? CLAIM_MANY : CLAIM_ONE
+  const rows = await session.query<TakenRow>(text, claimValues(shared, ticket, request))
+  return toHeld(shared, ticket, request, rows)
+}
+
+/** By the index of leases, and told from others of the same millisecond by the claim. */
+const RECALL = statement(
+  (s) => `
+  WITH took AS (
+    SELECT ${UNKNOWN} FROM ${s}.jobs WHERE lane = 3 AND lease_until = $1 AND claim = $2
+  ) ${taken(s)}`,
+)
+
+/** What a claim took whose answer was lost. */
+export async function recall(
+  shared: Shared,
+  session: Session,
+  ticket: Ticket,
+  request: ClaimRequest,
+): Promise<Held[]> {
+  const values = [ticket.now + request.leaseMs, ticket.claimId]
+  return toHeld(shared, ticket, request, await session.query<TakenRow>(RECALL, values))
+}
+
+/** The jobs that a claim took, in the order of claims; that of the rows is not defined. */
+export function toHeld(
+  { machines }: Shared,
+  { now, claimId }: Ticket,
+  { worker, leaseMs, start, queues = [] }: ClaimRequest,
+  rows: readonly TakenRow[],
+): Held[] {
+  const status = start ? 'IN_PROGRESS' : 'LEASED'
+  const held = rows.map((row): Held => {
+    const lifecycle = machines.byId.get(row.machine) as Lifecycle
+    const rare = row.rare === null ? NOTHING_RARE : (JSON.parse(row.rare) as Rare)
+    const job: Job = {
+      id: row.id,
+      type: row.type,
+      queue: row.queue,
+      lifecycle: lifecycle.name,
+      lifecycleVersion: lifecycle.version,
+      tags: rare.tags === null ? [] : (JSON.parse(rare.tags) as string[]),
+      key: rare.key,
+      limitKey: rare.limit_key,
+      retryOf: rare.retry_of,
+      timeoutMs: rare.timeout_ms,
+      deadlineAt: rare.deadline_at,
+      policy: rare.policy === null ? null : (JSON.parse(rare.policy) as Job['policy']),
+      state: lifecycle.held,
+      seq: row.seq,
+      attempt: row.attempt,
+      failures: rare.failures,
+      crashes: rare.crashes,
+      releases: rare.releases,
+      priority: row.priority,
+      runAt: row.run_at,
+      createdAt: row.created_at,
+      startedAt: now,
+      endedAt: null,
+      updatedAt: now,
+      outcome: null,
+      reason: null,
+      error: rare.error === null ? null : (JSON.parse(rare.error) as Job['error']),
+      blockedReason: null,
+      stalled: false,
+      execution: { status, claim: claimId, worker, leaseUntil: now + leaseMs },
+    }
+    return { ref: row.rid, job, input: row.input ?? 'null' }
+  })
+  const places = new Map(queues.map((queue, place) => [queue, place]))
+  const placeOf = ({ job }: Held) => places.get(job.queue) ?? 0
+  return held.sort(
+    (a, b) =>
+      placeOf(a) - placeOf(b) ||
+      a.job.priority - b.job.priority ||
+      (a.job.runAt as number) - (b.job.runAt as number) ||
+      a.ref - b.ref,
+  )
+}

@@ -1,0 +1,229 @@
+/**
+ * The commit boundary (document 001). One transaction: the fence is checked, the function runs, the
+ * effects go into the outbox, the result and the COMMITTED fact are recorded. Then it is true,
+ * once.
+ *
+ * The row of the job is locked while the function runs, so its time is bounded: by five seconds,
+ * and by a third of the lease. Past the bound everything is rolled back. The fence is checked again
+ * at the end, by the time of the end.
+ *
+ * Where the answer to COMMIT is lost, the job itself is asked. Whoever gets its lock knows that the
+ * transaction has ended, one way or the other; the function is never run a second time to find out.
+ */
+import type { JsonBounds } from '../../core/canonical-json.ts'
+import { PawlError } from '../../core/errors.ts'
+import { decide } from '../../core/job/decide.ts'
+import type { Environment } from '../../environment/system.ts'
+import { contextOf, WORKER } from '../asker.ts'
+import { CommitTooSlow, StoreUnavailable, TxEnded } from '../errors.ts'
+import { checkEffect, findPayloadFault } from '../requests.ts'
+import type { CommitAnswer, CommitTx, Held } from '../store.ts'
+import { answer } from './answer.ts'
+import { Changes } from './apply.ts'
+import { kindOf, toPawlError, untilDone } from './busy.ts'
+import { type Database, type OwnSession, statement } from './connect.ts'
+import { lockHeld, type Shared } from './context.ts'
+import { lendSession, takeBackSession } from './join.ts'
+import { insertEffects } from './outbox.ts'
+
+const BOUND_MS = 5000
+/** No statement of ours is given less time than this, however short the lease. */
+const STATEMENT_MIN_MS = 1000
+
+const SELECT_RESULT = statement(
+  (s) => `SELECT payload FROM ${s}.ledger WHERE job = $1 AND kind = 30`,
+)
+
+type Work = (tx: CommitTx) => string | Promise<string>
+
+/** What a commit needs of its store. */
+export interface CommitStore {
+  readonly shared: Shared
+  readonly database: Database
+  readonly timeoutMs: number
+  readonly now: () => number
+}
+
+/** Runs the function of a commit in a transaction, and answers what became of the job. */
+export async function commit(store: CommitStore, held: Held, work: Work): Promise<CommitAnswer> {
+  const { shared, database, timeoutMs } = store
+  let ran = false
+  let thrown: { readonly error: unknown } | undefined
+  const observed: Work = async (tx) => {
+    ran = true
+    return work(tx)
+  }
+  const boundMs = boundOf(held)
+  const once = (session: OwnSession) =>
+    commitOnce(store, session, held, boundMs, observed, (error) => {
+      thrown = { error }
+    })
+  const outcome = await untilDone(shared.environment, timeoutMs, async () => {
+    try {
+      return await database.transaction(once, settingsOf(boundMs))
+    } catch (error) {
+      // What failed before the function ran can be tried again; what failed after it cannot.
+      if (!ran) throw error
+      return { ended: error }
+    }
+  })
+  if (!('ended' in outcome)) return outcome
+  if (thrown !== undefined) throw thrown.error
+  const { ended } = outcome
+  if (kindOf(ended) !== 'lost') throw toPawlError(ended)
+  return resolve(store, held, ended)
+}
+
+/** Local to the transaction: the user's statements are planned as the user is used to. */
+function settingsOf(boundMs: number): string {
+  const timeoutMs = Math.max(boundMs, STATEMENT_MIN_MS)
+  return [
+    `statement_timeout = ${timeoutMs}`,
+    // A holder that falls silent must not keep the row locked for longer than it keeps its lease.
+    `idle_in_transaction_session_timeout = ${timeoutMs}`,
+    'plan_cache_mode TO DEFAULT',
+    'enable_seqscan TO DEFAULT',
+  ]
+    .map((setting) => `SET LOCAL ${setting}`)
+    .join('; ')
+}
+
+async function commitOnce(
+  { shared, now }: CommitStore,
+  session: OwnSession,
+  held: Held,
+  boundMs: number,
+  work: Work,
+  onThrow: (error: unknown) => void,
+): Promise<CommitAnswer> {
+  const [read] = await lockHeld(shared, session, [held])
+  if (read === undefined || read instanceof PawlError) {
+    return { kind: 'rejected', error: read as PawlError }
+  }
+  const start = now()
+  const command = commandOf(held)
+  const { environment, payloadBounds } = shared
+  const before = decide(read.lifecycle, read.job, command, contextOf(environment, WORKER, start))
+  if (before.kind === 'rejected') return before
+  if (before.kind === 'same') {
+    return { kind: 'same', job: read.job, result: await resultOf(session, read.rid) }
+  }
+  const effects: Effect[] = []
+  const { tx, close } = openTx(session, effects, payloadBounds)
+  let result: string
+  try {
+    result = await runBounded(environment, boundMs, () => work(tx))
+    const fault = findPayloadFault('result', result, payloadBounds)
+    if (fault !== undefined) throw fault
+  } catch (error) {
+    onThrow(error)
+    throw error
+  } finally {
+    close()
+  }
+  const changes = new Changes()
+  const committed = { ...command, effects: effects.length }
+  const after = answer(shared, changes, now(), read, committed, WORKER, result)
+  // The lease ran out while the function ran: its writes must go, too.
+  if (after.kind === 'rejected') throw after.error
+  await insertEffects(session, now(), read.rid, effects)
+  await changes.write(session)
+  return { kind: 'done', job: after.job, result }
+}
+
+/** What became of a commit whose end was not heard: its job knows. */
+async function resolve(
+  { shared, database, timeoutMs, now }: CommitStore,
+  held: Held,
+  cause: unknown,
+): Promise<CommitAnswer> {
+  const found = await untilDone(shared.environment, timeoutMs, () =>
+    database.transaction(async (session): Promise<CommitAnswer | undefined> => {
+      const [read] = await lockHeld(shared, session, [held])
+      if (read === undefined || read instanceof PawlError) return undefined
+      const { job, lifecycle, rid } = read
+      const context = contextOf(shared.environment, WORKER, now())
+      if (decide(lifecycle, job, commandOf(held), context).kind !== 'same') return undefined
+      return { kind: 'done', job, result: await resultOf(session, rid) }
+    }),
+  )
+  if (found === undefined) throw new StoreUnavailable(0, cause)
+  return found
+}
+
+function commandOf({ job }: Held) {
+  const fence = { attempt: job.attempt, claim: job.execution?.claim ?? '' }
+  return { kind: 'commit', fence } as const
+}
+
+async function resultOf(session: OwnSession, rid: number): Promise<string> {
+  const [row] = await session.query<{ payload: string | null }>(SELECT_RESULT, [rid])
+  return row?.payload ?? 'null'
+}
+
+/** A third of the lease as it was taken, so that the row is free again long before it ends. */
+function boundOf({ job }: Held): number {
+  const leaseMs = (job.execution?.leaseUntil ?? 0) - (job.startedAt ?? 0)
+  return Math.max(1, Math.min(BOUND_MS, Math.floor(leaseMs / 3)))
+}
+
+async function runBounded(
+  { clock, timers }: Environment,
+  boundMs: number,
+  work: () => string | Promise<string>,
+): Promise<string> {
+  const start = clock.now()
+  let expire: (error: CommitTooSlow) => void = () => {}
+  const expired = new Promise<never>((_, reject) => {
+    expire = reject
+  })
+  const timer = timers.after(boundMs, () => expire(new CommitTooSlow(boundMs)))
+  try {
+    const result = await Promise.race([(async () => work())(), expired])
+    // A function that never waits leaves no turn to the timer.
+    if (clock.now() - start > boundMs) throw new CommitTooSlow(boundMs)
+    return result
+  } finally {
+    timer.cancel()
+  }
+}
+
+interface Effect {
+  readonly name: string
+  readonly payload: string
+}
+
+/** The tx of a commit, and how to end it: later calls are refused instead of written elsewhere. */
+function openTx(
+  session: OwnSession,
+  effects: Effect[],
+  bounds: JsonBounds,
+): { tx: CommitTx; close: () => void } {
+  let open = true
+  const assertOpen = () => {
+    if (!open) throw new TxEnded()
+  }
+  const tx: CommitTx = {
+    async query(sql, values = []) {
+      assertOpen()
+      try {
+        return await session.raw(sql, values)
+      } catch (error) {
+        throw kindOf(error) === 'lost' ? new StoreUnavailable(0, error) : error
+      }
+    },
+    effect(name, payload) {
+      assertOpen()
+      checkEffect(name, payload, bounds)
+      effects.push({ name, payload })
+    },
+  }
+  lendSession(tx, session)
+  return {
+    tx,
+    close() {
+      open = false
+      takeBackSession(tx)
+    },
+  }
+}

@@ -1,0 +1,302 @@
+/**
+ * Accepts jobs: one row and one fact each, all by one statement. A key or an id that is taken makes
+ * the statement pass over its job; who has it is then read, and answered as the caller wished.
+ *
+ * Jobs with keys are written in the order of their keys, so that two callers who write the same
+ * keys wait for each other in one direction only.
+ */
+import { JobExists, LifecycleUnknown, PawlError, TransitionRace } from '../../core/errors.ts'
+import type { Command } from '../../core/job/commands.ts'
+import { decide } from '../../core/job/decide.ts'
+import { evolve } from '../../core/job/evolve.ts'
+import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
+import type { Job } from '../../core/job/job.ts'
+import { LANES, laneOf } from '../../core/job/lanes.ts'
+import { contextOf } from '../asker.ts'
+import { KeyTaken } from '../errors.ts'
+import { findPayloadFault } from '../requests.ts'
+import { factData, factPath } from '../rows.ts'
+import type { Asker, Enqueued, EnqueueItem } from '../store.ts'
+import { answer } from './answer.ts'
+import { Changes, TX } from './apply.ts'
+import { type Session, statement } from './connect.ts'
+import { type LockedRow, type Read, type Shared, toRead } from './context.ts'
+import {
+  arrayOf,
+  type Column,
+  namesOf,
+  type Shaped,
+  shapedArrays,
+  unnestShaped,
+} from './rows-at-once.ts'
+
+/** An item, and who brings it. */
+export interface Offer {
+  readonly item: EnqueueItem
+  readonly asker: Asker
+}
+
+/** A job that was decided on and is about to be written. */
+export interface Accepted {
+  readonly offer: Offer
+  readonly job: Job
+  readonly fact: Fact
+  readonly lane: number
+  readonly machine: number
+  readonly isPlain: boolean
+}
+
+const JOB: readonly Column<Accepted>[] = [
+  ['lane', 'smallint', ({ lane }) => lane],
+  ['machine', 'int', ({ machine }) => machine],
+  ['state', 'text', ({ job }) => job.state],
+  ['queue', 'text', ({ job }) => job.queue],
+  ['type', 'text', ({ job }) => job.type],
+  ['priority', 'int', ({ job }) => job.priority],
+  ['run_at', 'bigint', ({ job }) => job.runAt],
+  ['created_at', 'bigint', ({ job }) => job.createdAt],
+]
+
+/** What most jobs do not have. */
+const SPECIAL: readonly Column<Accepted>[] = [
+  ['key', 'text', ({ job }) => job.key],
+  ['limit_key', 'text', ({ job }) => job.limitKey],
+  ['tags', 'text', ({ job }) => (job.tags.length === 0 ? null : JSON.stringify(job.tags))],
+  ['retry_of', 'uuid', ({ job }) => job.retryOf],
+  ['timeout_ms', 'bigint', ({ job }) => job.timeoutMs],
+  ['deadline_at', 'bigint', ({ job }) => job.deadlineAt],
+  ['policy', 'text', ({ job }) => (job.policy === null ? null : JSON.stringify(job.policy))],
+]
+
+const FACT: readonly Column<Accepted>[] = [
+  ['path', 'text', ({ fact }) => factPath(fact)],
+  ['actor', 'text', ({ fact }) => fact.actor],
+  ['data', 'text', ({ fact }) => factData(fact)],
+]
+
+const shapedBy = (shape: readonly Column<Accepted>[]): Shaped<Accepted> => ({
+  own: [
+    ['id', 'uuid', ({ job }) => job.id],
+    ['payload', 'text', ({ offer }) => offer.item.input],
+  ],
+  shape,
+  // Brought by one caller, of one type, for one moment; the attributes of a job that is not plain
+  // are its own.
+  isAlike: (a, b) =>
+    a.isPlain &&
+    b.isPlain &&
+    a.offer.asker === b.offer.asker &&
+    a.machine === b.machine &&
+    a.lane === b.lane &&
+    a.job.state === b.job.state &&
+    a.job.type === b.job.type &&
+    a.job.queue === b.job.queue &&
+    a.job.priority === b.job.priority &&
+    a.job.runAt === b.job.runAt &&
+    a.job.createdAt === b.job.createdAt,
+})
+
+const PLAIN = shapedBy([...JOB, ...FACT])
+const WHOLE = shapedBy([...JOB, ...SPECIAL, ...FACT])
+
+const insert = (shaped: Shaped<Accepted>, columns: readonly Column<Accepted>[]) =>
+  statement(
+    (s) => `
+    WITH item AS MATERIALIZED (${unnestShaped(shaped, 1)}
+    ), added AS (
+      INSERT INTO ${s}.jobs (id, ${namesOf(columns)}, updated_at, seq, place)
+      SELECT id, ${namesOf(columns)}, created_at, 1, ${TX} FROM item
+      ON CONFLICT DO NOTHING RETURNING rid, id
+    ), noted AS (
+      INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
+      SELECT ${TX}, added.rid, 1, ${FACT_CODES.create}, item.created_at, item.path, item.actor,
+        item.data, item.payload
+      FROM added JOIN item USING (id)
+    )
+    SELECT id FROM added`,
+  )
+
+const INSERT_PLAIN = insert(PLAIN, JOB)
+const INSERT_WHOLE = insert(WHOLE, [...JOB, ...SPECIAL])
+
+/** How often a new job may meet somebody who is gone when asked for. */
+const TRIES_MAX = 5
+
+/** How accepted jobs are added, and how those that met somebody are answered. */
+interface Adding {
+  add(jobs: readonly Accepted[]): Promise<ReadonlySet<Accepted>>
+  answer(met: readonly Accepted[]): Promise<(Enqueued | undefined)[]>
+}
+
+/** Accepts offers; one that is refused hinders no other. */
+export async function acceptAll(
+  shared: Shared,
+  now: number,
+  offers: readonly Offer[],
+  adding: Adding,
+): Promise<Enqueued[]> {
+  const decided = offers.map((offer) => accept(shared, now, offer))
+  const results = new Map<Accepted, Enqueued>()
+  let pending = decided.filter((one): one is Accepted => !(one instanceof PawlError))
+  for (let tries = 0; pending.length > 0; tries++) {
+    const added = await adding.add(pending)
+    for (const one of added) results.set(one, { kind: 'created', job: one.job })
+    const met = pending.filter((one) => !added.has(one))
+    const answers = met.length === 0 ? [] : await adding.answer(met)
+    for (const [i, one] of met.entries()) {
+      const answered = answers[i]
+      if (answered !== undefined) results.set(one, answered)
+    }
+    pending = met.filter((one) => !results.has(one))
+    if (tries === TRIES_MAX) {
+      for (const one of pending) {
+        results.set(one, { kind: 'rejected', error: new TransitionRace(one.job.id) })
+      }
+      break
+    }
+  }
+  return decided.map((one) =>
+    one instanceof PawlError ? { kind: 'rejected', error: one } : (results.get(one) as Enqueued),
+  )
+}
+
+/** Decides on an item, before anything is written. */
+function accept(shared: Shared, now: number, offer: Offer): Accepted | PawlError {
+  const { item, asker } = offer
+  const { lifecycle, command, input } = item
+  const create = { ...command, kind: 'create' } as const
+  const decision = decide(lifecycle, null, create, contextOf(shared.environment, asker, now))
+  if (decision.kind === 'rejected') return decision.error
+  const fault = findPayloadFault('input', input, shared.payloadBounds)
+  if (fault !== undefined) return fault
+  const machine = shared.machines.idOf(lifecycle)
+  if (machine === undefined) return new LifecycleUnknown(lifecycle.name, lifecycle.version)
+  const { fact } = decision as { fact: Fact }
+  const job = evolve(null, fact)
+  const lane = LANES[laneOf(lifecycle, job, fact.at)]
+  return { offer, job, fact, lane, machine, isPlain: isPlain(job) }
+}
+
+/** Writes accepted jobs, and answers which of them were added; the others met a key or an id. */
+export async function addJobs(
+  session: Session,
+  jobs: readonly Accepted[],
+): Promise<ReadonlySet<Accepted>> {
+  const first = new Map<string, Accepted>()
+  for (const one of jobs) if (!first.has(one.job.id)) first.set(one.job.id, one)
+  const distinct = [...first.values()]
+  if (distinct.length === 0) return new Set()
+  const plain = distinct.every((one) => one.isPlain)
+  const values = plain ? shapedArrays(PLAIN, distinct) : shapedArrays(WHOLE, distinct.sort(byKey))
+  const rows = await session.query<{ id: string }>(plain ? INSERT_PLAIN : INSERT_WHOLE, values)
+  return new Set(rows.map(({ id }) => first.get(id) as Accepted))
+}
+
+function byKey({ job: a }: Accepted, { job: b }: Accepted): number {
+  const [left, right] = [`${a.key ?? ''}\0${a.type}`, `${b.key ?? ''}\0${b.type}`]
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+/** Whether the special columns of a job stay empty. */
+function isPlain(job: Job): boolean {
+  return (
+    job.key === null &&
+    job.limitKey === null &&
+    job.tags.length === 0 &&
+    job.retryOf === null &&
+    job.timeoutMs === null &&
+    job.deadlineAt === null &&
+    job.policy === null
+  )
+}
+
+const LOCK_BY_KEYS = statement(
+  (s) => `
+  SELECT * FROM ${s}.jobs WHERE rid = ANY (ARRAY (
+    SELECT (SELECT rid FROM ${s}.jobs WHERE jobs.type = asked.type AND jobs.key = asked.key)
+    FROM unnest($1::text[], $2::text[]) AS asked (type, key)
+  )) ORDER BY rid FOR UPDATE`,
+)
+
+const SELECT_CREATED = statement(
+  (s) => `
+  SELECT jobs.id, ledger.at, ledger.data, ledger.payload
+  FROM ${s}.jobs JOIN ${s}.ledger ON ledger.job = jobs.rid AND ledger.seq = 1
+  WHERE jobs.rid = ANY (ARRAY (SELECT rid FROM ${s}.jobs WHERE id = ANY ($1::uuid[])))
+    AND ledger.job = ANY (ARRAY (SELECT rid FROM ${s}.jobs WHERE id = ANY ($1::uuid[])))`,
+)
+
+/**
+ * Answers for jobs that met a key or an id; must be called inside a transaction. Where an earlier
+ * try may have been done unheard (`redo`), a job that is there exactly as it was to be is ours.
+ */
+export async function answerTaken(
+  shared: Shared,
+  session: Session,
+  now: number,
+  met: readonly Accepted[],
+  redo: boolean,
+): Promise<(Enqueued | undefined)[]> {
+  const keyed = met.filter(({ job }) => job.key !== null)
+  const rows = await session.query<LockedRow>(LOCK_BY_KEYS, [
+    arrayOf(keyed.map(({ job }) => job.type)),
+    arrayOf(keyed.map(({ job }) => job.key)),
+  ])
+  const holders = new Map(rows.map((row) => [keyOf(row), { row, read: toRead(shared, row) }]))
+  const ids = arrayOf(met.map(({ job }) => job.id))
+  type Created = { id: string; at: number; data: string; payload: string }
+  const created = await session.query<Created>(SELECT_CREATED, [ids])
+  const byId = new Map(created.map((row) => [row.id, row]))
+  const changes = new Changes()
+  const answers = met.map((one): Enqueued | undefined => {
+    const { job, fact, offer } = one
+    const own = byId.get(job.id)
+    const isOurs = own?.at === fact.at && own.data === factData(fact)
+    if (redo && isOurs && own.payload === offer.item.input) return { kind: 'created', job }
+    const holder = job.key === null ? undefined : holders.get(keyOf(job))
+    if (holder !== undefined) return answerKey(shared, changes, now, one, holder)
+    if (own !== undefined) return { kind: 'rejected', error: new JobExists(job.id) }
+    // Whoever was in the way has gone in the meantime.
+    return undefined
+  })
+  await changes.write(session)
+  return answers
+}
+
+function keyOf({ type, key }: { readonly type: string; readonly key: string | null }): string {
+  return `${type}\0${key}`
+}
+
+/** The key belongs to a job: that job is the answer, or gets the new input, or is the refusal. */
+function answerKey(
+  shared: Shared,
+  changes: Changes,
+  now: number,
+  { offer, job }: Accepted,
+  holder: { readonly row: LockedRow; readonly read: Read | undefined },
+): Enqueued {
+  const { onConflict, input, command } = offer.item
+  const { row, read } = holder
+  if (onConflict === 'reject' || read === undefined) {
+    return { kind: 'rejected', error: new KeyTaken(job.type, job.key ?? '', row.id) }
+  }
+  if (onConflict !== 'replace') return { kind: 'existing', job: read.job }
+  const { runAt, priority } = command
+  const commands: Command[] = [
+    { kind: 'replace' },
+    ...(runAt === undefined ? [] : [{ kind: 'reschedule', runAt } as const]),
+    ...(priority === undefined ? [] : [{ kind: 'prioritise', priority } as const]),
+  ]
+  // All of it or nothing: a later command that is refused must not leave the first one done.
+  const trial = { ...read }
+  for (const given of commands) {
+    const tried = answer(shared, new Changes(), now, trial, given, offer.asker)
+    if (tried.kind === 'rejected') return tried
+  }
+  for (const given of commands) {
+    const payload = given.kind === 'replace' ? input : null
+    const done = answer(shared, changes, now, read, given, offer.asker, payload)
+    if (done.kind === 'rejected') throw new TransitionRace(read.job.id)
+  }
+  return { kind: 'replaced', job: read.job }
+}

@@ -1,0 +1,73 @@
+/**
+ * Renews leases by their fences; writes no facts. An expired lease is lost, and never revived. A
+ * row that is locked at this moment is being settled, committed or cancelled: it is neither waited
+ * for, because other leases must not run out meanwhile, nor called lost; the next beat will know.
+ */
+import type { Fence } from '../../core/job/commands.ts'
+import type { Beat, Heartbeat } from '../store.ts'
+import { type Session, statement } from './connect.ts'
+import { isUuid } from './context.ts'
+import { arrayOf } from './rows-at-once.ts'
+
+const RENEW = statement(
+  (s) => `
+  WITH beat AS MATERIALIZED (
+    SELECT * FROM unnest($3::bigint[], $4::bigint[], $5::uuid[], $6::text[])
+      AS beat (rid, attempt, claim, progress)
+  ), fenced AS MATERIALIZED (
+    SELECT jobs.rid, jobs.attempt, jobs.claim, jobs.cancel_asked_at, beat.progress
+    FROM beat
+    JOIN ${s}.jobs ON jobs.rid = beat.rid AND jobs.rid = ANY ($3::bigint[])
+      AND jobs.attempt = beat.attempt
+      AND jobs.claim = beat.claim AND jobs.lease_until > $1
+  ), free AS MATERIALIZED (
+    SELECT rid FROM ${s}.jobs WHERE rid = ANY (ARRAY (SELECT rid FROM fenced))
+    ORDER BY rid FOR UPDATE SKIP LOCKED
+  ), renewed AS (
+    UPDATE ${s}.jobs
+    SET lease_until = $2, progress = coalesce(fenced.progress, jobs.progress)
+    FROM fenced
+    WHERE jobs.rid = fenced.rid AND jobs.rid = ANY (ARRAY (SELECT rid FROM free))
+      AND jobs.lease_until > $1 AND jobs.claim = fenced.claim
+  )
+  SELECT rid, attempt, claim, cancel_asked_at FROM fenced`,
+)
+
+interface FencedRow extends Fence {
+  readonly rid: number
+  readonly cancel_asked_at: number | null
+}
+
+/** Renews each lease that is still its caller's. */
+export async function heartbeat(
+  session: Session,
+  now: number,
+  beats: readonly Beat[],
+  leaseMs: number,
+): Promise<Heartbeat> {
+  const sound = beats.filter(
+    ({ ref, fence }) =>
+      Number.isSafeInteger(ref) && Number.isSafeInteger(fence.attempt) && isUuid(fence.claim),
+  )
+  const rows = await session.query<FencedRow>(RENEW, [
+    now,
+    now + leaseMs,
+    arrayOf(sound.map(({ ref }) => ref)),
+    arrayOf(sound.map(({ fence }) => fence.attempt)),
+    arrayOf(sound.map(({ fence }) => fence.claim)),
+    arrayOf(sound.map(({ progress }) => progress ?? null)),
+  ])
+  const live = new Map(rows.map((row) => [keyOf(row.rid, row), row]))
+  const lost: number[] = []
+  const cancelling: number[] = []
+  for (const { ref, fence } of beats) {
+    const row = live.get(keyOf(ref, fence))
+    if (row === undefined) lost.push(ref)
+    else if (row.cancel_asked_at !== null) cancelling.push(ref)
+  }
+  return { lost, cancelling }
+}
+
+function keyOf(ref: number, { attempt, claim }: Fence): string {
+  return `${ref} ${attempt} ${claim}`
+}

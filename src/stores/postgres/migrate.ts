@@ -1,0 +1,83 @@
+/**
+ * Migrations run forward only, numbered and checksummed, inside one transaction under an advisory
+ * lock: several processes that open a new schema at once wait for the first. What was applied is
+ * recorded; a record that differs from this release, or is newer, is refused. A schema that is up
+ * to date is only read.
+ */
+import { createHash } from 'node:crypto'
+import { SchemaDrift, SchemaTooNew } from '../errors.ts'
+import { type OwnSession, statement } from './connect.ts'
+import { sql as ledger } from './migrations/0001-ledger.ts'
+
+/** Every migration, in order; its number is its place, from 1. */
+const MIGRATIONS: readonly ((schema: string) => string)[] = [ledger]
+
+/** The name of a schema as statements need it. */
+export function quoted(schema: string): string {
+  return `"${schema.replaceAll('"', '""')}"`
+}
+
+/** The SQL of every migration, for those who apply it with tools of their own. */
+export function printSql(schema = 'pawl'): string {
+  const s = quoted(schema)
+  const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+  const record = (i: number, checksum: string) =>
+    `INSERT INTO ${s}.migrations VALUES (${i + 1}, '${checksum}', ${now});`
+  const made = MIGRATIONS.map(
+    (sql, i) => `-- Migration ${i + 1}\n${sql(s).trim()}\n${record(i, checksumOf(sql))}\n`,
+  )
+  return [`CREATE SCHEMA IF NOT EXISTS ${s};\n${recordTable(s)};\n`, ...made].join('\n')
+}
+
+const recordTable = (s: string) => `CREATE TABLE IF NOT EXISTS ${s}.migrations (
+  number int PRIMARY KEY, checksum text NOT NULL, applied_at bigint NOT NULL
+)`
+
+/** By the catalogue itself: what looks names up may answer from before the lock was waited for. */
+const FIND_TABLE = statement(
+  () => `
+  SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'migrations'`,
+)
+const SELECT_APPLIED = statement(
+  (s) => `SELECT number, checksum FROM ${s}.migrations ORDER BY number`,
+)
+const RECORD = statement((s) => `INSERT INTO ${s}.migrations VALUES ($1, $2, $3)`)
+const LOCK = statement(() => `SELECT pg_advisory_xact_lock(hashtext($1), 1)`)
+
+/** Brings the schema up to date; must be called inside a transaction. */
+export async function migrate(session: OwnSession, name: string, now: number): Promise<void> {
+  if ((await missing(session, name)) === 0) return
+  const schema = quoted(name)
+  await session.query(LOCK, [`pawl migrate ${schema}`])
+  const count = await missing(session, name)
+  if (count === 0) return
+  if (count === MIGRATIONS.length) {
+    await session.run(`CREATE SCHEMA IF NOT EXISTS ${schema}; ${recordTable(schema)}`)
+  }
+  for (const [i, sql] of MIGRATIONS.entries()) {
+    if (i < MIGRATIONS.length - count) continue
+    await session.run(sql(schema))
+    await session.query(RECORD, [i + 1, checksumOf(sql), now])
+  }
+}
+
+/** How many migrations are not applied; what was applied must be what this release has. */
+async function missing(session: OwnSession, name: string): Promise<number> {
+  const [table] = await session.query(FIND_TABLE, [name])
+  if (table === undefined) return MIGRATIONS.length
+  const applied = await session.query<{ number: number; checksum: string }>(SELECT_APPLIED)
+  const last = applied[applied.length - 1]?.number ?? 0
+  if (last > MIGRATIONS.length) throw new SchemaTooNew(last, MIGRATIONS.length)
+  for (const [i, { number, checksum }] of applied.entries()) {
+    const sql = MIGRATIONS[i]
+    if (sql === undefined || number !== i + 1 || checksum !== checksumOf(sql)) {
+      throw new SchemaDrift(i + 1)
+    }
+  }
+  return MIGRATIONS.length - applied.length
+}
+
+/** The same for every name of a schema. */
+function checksumOf(sql: (schema: string) => string): string {
+  return createHash('sha256').update(sql('pawl')).digest('hex')
+}

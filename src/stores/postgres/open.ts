@@ -1,0 +1,121 @@
+/** Opening a store on PostgreSQL. */
+import { LIFECYCLES } from '../../core/lifecycles/index.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import type { Logger } from '../../core/ports.ts'
+import { type Environment, systemEnvironment } from '../../environment/system.ts'
+import { StoreUnusable } from '../errors.ts'
+import { type PayloadOptions, payloadBoundsOf } from '../requests.ts'
+import type { Store } from '../store.ts'
+import { untilDone } from './busy.ts'
+import { DatabaseClock } from './clock.ts'
+import { Database, type Durability, statement } from './connect.ts'
+import { isStorable } from './context.ts'
+import { openPool, type PgConfig, type PgPool } from './driver.ts'
+import { storeIdOf } from './join.ts'
+import { registerMachines } from './machines.ts'
+import { migrate, quoted } from './migrate.ts'
+import { PostgresStore } from './store.ts'
+
+/** How to open a PostgreSQL store. */
+export interface PostgresOptions extends PayloadOptions {
+  /** `postgres://…`; or give `config`, or a `pool` of your own. */
+  readonly connectionString?: string
+  /** Whatever `pg` takes: host, user, password, ssl and so on. */
+  readonly config?: PgConfig
+  /** A pool of `pg` that you made and that you end; the store adds nothing lasting to it. */
+  readonly pool?: PgPool
+  /** How many connections the store's own pool may have; 10 if absent. */
+  readonly connections?: number
+  /** The schema of the tables; `pawl` if absent. */
+  readonly schema?: string
+  /** The lifecycles that this process knows; those that ship if absent. */
+  readonly lifecycles?: readonly Lifecycle[]
+  /** 'full' unless said otherwise: an acknowledged write survives a crash of the server. */
+  readonly durability?: Durability
+  /** How long a verb tries to get past conflicts and outages; 10 seconds if absent. */
+  readonly timeoutMs?: number
+  readonly environment?: Environment
+  /** Whose time leases and due times are judged by; the database's unless said otherwise. */
+  readonly clock?: 'database' | 'environment'
+  /** Told of what an operator should know, such as a pooler in between. */
+  readonly logger?: Logger
+}
+
+const CONNECTIONS = 10
+const CONNECT_MS = 5000
+const TIMEOUT_MS = 10_000
+/** PostgreSQL cuts longer names, and two of them could become one. */
+const SCHEMA_BYTES_MAX = 63
+const SERVER_MIN = 140_000
+
+/** Opens a store, creating or migrating its schema as needed. */
+export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
+  const environment = options.environment ?? systemEnvironment()
+  const schema = schemaOf(options)
+  const payloadBounds = payloadBoundsOf(options)
+  const borrowed = options.pool !== undefined
+  const pool = options.pool ?? (await openPool(poolConfig(options)))
+  const timeoutMs = options.timeoutMs ?? TIMEOUT_MS
+  const durability = options.durability ?? 'full'
+  const settings = { schema: quoted(schema), durability, borrowed, statementTimeoutMs: timeoutMs }
+  const database = new Database(pool, settings, environment)
+  const clock =
+    options.clock === 'environment'
+      ? environment.clock
+      : new DatabaseClock(database, environment.clock)
+  try {
+    const opened = await untilDone(environment, timeoutMs, async () => {
+      if (clock instanceof DatabaseClock) await clock.ask()
+      return database.transaction(async (session) => {
+        const [server] = await session.query<{ version: number }>(SELECT_VERSION)
+        assertNewEnough(schema, server?.version ?? 0)
+        await migrate(session, schema, clock.now())
+        const machines = await registerMachines(session, options.lifecycles ?? LIFECYCLES)
+        return { machines, storeId: await storeIdOf(session) }
+      })
+    })
+    if (database.pooled) warnOfPooler(options.logger)
+    const shared = { environment, machines: opened.machines, payloadBounds }
+    return new PostgresStore({ shared, database, clock, storeId: opened.storeId, timeoutMs })
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+const SELECT_VERSION = statement(
+  () => `SELECT current_setting('server_version_num')::int AS version`,
+)
+
+function schemaOf({ schema = 'pawl' }: PostgresOptions): string {
+  const bytes = Buffer.byteLength(schema)
+  if (schema !== '' && bytes <= SCHEMA_BYTES_MAX && isStorable(schema)) {
+    return schema
+  }
+  const why = `a schema has a name of 1 to ${SCHEMA_BYTES_MAX} bytes`
+  throw new StoreUnusable(JSON.stringify(schema), why, 'Give it another name.')
+}
+
+function poolConfig({ connectionString, config, connections }: PostgresOptions): PgConfig {
+  return {
+    application_name: 'pawl',
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    max: connections ?? CONNECTIONS,
+    ...(connectionString !== undefined && { connectionString }),
+    ...config,
+  }
+}
+
+function assertNewEnough(schema: string, version: number): void {
+  if (version >= SERVER_MIN) return
+  const why = `the server is PostgreSQL ${Math.floor(version / 10_000)}`
+  throw new StoreUnusable(schema, why, 'Use PostgreSQL 14 or newer.')
+}
+
+function warnOfPooler(logger: Logger | undefined): void {
+  logger?.warn(
+    { event: 'store.pooler_found' },
+    'A connection pooler is in between: statements are not prepared, and idle workers poll',
+  )
+}

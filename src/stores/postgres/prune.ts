@@ -1,0 +1,114 @@
+/**
+ * Retention removes whole ended jobs, oldest first: the rows, then their facts and effects, in one
+ * transaction that also leaves a record of what was removed (how many, which range, and a hash over
+ * the removed lines). By that record the doctor tells retention from vandalism.
+ *
+ * With an archive the lines are handed over before anything is removed. A crash in between archives
+ * them a second time, and never removes what was not archived.
+ */
+import { createHash } from 'node:crypto'
+import { encode } from '../../core/canonical-json.ts'
+import type { FactRow, JobRow } from '../rows.ts'
+import { toFact } from '../rows.ts'
+import { TX } from './apply.ts'
+import { type Session, statement } from './connect.ts'
+import { arrayOf } from './rows-at-once.ts'
+
+const SELECT_ENDED = statement(
+  (s) => `
+  SELECT rid, id, seq, queue, state FROM ${s}.jobs
+  WHERE lane = 5 AND ended_at < $1 ORDER BY ended_at, rid LIMIT $2`,
+)
+
+const SELECT_FACTS = statement(
+  (s) => `SELECT * FROM ${s}.ledger WHERE job = ANY ($1::bigint[]) ORDER BY job, seq`,
+)
+
+/** Bounds of one line; facts are small, payloads are bounded when they are accepted. */
+const LINE_BOUNDS = { depthMax: 32, bytesMax: 64 * 1024 * 1024 }
+
+/** A job that will be removed, with its ledger as lines of NDJSON. */
+export interface Sheaf extends Pick<JobRow, 'rid' | 'id' | 'seq' | 'queue' | 'state'> {
+  readonly lines: readonly string[]
+}
+
+/** Collects up to `limit` jobs that ended before a time. */
+export async function harvest(
+  session: Session,
+  endedBefore: number,
+  limit: number,
+): Promise<Sheaf[]> {
+  const jobs = await session.query<Omit<Sheaf, 'lines'>>(SELECT_ENDED, [endedBefore, limit])
+  const lines = new Map(jobs.map(({ rid }) => [rid, [] as string[]]))
+  const ids = new Map(jobs.map(({ rid, id }) => [rid, id]))
+  type Row = FactRow & { job: number; payload: string | null }
+  for (const row of await session.query<Row>(SELECT_FACTS, [arrayOf([...lines.keys()])])) {
+    const fact = toFact(ids.get(row.job) as string, row)
+    lines.get(row.job)?.push(encode({ fact, payload: row.payload }, LINE_BOUNDS))
+  }
+  return jobs.map((job) => ({ ...job, lines: lines.get(job.rid) ?? [] }))
+}
+
+/** The lines of an archive. */
+export function textOf(sheaves: readonly Sheaf[]): string {
+  return sheaves.flatMap(({ lines }) => lines.map((line) => `${line}\n`)).join('')
+}
+
+/** What another process is removing is left to it. */
+const LOCK = statement(
+  (s) => `
+  SELECT jobs.rid FROM ${s}.jobs
+  JOIN unnest($1::bigint[], $2::int[]) AS sheaf (rid, seq)
+    ON sheaf.rid = jobs.rid AND jobs.rid = ANY ($1::bigint[]) AND sheaf.seq = jobs.seq
+  WHERE jobs.outcome IS NOT NULL ORDER BY jobs.rid FOR UPDATE OF jobs SKIP LOCKED`,
+)
+
+const remove = (table: string, column: string) =>
+  statement((s) => `DELETE FROM ${s}.${table} WHERE ${column} = ANY ($1::bigint[])`)
+const REMOVALS = [remove('jobs', 'rid'), remove('ledger', 'job'), remove('outbox', 'job')]
+
+const UNCOUNT = statement(
+  (s) => `
+  INSERT INTO ${s}.ended_counts (queue, state, jobs)
+  SELECT queue, state, -count(*) FROM unnest($1::text[], $2::text[]) AS gone (queue, state)
+  GROUP BY queue, state`,
+)
+
+const RECORD = statement(
+  (s) => `
+  INSERT INTO ${s}.pruned (at, jobs, facts, first_id, last_id, ended_before, sha256, archived)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING ${TX} AS tx`,
+)
+
+/**
+ * Removes what was collected and leaves a record of it. A job that others have removed, or that has
+ * changed since it was collected, was not archived as it is, and is left alone.
+ */
+export async function removeHarvest(
+  session: Session,
+  now: number,
+  sheaves: readonly Sheaf[],
+  endedBefore: number,
+  archived: boolean,
+): Promise<number> {
+  const rows = await session.query<{ rid: number }>(LOCK, [
+    arrayOf(sheaves.map(({ rid }) => rid)),
+    arrayOf(sheaves.map(({ seq }) => seq)),
+  ])
+  const locked = new Set(rows.map(({ rid }) => rid))
+  const removed = sheaves.filter(({ rid }) => locked.has(rid))
+  const [first, last] = [removed[0], removed[removed.length - 1]]
+  if (first === undefined || last === undefined) return 0
+  for (const removal of REMOVALS) await session.query(removal, [arrayOf([...locked])])
+  await session.query(UNCOUNT, [
+    arrayOf(removed.map(({ queue }) => queue)),
+    arrayOf(removed.map(({ state }) => state)),
+  ])
+  const sha256 = createHash('sha256').update(textOf(removed)).digest('hex')
+  const counts = [removed.length, removed.flatMap(({ lines }) => lines).length] as const
+  const range = [first.id, last.id, endedBefore] as const
+  const values = [now, ...counts, ...range, sha256, archived ? 1 : 0]
+  const [record] = await session.query<{ tx: number }>(RECORD, values)
+  if (record !== undefined) session.wrote = { tx: record.tx }
+  return removed.length
+}

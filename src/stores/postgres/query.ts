@@ -1,0 +1,293 @@
+/** The read side: jobs, their facts and payloads, lists, counts and the tail of the ledger. */
+import { fold } from '../../core/job/evolve.ts'
+import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
+import type { Job } from '../../core/job/job.ts'
+import { LANES, type Lane } from '../../core/job/lanes.ts'
+import { type FactRow, type JobRow, toFact, toJob, type Value } from '../rows.ts'
+import type { Counts, JobFilter, Page, StepResult, TailEntry } from '../store.ts'
+import { type Session, type Statement, statement } from './connect.ts'
+import { isStorable, isUuid } from './context.ts'
+import { arrayOf } from './rows-at-once.ts'
+
+type NamedJobRow = JobRow & { readonly machine_name: string; readonly machine_version: number }
+
+const selectJob = (s: string) => `
+  SELECT jobs.*, machines.name AS machine_name, machines.version AS machine_version
+  FROM ${s}.jobs JOIN ${s}.machines ON machines.id = jobs.machine`
+
+const SELECT_JOB = statement((s) => `${selectJob(s)} WHERE jobs.id = $1`)
+
+const SELECT_BY_KEY = statement((s) => `${selectJob(s)} WHERE jobs.type = $1 AND jobs.key = $2`)
+
+const SELECT_FACTS = statement(
+  (s) => `
+  SELECT ledger.* FROM ${s}.ledger JOIN ${s}.jobs ON jobs.rid = ledger.job
+  WHERE jobs.id = $1 AND ledger.seq <= $2::bigint ORDER BY ledger.seq`,
+)
+
+const SELECT_PAYLOADS = statement(
+  (s) => `
+  SELECT kind, payload FROM ${s}.ledger JOIN ${s}.jobs ON jobs.rid = ledger.job
+  WHERE jobs.id = $1 AND payload IS NOT NULL
+    AND kind IN (${FACT_CODES.create}, ${FACT_CODES.replace}, ${FACT_CODES.commit})
+  ORDER BY ledger.seq`,
+)
+
+/** The job with this id. */
+export async function get(session: Session, id: string): Promise<Job | undefined> {
+  if (!isUuid(id)) return undefined
+  const [row] = await session.query<NamedJobRow>(SELECT_JOB, [id])
+  return row && named(row)
+}
+
+/** The job of this type that has this key. */
+export async function getByKey(
+  session: Session,
+  type: string,
+  key: string,
+): Promise<Job | undefined> {
+  if (!isStorable(type) || !isStorable(key)) return undefined
+  const [row] = await session.query<NamedJobRow>(SELECT_BY_KEY, [type, key])
+  return row && named(row)
+}
+
+/** The facts of a job up to a seq, in order. */
+export async function facts(
+  session: Session,
+  id: string,
+  upTo = Number.MAX_SAFE_INTEGER,
+): Promise<Fact[]> {
+  if (!isUuid(id) || !Number.isSafeInteger(upTo)) return []
+  const rows = await session.query<FactRow>(SELECT_FACTS, [id, upTo])
+  return rows.map((row) => toFact(id, row))
+}
+
+/** The job as it was after a fact. */
+export async function asOf(session: Session, id: string, seq: number): Promise<Job | undefined> {
+  return fold(await facts(session, id, seq)) ?? undefined
+}
+
+/** Input and result of a job. */
+export async function payloads(
+  session: Session,
+  id: string,
+): Promise<{ input: string; result?: string } | undefined> {
+  if (!isUuid(id)) return undefined
+  const rows = await session.query<{ kind: number; payload: string }>(SELECT_PAYLOADS, [id])
+  const input = rows.findLast(({ kind }) => kind !== FACT_CODES.commit)?.payload
+  const result = rows.find(({ kind }) => kind === FACT_CODES.commit)?.payload
+  if (input === undefined) return undefined
+  return { input, ...(result !== undefined && { result }) }
+}
+
+const SELECT_PROGRESS = statement((s) => `SELECT progress FROM ${s}.jobs WHERE id = $1`)
+
+/** What the present attempt last told of itself. */
+export async function progress(session: Session, id: string): Promise<string | undefined> {
+  if (!isUuid(id)) return undefined
+  const [row] = await session.query<{ progress: string | null }>(SELECT_PROGRESS, [id])
+  return row?.progress ?? undefined
+}
+
+const SELECT_NEXT_DUE = statement(
+  (s) => `SELECT run_at FROM ${s}.jobs WHERE lane = 1 ORDER BY run_at, rid LIMIT 1`,
+)
+
+/** When the next job that waits for its time is due. */
+export async function nextDue(session: Session): Promise<number | undefined> {
+  const [row] = await session.query<{ run_at: number }>(SELECT_NEXT_DUE)
+  return row?.run_at
+}
+
+const SELECT_STEPS = statement(
+  (s) => `
+  SELECT data, payload FROM ${s}.ledger WHERE job = $1 AND kind = ${FACT_CODES.step} ORDER BY seq`,
+)
+
+/** The results of the steps that were finished. */
+export async function steps(session: Session, rid: number): Promise<StepResult[]> {
+  if (!Number.isSafeInteger(rid)) return []
+  const rows = await session.query<{ data: string; payload: string | null }>(SELECT_STEPS, [rid])
+  return rows.map(({ data, payload }) => {
+    const { step } = JSON.parse(data) as { step: { name: string; n: number } }
+    return { ...step, payload: payload ?? 'null' }
+  })
+}
+
+const FIND_STEPS = statement(
+  (s) => `
+  SELECT asked.rid, asked.name, asked.n
+  FROM unnest($1::bigint[], $2::text[], $3::text[]) AS asked (rid, name, n)
+  WHERE (SELECT true FROM ${s}.ledger
+    WHERE ledger.job = asked.rid AND ledger.kind = ${FACT_CODES.step}
+      AND (ledger.data::json #>> '{step,name}') = asked.name
+      AND (ledger.data::json #>> '{step,n}') = asked.n)`,
+)
+
+/** Which of these steps were finished already; the first result of each is the one that stands. */
+export async function findSteps(
+  session: Session,
+  asked: readonly { readonly rid: number; readonly name: string; readonly n: number }[],
+): Promise<Set<string>> {
+  const sound = asked.filter(({ rid, name }) => Number.isSafeInteger(rid) && isStorable(name))
+  if (sound.length === 0) return new Set()
+  const rows = await session.query<{ rid: number; name: string; n: string }>(FIND_STEPS, [
+    arrayOf(sound.map(({ rid }) => rid)),
+    arrayOf(sound.map(({ name }) => name)),
+    arrayOf(sound.map(({ n }) => String(n))),
+  ])
+  return new Set(rows.map(({ rid, name, n }) => stepKey(rid, name, n)))
+}
+
+/** How a step is told from all others. */
+export function stepKey(rid: number, name: string, n: number | string): string {
+  return `${rid}/${n}/${name}`
+}
+
+const SELECT_OPEN = statement(
+  () => 'SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS open',
+)
+
+const SELECT_TAIL = statement(
+  (s) => `
+  SELECT ledger.*, jobs.id AS job_id
+  FROM ${s}.ledger JOIN ${s}.jobs ON jobs.rid = ledger.job
+  WHERE ledger.tx >= $1 AND ledger.tx < $4
+    AND (ledger.tx, ledger.job, ledger.seq) > ($1::bigint, $2::bigint, $3::int)
+  ORDER BY ledger.tx, ledger.job, ledger.seq LIMIT $5`,
+)
+
+/** How many transactions are looked through at first; where there is nothing, more and more. */
+const TAIL_WIDTH = 256
+
+/**
+ * Facts after a place in the ledger: transaction, job and number of the fact. Only what was written
+ * by transactions that began before every one that is still open: nothing can appear later at a
+ * place that was passed. A transaction that stays open for long keeps the followers back.
+ */
+export async function tail(
+  session: Session,
+  after: string | undefined,
+  limit: number,
+): Promise<TailEntry[]> {
+  type TailRow = FactRow & { tx: number; job: number; job_id: string }
+  const [row] = await session.query<{ open: number }>(SELECT_OPEN)
+  const open = row?.open ?? 0
+  let [tx = 0, job = 0, seq = 0] = (after ?? '').split('.').map(Number)
+  for (let width = TAIL_WIDTH; tx < open && limit > 0; width *= 4) {
+    const end = Math.min(open, tx + width)
+    const rows = await session.query<TailRow>(SELECT_TAIL, [tx, job, seq, end, limit])
+    if (rows.length > 0) return rows.map(toEntry)
+    ;[tx, job, seq] = [end, 0, 0]
+  }
+  return []
+
+  function toEntry(row: TailRow): TailEntry {
+    return { pos: `${row.tx}.${row.job}.${row.seq}`, fact: toFact(row.job_id, row) }
+  }
+}
+
+const COUNT_ENDED = statement(
+  (s) => `
+  SELECT state, sum(jobs)::bigint AS jobs FROM ${s}.ended_counts
+  GROUP BY state HAVING sum(jobs) > 0`,
+)
+
+/** A lane stands in the text, because only then can a partial index be used. */
+const COUNT_LIVE = statement((s) =>
+  Object.entries(LANES)
+    .filter(([lane]) => lane !== 'ended')
+    .map(
+      ([lane, code]) =>
+        `SELECT '${lane}' AS lane, count(*) AS jobs FROM ${s}.jobs WHERE lane = ${code}`,
+    )
+    .join(' UNION ALL '),
+)
+
+/** How many jobs each lane holds, from the partial indexes, and the roll-up of ended ones. */
+export async function counts(session: Session): Promise<Counts> {
+  const ended = await session.query<{ state: string; jobs: number }>(COUNT_ENDED)
+  const live = await session.query<{ lane: string; jobs: number }>(COUNT_LIVE)
+  const total = ended.reduce((sum, { jobs }) => sum + jobs, 0)
+  const lanes = Object.fromEntries(live.map(({ lane, jobs }) => [lane, jobs]))
+  return {
+    lanes: { ...lanes, ended: total } as Record<Lane, number>,
+    ended: Object.fromEntries(ended.map(({ state, jobs }) => [state, jobs])),
+  }
+}
+
+const PAGE_DEFAULT = 50
+const PAGE_MAX = 1000
+/** How many rows are looked at before the time is. */
+const SCAN_CHUNK = 1000
+
+/** Jobs by keyset, newest first; stops at the time budget and says where to go on. */
+export async function list(
+  session: Session,
+  filter: JobFilter,
+  options: { limit?: number; after?: string },
+  expired: () => boolean,
+): Promise<Page<Job>> {
+  const limit = Math.min(options.limit ?? PAGE_DEFAULT, PAGE_MAX)
+  if (limit === 0) return { items: [] }
+  const [text, values] = windowOf(filter)
+  const items: Job[] = []
+  let cursor = options.after === undefined ? Number.MAX_SAFE_INTEGER : Number(options.after)
+  for (;;) {
+    const window = await session.query<WindowRow>(text, [cursor, ...values])
+    for (const row of window) {
+      cursor = row.rid
+      if (row.matches === 't' && hasError(row, filter.error)) items.push(named(row))
+      if (items.length >= limit) return { items, next: String(cursor) }
+    }
+    if ((window[0]?.seen ?? 0) < SCAN_CHUNK) return { items }
+    if (expired()) return { items, next: String(cursor), partial: true }
+  }
+}
+
+type WindowRow = NamedJobRow & { readonly matches: string; readonly seen: number }
+
+/**
+ * The window is chosen by number alone, so that a rare match cannot make one statement long. Of
+ * what is in it only matches are handed over, and the last row, which says where to go on.
+ */
+function windowOf(filter: JobFilter): [Statement, Value[]] {
+  const given = Object.entries(conditionsOf(filter)).filter(([, value]) => value !== undefined)
+  const conditions = given.map(([condition], i) => condition.replace('?', `$${i + 2}`))
+  const matches = ['true', ...conditions].join(' AND ')
+  const text = statement(
+    (s) => `
+    SELECT * FROM (
+      SELECT *, (${matches}) IS TRUE AS matches FROM (
+        SELECT *, count(*) OVER () AS seen, min(rid) OVER () AS last FROM (
+          ${selectJob(s)} WHERE rid < $1 ORDER BY rid DESC LIMIT ${SCAN_CHUNK}
+        ) AS scanned
+      ) AS counted
+    ) AS judged WHERE matches OR rid = last ORDER BY rid DESC`,
+  )
+  return [text, given.map(([, value]) => value as Value)]
+}
+
+function conditionsOf(filter: JobFilter): Record<string, Value | undefined> {
+  return {
+    'state = ?': filter.state,
+    'lane = ?': filter.lane && LANES[filter.lane],
+    'queue = ?': filter.queue,
+    'type = ?': filter.type,
+    'key = ?': filter.key,
+    'tags::jsonb @> to_jsonb(?::text)': filter.tag,
+    'created_at >= ?': filter.createdFrom,
+    'created_at < ?': filter.createdBefore,
+    // The text itself is looked for here and not there: it may hold what their JSON cannot.
+    'error IS NOT NULL AND ?::text IS NOT NULL': filter.error && 'asked for',
+  }
+}
+
+function hasError({ error }: NamedJobRow, text: string | undefined): boolean {
+  if (text === undefined || error === null) return text === undefined
+  return (JSON.parse(error) as { message: string }).message.includes(text)
+}
+
+function named(row: NamedJobRow): Job {
+  return toJob(row, { name: row.machine_name, version: row.machine_version })
+}

@@ -1,0 +1,46 @@
+/**
+ * Takes back jobs whose lease has expired: any worker does this, all the time, a bounded number at
+ * once. The row is locked, judged and written in one transaction, so that a holder who renewed or
+ * finished in between is never overwritten. What another process is recovering is left to it.
+ */
+import type { Command } from '../../core/job/commands.ts'
+import { ENGINE } from '../asker.ts'
+import type { Answer } from '../store.ts'
+import { answer } from './answer.ts'
+import { Changes } from './apply.ts'
+import { type Session, statement } from './connect.ts'
+import { type LockedRow, type Shared, toRead } from './context.ts'
+
+/**
+ * Jobs that were flagged already wait for an operator, and those of lifecycles that this process
+ * does not know for one that does; neither may fill the page for ever.
+ */
+const LOCK_EXPIRED = statement(
+  (s) => `
+  SELECT * FROM ${s}.jobs
+  WHERE lane = 3 AND lease_until <= $1 AND stalled = 0 AND machine = ANY ($2::int[])
+  ORDER BY lease_until, rid LIMIT $3 FOR UPDATE SKIP LOCKED`,
+)
+
+/** Recovers up to `limit` jobs. */
+export async function recover(
+  shared: Shared,
+  session: Session,
+  now: number,
+  limit: number,
+): Promise<Answer[]> {
+  const rows = await session.query<LockedRow>(LOCK_EXPIRED, [now, shared.machines.known, limit])
+  const changes = new Changes()
+  const answers: Answer[] = []
+  for (const row of rows) {
+    const read = toRead(shared, row)
+    if (read === undefined || read.job.execution === null) continue
+    const fence = { attempt: read.job.attempt, claim: read.job.execution.claim }
+    // A wish to cancel outlives the holder that was asked.
+    const command: Command =
+      read.cancelAskedAt === null ? { kind: 'expire', fence } : { kind: 'cancel' }
+    answers.push(answer(shared, changes, now, read, command, ENGINE))
+  }
+  await changes.write(session)
+  return answers
+}

@@ -1,0 +1,76 @@
+/**
+ * Several rows by one statement: each column is one parameter, an array in the notation of
+ * PostgreSQL, and the statement unnests them. As texts, because drivers differ in what they make of
+ * an array, and because the driver's own conversion is slower.
+ *
+ * Rows of one call are mostly alike: jobs of one type that are accepted at one moment, successes of
+ * one claim. So what rows have in common is sent once, as a *shape*, and each row says which shape
+ * it has. That spares both sides most of the work.
+ */
+import type { Value } from '../rows.ts'
+
+/** A column: its name, its type, and where its values come from. */
+export type Column<T> = readonly [name: string, type: string, value: (row: T) => Value]
+
+/** Only these would be written otherwise by JSON than the notation of arrays reads them. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL = /[\0-\x1f]/
+
+/** An array in the notation of PostgreSQL. */
+export function arrayOf(values: readonly Value[]): string {
+  const plain = values.every((value) => typeof value !== 'string' || !CONTROL.test(value))
+  // Between the brackets the two notations agree, and the platform's own is the fastest there is.
+  const list = plain ? JSON.stringify(values).slice(1, -1) : values.map(elementOf).join(',')
+  return `{${list}}`
+}
+
+function elementOf(value: Value): string {
+  if (typeof value !== 'string') return String(value)
+  return `"${value.replace(/["\\]/g, '\\$&')}"`
+}
+
+/** The parameters of rows, column by column. */
+export function arraysOf<T>(columns: readonly Column<T>[], rows: readonly T[]): string[] {
+  return columns.map(([, , value]) => arrayOf(rows.map(value)))
+}
+
+/** Rows from parameters, the first of which has the number `first`; `place` counts them. */
+export function unnest<T>(columns: readonly Column<T>[], first: number, alias: string): string {
+  const arrays = columns.map(([, type], i) => `$${first + i}::${type}[]`)
+  const names = `${namesOf(columns)}, place`
+  return `unnest(${arrays.join(', ')}) WITH ORDINALITY AS ${alias} (${names})`
+}
+
+/** The names of columns, as a list. */
+export function namesOf<T>(columns: readonly Column<T>[], prefix = ''): string {
+  return columns.map(([name]) => `${prefix}${name}`).join(', ')
+}
+
+/** Rows of which some columns are their own, and the others those of a shape. */
+export interface Shaped<T> {
+  readonly own: readonly Column<T>[]
+  readonly shape: readonly Column<T>[]
+  /** Whether two rows have one shape. May say no where it cannot tell cheaply. */
+  readonly isAlike: (a: T, b: T) => boolean
+}
+
+/** The parameters of shaped rows. */
+export function shapedArrays<T>(shaped: Shaped<T>, rows: readonly T[]): string[] {
+  const shapes: T[] = []
+  const places = rows.map((row) => {
+    const last = shapes[shapes.length - 1]
+    if (last === undefined || !shaped.isAlike(last, row)) shapes.push(row)
+    return shapes.length
+  })
+  return [...arraysOf(shaped.own, rows), arrayOf(places), ...arraysOf(shaped.shape, shapes)]
+}
+
+/** Shaped rows from parameters, whole again and in their order. */
+export function unnestShaped<T>({ own, shape }: Shaped<T>, first: number): string {
+  const shapeOf: Column<T> = ['shape', 'int', () => null]
+  return `
+    SELECT ${namesOf(own, 'own.')}, ${namesOf(shape, 'shape.')}
+    FROM ${unnest([...own, shapeOf], first, 'own')}
+    JOIN ${unnest(shape, first + own.length + 1, 'shape')} ON shape.place = own.shape
+    ORDER BY own.place`
+}

@@ -1,0 +1,438 @@
+/** The PostgreSQL store, behind the contract of `../store.ts`. */
+import { StaleFence } from '../../core/errors.ts'
+import type { Command } from '../../core/job/commands.ts'
+import type { Clock } from '../../core/ports.ts'
+import { CLIENT } from '../asker.ts'
+import {
+  checkClaim,
+  checkEffectClaim,
+  checkLease,
+  checkLimit,
+  checkName,
+  checkPlace,
+  checkProgress,
+  checkPrune,
+  checkReports,
+} from '../requests.ts'
+import type * as contract from '../store.ts'
+import { compactCounts, hasCommitted } from './apply.ts'
+import { untilDone } from './busy.ts'
+import { claim, recall, type Ticket } from './claim.ts'
+import { commit } from './commit.ts'
+import type { Database, OwnSession, Session, Trail } from './connect.ts'
+import type { Shared } from './context.ts'
+import { acceptAll, addJobs, answerTaken, type Offer } from './enqueue.ts'
+import { heartbeat } from './heartbeat.ts'
+import { insideTransaction } from './join.ts'
+import { claimEffects, settleEffects } from './outbox.ts'
+import { promote } from './promote.ts'
+import { harvest, removeHarvest, textOf } from './prune.ts'
+import * as query from './query.ts'
+import { setPaused } from './queues.ts'
+import { recover } from './recover.ts'
+import { decideSuccesses, settle, writeSuccesses } from './settle.ts'
+import { cancel, tell } from './tell.ts'
+import { WakeUps } from './wake.ts'
+import { listWorkers, removeWorker, reportWorker } from './workers.ts'
+import { Group, Slots, Writer } from './writer.ts'
+
+const LIST_BUDGET_MS = 200
+/** Verbs that make nothing ready; their commits wake nobody. */
+const SILENT_VERBS = ['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker']
+/** How this store writes places in lists, and in the ledger. */
+const LIST_PLACE = /^\d{1,15}$/
+const LEDGER_PLACE = /^\d{1,15}\.\d{1,15}\.\d{1,9}$/
+/** After how many writes the roll-up of ended jobs is made small again. */
+const TIDY_EVERY = 500
+
+/** What an open store is made of. */
+export interface Parts {
+  readonly shared: Shared
+  readonly database: Database
+  readonly clock: Clock & { refresh?(): void }
+  readonly storeId: string
+  readonly timeoutMs: number
+}
+
+/** A store on PostgreSQL; `open.ts` makes them. */
+export class PostgresStore implements contract.Store {
+  readonly #parts: Parts
+  readonly #writer = new Writer()
+  readonly #wakeUps: WakeUps
+  readonly #enqueues: Group<Offer, contract.Enqueued>
+  readonly #settles: Group<contract.Settlement, contract.Answer>
+  readonly #commits: Slots
+  /** Since the roll-up of ended jobs was made small. */
+  #writes = 0
+  #closing: Promise<void> | undefined
+
+  constructor(parts: Parts) {
+    const { database, shared } = parts
+    this.#parts = parts
+    this.#wakeUps = new WakeUps(database, shared.environment)
+    this.#enqueues = new Group(shared.environment, (offers) => this.#accept(offers))
+    this.#settles = new Group(shared.environment, async (settlements) => {
+      const { answers } = await this.#settle(settlements, undefined)
+      return answers
+    })
+    // Two connections are left to everything that is not a commit.
+    this.#commits = new Slots(Math.max(1, database.size - 2))
+  }
+
+  now(): number {
+    return this.#parts.clock.now()
+  }
+
+  onWake(listener: () => void): () => void {
+    return this.#wakeUps.subscribe(listener)
+  }
+
+  #read<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const { database, shared, timeoutMs } = this.#parts
+    return this.#writer.run(() =>
+      untilDone(shared.environment, timeoutMs, () => database.atOnce(work)),
+    )
+  }
+
+  /** Runs a verb that writes, and wakes who may wait for what it wrote. */
+  #write<T>(verb: string, work: (now: number) => Promise<T>): Promise<T> {
+    const { clock, shared } = this.#parts
+    return this.#writer.run(async () => {
+      clock.refresh?.()
+      shared.environment.crashPoint?.(`${verb}.begun`)
+      const result = await work(clock.now())
+      shared.environment.crashPoint?.(`${verb}.committed`)
+      this.#tidyUp()
+      if (!SILENT_VERBS.includes(verb) && !isNothing(result)) this.#wakeUps.signal()
+      return result
+    })
+  }
+
+  /** Nobody waits for it, and if it fails, the next time will do. */
+  #tidyUp(): void {
+    this.#writes++
+    if (this.#writes < TIDY_EVERY) return
+    this.#writes = 0
+    this.#parts.database.atOnce(compactCounts).catch(() => {})
+  }
+
+  /** One statement, which may be repeated where its answer was lost. */
+  #atOnce<T>(work: (session: OwnSession, redo: boolean) => Promise<T>): Promise<T> {
+    const { database, shared, timeoutMs } = this.#parts
+    return untilDone(shared.environment, timeoutMs, (redo) =>
+      database.atOnce((session) => work(session, redo)),
+    )
+  }
+
+  /**
+   * Several statements in one transaction. Where its end was not heard, the database is asked what
+   * became of it, and nothing is done twice.
+   */
+  #transact<T>(verb: string, work: (session: OwnSession) => Promise<T>): Promise<T> {
+    const { database, shared, timeoutMs } = this.#parts
+    let last: { readonly wrote: Trail; readonly result: T } | undefined
+    return untilDone(shared.environment, timeoutMs, async () => {
+      if (last !== undefined && (await hasCommitted(database, last.wrote))) return last.result
+      last = undefined
+      return database.transaction(async (session) => {
+        const result = await work(session)
+        shared.environment.crashPoint?.(`${verb}.written`)
+        if (session.wrote !== undefined) last = { wrote: session.wrote, result }
+        return result
+      })
+    })
+  }
+
+  enqueue(
+    items: readonly contract.EnqueueItem[],
+    { asker = CLIENT, tx }: contract.EnqueueOptions = {},
+  ): Promise<contract.Enqueued[]> {
+    const offers = items.map((item) => ({ item, asker }))
+    if (tx !== undefined) return this.#enqueueInside(offers, tx)
+    return this.#write('enqueue', () => this.#enqueues.add(offers))
+  }
+
+  /** In the user's transaction, or in that of a commit, where this is the one verb that may run. */
+  async #enqueueInside(offers: readonly Offer[], tx: unknown): Promise<contract.Enqueued[]> {
+    const { shared, database, storeId, clock } = this.#parts
+    return insideTransaction(tx, database.schema, storeId, (session) => {
+      const now = clock.now()
+      return acceptAll(shared, now, offers, {
+        add: (jobs) => addJobs(session, jobs),
+        answer: (met) => answerTaken(shared, session, now, met, false),
+      })
+    })
+  }
+
+  #accept(offers: readonly Offer[]): Promise<contract.Enqueued[]> {
+    const { shared, clock } = this.#parts
+    const now = clock.now()
+    let redone = false
+    return acceptAll(shared, now, offers, {
+      add: (jobs) =>
+        this.#atOnce((session, redo) => {
+          redone ||= redo
+          return addJobs(session, jobs)
+        }),
+      answer: (met) =>
+        this.#transact('enqueue', (session) => answerTaken(shared, session, now, met, redone)),
+    })
+  }
+
+  tell(
+    ids: readonly string[],
+    command: Command,
+    asker: contract.Asker,
+  ): Promise<contract.Answer[]> {
+    const { shared } = this.#parts
+    return this.#write('tell', (now) =>
+      this.#transact('tell', (session) => tell(shared, session, now, ids, command, asker)),
+    )
+  }
+
+  cancel(ids: readonly string[], asker: contract.Asker): Promise<contract.Answer[]> {
+    const { shared } = this.#parts
+    return this.#write('cancel', (now) =>
+      this.#transact('cancel', (session) => cancel(shared, session, now, ids, asker)),
+    )
+  }
+
+  async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
+    checkClaim(request)
+    const { shared } = this.#parts
+    return this.#write('claim', (now) => {
+      const ticket = { now, claimId: shared.environment.ids.next() }
+      return this.#atOnce(async (session, redo) => {
+        const taken = redo ? await recall(shared, session, ticket, request) : []
+        return taken.length > 0 ? taken : claim(shared, session, ticket, request)
+      })
+    })
+  }
+
+  async settle(
+    settlements: readonly contract.Settlement[],
+    next?: contract.ClaimRequest,
+  ): Promise<contract.Settled> {
+    if (next !== undefined) checkClaim(next)
+    return this.#writer.run(async () => {
+      this.#parts.clock.refresh?.()
+      this.#tidyUp()
+      if (next !== undefined) return this.#settle(settlements, next)
+      return { answers: await this.#settles.add(settlements), claimed: [] }
+    })
+  }
+
+  /** By one statement where all are plain successes; what it did not do goes the general way. */
+  async #settle(
+    settlements: readonly contract.Settlement[],
+    next: contract.ClaimRequest | undefined,
+  ): Promise<contract.Settled> {
+    const { shared, clock } = this.#parts
+    const ticket = { now: clock.now(), claimId: shared.environment.ids.next() }
+    shared.environment.crashPoint?.('settle.begun')
+    const successes = decideSuccesses(shared, ticket.now, settlements)
+    if (successes === undefined) return this.#settleLocked(settlements, ticket, next)
+    let redone = false
+    const { done, claimed } = await this.#atOnce(async (session, redo) => {
+      redone ||= redo
+      const taken = redo && next ? await recall(shared, session, ticket, next) : []
+      const wanted = taken.length > 0 ? undefined : next
+      const written = await writeSuccesses(shared, session, ticket, successes, wanted)
+      return taken.length > 0 ? { done: written.done, claimed: taken } : written
+    })
+    shared.environment.crashPoint?.('settle.committed')
+    const late = settlements.filter(({ held }) => !done.has(held.ref))
+    const { answers } =
+      late.length === 0 ? { answers: [] } : await this.#settleLocked(late, ticket, undefined)
+    const others = new Map(late.map(({ held }, i) => [held.ref, answers[i]]))
+    return {
+      claimed,
+      answers: successes.map(({ rid, after, fact }) => {
+        const other = others.get(rid)
+        // A success that is there already although its answer was lost is this one.
+        if (other === undefined || (redone && other.kind === 'same')) {
+          return { kind: 'done', job: after, fact }
+        }
+        return other
+      }),
+    }
+  }
+
+  async #settleLocked(
+    settlements: readonly contract.Settlement[],
+    ticket: Ticket,
+    next: contract.ClaimRequest | undefined,
+  ): Promise<contract.Settled> {
+    const { shared } = this.#parts
+    const settled = await this.#transact('settle', (session) =>
+      settle(shared, session, ticket, settlements, next),
+    )
+    this.#wakeUps.signal()
+    return settled
+  }
+
+  async commit(
+    held: contract.Held,
+    work: (tx: contract.CommitTx) => string | Promise<string>,
+  ): Promise<contract.CommitAnswer> {
+    const { shared, database, timeoutMs, clock } = this.#parts
+    const store = { shared, database, timeoutMs, now: () => clock.now() }
+    const inside = (tx: contract.CommitTx) => this.#writer.runInside(() => work(tx))
+    try {
+      return await this.#write('commit', () => this.#commits.use(() => commit(store, held, inside)))
+    } catch (error) {
+      // A fence that was lost while the function ran is an answer, not a failure.
+      if (error instanceof StaleFence) return { kind: 'rejected', error }
+      throw error
+    }
+  }
+
+  steps(ref: number): Promise<contract.StepResult[]> {
+    return this.#read((session) => query.steps(session, ref))
+  }
+
+  async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {
+    checkEffectClaim(request)
+    const { shared } = this.#parts
+    return this.#write('claimEffects', (now) =>
+      this.#atOnce((session) => claimEffects(shared, session, now, request)),
+    )
+  }
+
+  async settleEffects(reports: readonly contract.EffectReport[]): Promise<boolean[]> {
+    checkReports(reports)
+    const { shared } = this.#parts
+    return this.#write('settleEffects', (now) =>
+      this.#transact('settleEffects', (session) => settleEffects(shared, session, now, reports)),
+    )
+  }
+
+  async heartbeat(beats: readonly contract.Beat[], leaseMs: number): Promise<contract.Heartbeat> {
+    checkLease(leaseMs)
+    checkProgress(beats, this.#parts.shared.payloadBounds)
+    return this.#write('heartbeat', (now) =>
+      this.#atOnce((session) => heartbeat(session, now, beats, leaseMs)),
+    )
+  }
+
+  async promote(limit: number): Promise<number> {
+    checkLimit(limit)
+    const { shared } = this.#parts
+    return this.#write('promote', (now) =>
+      this.#transact('promote', (session) => promote(shared, session, now, limit)),
+    )
+  }
+
+  async recover(limit: number): Promise<contract.Answer[]> {
+    checkLimit(limit)
+    const { shared } = this.#parts
+    return this.#write('recover', (now) =>
+      this.#transact('recover', (session) => recover(shared, session, now, limit)),
+    )
+  }
+
+  async pauseQueue(queue: string, asker: contract.Asker): Promise<void> {
+    checkName('queue', queue)
+    return this.#write('pauseQueue', (now) =>
+      this.#atOnce((session) => setPaused(session, queue, now, asker)),
+    )
+  }
+
+  resumeQueue(queue: string, asker: contract.Asker): Promise<void> {
+    return this.#write('resumeQueue', () =>
+      this.#atOnce((session) => setPaused(session, queue, null, asker)),
+    )
+  }
+
+  async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {
+    checkName('worker', worker.id)
+    return this.#write('reportWorker', (now) =>
+      this.#atOnce((session) => reportWorker(session, now, worker)),
+    )
+  }
+
+  removeWorker(id: string): Promise<void> {
+    return this.#write('removeWorker', () => this.#atOnce((session) => removeWorker(session, id)))
+  }
+
+  listWorkers(): Promise<contract.WorkerRow[]> {
+    return this.#read((session) => listWorkers(session))
+  }
+
+  async prune({ endedBefore, limit, archive }: contract.PruneRequest): Promise<number> {
+    checkPrune({ endedBefore, limit })
+    const collected = await this.#read((session) => harvest(session, endedBefore, limit))
+    if (collected.length === 0) return 0
+    await archive?.(textOf(collected))
+    return this.#write('prune', (now) =>
+      this.#transact('prune', (session) =>
+        removeHarvest(session, now, collected, endedBefore, archive !== undefined),
+      ),
+    )
+  }
+
+  get(id: string) {
+    return this.#read((session) => query.get(session, id))
+  }
+
+  getByKey(type: string, key: string) {
+    return this.#read((session) => query.getByKey(session, type, key))
+  }
+
+  facts(id: string) {
+    return this.#read((session) => query.facts(session, id))
+  }
+
+  asOf(id: string, seq: number) {
+    return this.#read((session) => query.asOf(session, id, seq))
+  }
+
+  payloads(id: string) {
+    return this.#read((session) => query.payloads(session, id))
+  }
+
+  async list(filter: contract.JobFilter, page: { limit?: number; after?: string } = {}) {
+    checkLimit(page.limit ?? 0)
+    checkPlace('after', page.after, LIST_PLACE)
+    const deadline = this.now() + LIST_BUDGET_MS
+    return this.#read((session) => query.list(session, filter, page, () => this.now() > deadline))
+  }
+
+  progress(id: string) {
+    return this.#read((session) => query.progress(session, id))
+  }
+
+  nextDue() {
+    return this.#read((session) => query.nextDue(session))
+  }
+
+  counts() {
+    return this.#read((session) => query.counts(session))
+  }
+
+  async tail(after: string | undefined, limit: number) {
+    checkLimit(limit)
+    checkPlace('after', after, LEDGER_PLACE)
+    return this.#read((session) => query.tail(session, after, limit))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    await this.#writer.close()
+    this.#wakeUps.close()
+    await this.#parts.database.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+/** Whether a verb found nothing to do: no job was recovered, promoted or pruned. */
+function isNothing(result: unknown): boolean {
+  return result === 0 || (Array.isArray(result) && result.length === 0)
+}

@@ -1,0 +1,72 @@
+/** Gives a command to jobs by their ids: what clients and operators do. */
+import { JobNotFound } from '../../core/errors.ts'
+import type { Command } from '../../core/job/commands.ts'
+import { EffectsOpen } from '../errors.ts'
+import type { Answer, Asker } from '../store.ts'
+import { answer } from './answer.ts'
+import { Changes } from './apply.ts'
+import { type Session, statement } from './connect.ts'
+import { lockJobs, type Shared } from './context.ts'
+import { findOpenEffects, resetEffects } from './outbox.ts'
+import { findSteps, stepKey } from './query.ts'
+import { arrayOf } from './rows-at-once.ts'
+
+/** Locks the jobs, decides and writes; one that is refused hinders no other. */
+export async function tell(
+  shared: Shared,
+  session: Session,
+  now: number,
+  ids: readonly string[],
+  command: Command,
+  asker: Asker,
+): Promise<Answer[]> {
+  const reads = await lockJobs(shared, session, ids)
+  const rids = [...reads.values()].map(({ rid }) => rid)
+  const open = command.kind === 'done' ? await findOpenEffects(session, rids) : new Set<number>()
+  const steps = command.kind === 'step' ? rids.map((rid) => ({ ...command, rid })) : []
+  const known = await findSteps(session, steps)
+  const changes = new Changes()
+  const redriven: number[] = []
+  const answers = ids.map((id): Answer => {
+    const read = reads.get(id)
+    if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
+    if (open.has(read.rid)) return { kind: 'rejected', error: new EffectsOpen(id) }
+    const isKnown = command.kind === 'step' && known.has(stepKey(read.rid, command.name, command.n))
+    const asked = isKnown ? { ...command, known: true as const } : command
+    const answered = answer(shared, changes, now, read, asked, asker)
+    if (command.kind === 'redrive' && answered.kind === 'done') redriven.push(read.rid)
+    return answered
+  })
+  await resetEffects(session, now, redriven)
+  await changes.write(session)
+  return answers
+}
+
+const ASK_HOLDERS = statement(
+  (s) => `
+  UPDATE ${s}.jobs SET cancel_asked_at = coalesce(cancel_asked_at, $1)
+  WHERE rid = ANY ($2::bigint[]) AND lease_until IS NOT NULL RETURNING rid`,
+)
+
+/** Asks the holder of a running job to cancel it; a job that nobody holds is cancelled at once. */
+export async function cancel(
+  shared: Shared,
+  session: Session,
+  now: number,
+  ids: readonly string[],
+  asker: Asker,
+): Promise<Answer[]> {
+  const reads = await lockJobs(shared, session, ids)
+  const rids = [...reads.values()].map(({ rid }) => rid)
+  const rows = await session.query<{ rid: number }>(ASK_HOLDERS, [now, arrayOf(rids)])
+  const asked = new Set(rows.map(({ rid }) => rid))
+  const changes = new Changes()
+  const answers = ids.map((id): Answer => {
+    const read = reads.get(id)
+    if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
+    if (asked.has(read.rid)) return { kind: 'asked', job: read.job }
+    return answer(shared, changes, now, read, { kind: 'cancel' }, asker)
+  })
+  await changes.write(session)
+  return answers
+}

@@ -1,0 +1,120 @@
+/**
+ * Hints that something may have become ready, so that an idle worker need not wait for its next
+ * poll. A hint may come for nothing, and one may be missed: polling remains the back-stop.
+ *
+ *   this process      every commit of its own signals at once
+ *   other processes   a notification after the commit, never inside it, at most one every five
+ *                     milliseconds for each process, and only while somebody listens
+ *   back-stop         a hint every second while somebody listens; five times as often behind a
+ *                     pooler, where notifications do not arrive
+ */
+import type { Timer } from '../../core/ports.ts'
+import type { Environment } from '../../environment/system.ts'
+import type { Database } from './connect.ts'
+import { Listener, notifySql } from './listen.ts'
+
+const NOTIFY_EVERY_MS = 5
+const POLL_MS = 1000
+const POLL_POOLED_MS = 200
+/** A worker that is idle again soon need not have its connection made anew. */
+const LINGER_MS = 1000
+
+/** The hints of one store. */
+export class WakeUps {
+  readonly #database: Database
+  readonly #environment: Environment
+  readonly #listeners = new Set<() => void>()
+  #listener: Listener | undefined
+  #poll: Timer | undefined
+  #linger: Timer | undefined
+  #notifying: Timer | undefined
+  #again = false
+  #closed = false
+
+  constructor(database: Database, environment: Environment) {
+    this.#database = database
+    this.#environment = environment
+  }
+
+  /** Calls back whenever something may have become ready, until the returned function is called. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    this.#start()
+    return () => {
+      this.#listeners.delete(listener)
+      if (this.#listeners.size === 0) this.#stop()
+    }
+  }
+
+  /** Something was written by this process. */
+  signal(): void {
+    this.#tell()
+    this.#notify()
+  }
+
+  /** Stops listening; nobody is told any more. */
+  close(): void {
+    this.#closed = true
+    for (const timer of [this.#poll, this.#linger, this.#notifying]) timer?.cancel()
+    this.#listener?.close()
+    this.#listeners.clear()
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener()
+      } catch {
+        // A hint that its listener cannot take is lost, which a hint may be; the write is not.
+      }
+    }
+  }
+
+  #start(): void {
+    this.#linger?.cancel()
+    this.#linger = undefined
+    if (this.#poll === undefined) this.#armPoll()
+    if (this.#listener !== undefined || !this.#canListen) return
+    this.#listener = new Listener(this.#database, this.#environment, () => this.#tell())
+  }
+
+  #stop(): void {
+    this.#poll?.cancel()
+    this.#poll = undefined
+    this.#linger = this.#environment.timers.after(LINGER_MS, () => {
+      this.#listener?.close()
+      this.#listener = undefined
+    })
+  }
+
+  /** A listener keeps its connection, so that one must be left for everything else. */
+  get #canListen(): boolean {
+    return !this.#database.pooled && this.#database.size > 1
+  }
+
+  #armPoll(): void {
+    const delay = this.#canListen ? POLL_MS : POLL_POOLED_MS
+    this.#poll = this.#environment.timers.after(delay, () => {
+      this.#tell()
+      this.#armPoll()
+    })
+  }
+
+  /** At once, and if more was written meanwhile, once more after the pause. */
+  #notify(): void {
+    if (this.#closed || this.#database.pooled) return
+    if (this.#notifying !== undefined) {
+      this.#again = true
+      return
+    }
+    this.#notifying = this.#environment.timers.after(NOTIFY_EVERY_MS, () => {
+      this.#notifying = undefined
+      if (!this.#again) return
+      this.#again = false
+      this.#notify()
+    })
+    const text = notifySql(this.#database.schema)
+    // A hint that cannot be sent is lost, which a hint may be.
+    this.#database.atOnce((session) => session.run(text)).catch(() => {})
+  }
+}

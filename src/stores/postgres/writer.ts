@@ -1,0 +1,158 @@
+/**
+ * How verbs run.
+ *
+ * Group commit: what callers of the same moment bring, or bring while a statement is on its way, is
+ * written by one statement. Nobody is told of success before it has returned. If it is refused,
+ * each caller's part is done again alone, so that a bad item hurts only itself.
+ *
+ * Inside the function of a commit no verb can run: it would take a second connection while the
+ * first is held, and with as many commits as connections all would wait for ever.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Environment } from '../../environment/system.ts'
+import { StoreBusy, StoreClosed, StoreUnavailable, UseTx } from '../errors.ts'
+
+/** How many items share a statement at most, unless one caller brings more. */
+const GROUP_MAX = 1000
+/** How many items make it worth to write beside a statement that is on its way. */
+const SECOND_MIN = 50
+/** How many callers may wait before further ones are made to wait outside. */
+const QUEUE_MAX = 10_000
+
+/** Keeps the verbs of one store apart from its commits, and knows when all have ended. */
+export class Writer {
+  readonly #inside = new AsyncLocalStorage<true>()
+  readonly #running = new Set<Promise<unknown>>()
+  #closed = false
+
+  /** Runs a verb. */
+  async run<T>(verb: () => Promise<T>): Promise<T> {
+    if (this.#inside.getStore()) throw new UseTx()
+    if (this.#closed) throw new StoreClosed()
+    const running = verb()
+    this.#running.add(running)
+    try {
+      return await running
+    } finally {
+      this.#running.delete(running)
+    }
+  }
+
+  /** Runs the function of a commit, in which no other verb may be called. */
+  runInside<T>(work: () => T): T {
+    return this.#inside.run(true, work)
+  }
+
+  /** Refuses new verbs and waits for those that run. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.allSettled([...this.#running])
+  }
+}
+
+interface Part<I, R> {
+  readonly items: readonly I[]
+  readonly resolve: (results: R[]) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Gathers what several callers bring, and does it together. */
+export class Group<I, R> {
+  readonly #environment: Environment
+  readonly #flush: (items: readonly I[]) => Promise<readonly R[]>
+  #queue: Part<I, R>[] = []
+  #waiting: (() => void)[] = []
+  /** How many statements are on their way. */
+  #flights = 0
+  /** How many items wait. */
+  #items = 0
+
+  constructor(environment: Environment, flush: (items: readonly I[]) => Promise<readonly R[]>) {
+    this.#environment = environment
+    this.#flush = flush
+  }
+
+  /** Does these items, perhaps together with others'; a result for each, in order. */
+  async add(items: readonly I[]): Promise<R[]> {
+    while (this.#queue.length >= QUEUE_MAX) {
+      await new Promise<void>((resume) => this.#waiting.push(resume))
+    }
+    return new Promise<R[]>((resolve, reject) => {
+      this.#queue.push({ items, resolve, reject })
+      this.#items += items.length
+      if (this.#mayFly()) void this.#run()
+    })
+  }
+
+  /** A second statement goes beside the first only with enough to be worth a connection. */
+  #mayFly(): boolean {
+    return this.#flights === 0 || (this.#flights === 1 && this.#items >= SECOND_MIN)
+  }
+
+  async #run(): Promise<void> {
+    this.#flights++
+    // One turn of the event loop, so that callers of the same moment share a statement.
+    await new Promise<void>((turn) => this.#environment.timers.defer(turn))
+    while (this.#queue.length > 0) {
+      const parts = this.#takeParts()
+      for (const resume of this.#waiting.splice(0)) resume()
+      await this.#do(parts)
+    }
+    this.#flights--
+  }
+
+  #takeParts(): Part<I, R>[] {
+    let count = 0
+    let end = 0
+    for (const { items } of this.#queue) {
+      if (end > 0 && count + items.length > GROUP_MAX) break
+      count += items.length
+      end++
+    }
+    const parts = this.#queue.slice(0, end)
+    this.#queue = this.#queue.slice(end)
+    this.#items -= count
+    return parts
+  }
+
+  async #do(parts: readonly Part<I, R>[]): Promise<void> {
+    try {
+      const results = await this.#flush(parts.flatMap(({ items }) => items))
+      let place = 0
+      for (const { items, resolve } of parts) {
+        resolve(results.slice(place, place + items.length))
+        place += items.length
+      }
+    } catch (error) {
+      const alone = parts.length === 1
+      if (alone || error instanceof StoreBusy || error instanceof StoreUnavailable) {
+        for (const { reject } of parts) reject(error)
+        return
+      }
+      // Whose part it was that failed is found by doing each alone.
+      for (const part of parts) await this.#do([part])
+    }
+  }
+}
+
+/** Lets so many at once, and the others wait for their turn. */
+export class Slots {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(count: number) {
+    this.#free = count
+  }
+
+  async use<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--
+    else await new Promise<void>((resume) => this.#waiting.push(resume))
+    try {
+      return await work()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free++
+      else next()
+    }
+  }
+}

@@ -1,0 +1,88 @@
+// What every run of the contract on PostgreSQL shares, wherever its server is and whatever stands
+// before it. All tests of a run share one schema, whose rows are removed between them as nobody but
+// a superuser can.
+import { type OpenStore, type OwnTable, storeContract } from 'pawl/testing'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import { openPostgresStore, type PostgresOptions } from '../../src/stores/postgres/open.ts'
+
+/** Where a run of the contract finds its server. */
+export interface Place {
+  /** The server itself. */
+  readonly url: string
+  /** The way that the stores take to it. */
+  readonly storeUrl: string
+  leave(): Promise<void>
+}
+
+/** The half of the suite that asks for no other statements than the rest. */
+const MANY_VALUES = 'hostile values'
+
+const TABLES = [
+  ...['jobs', 'ledger', 'outbox', 'workers', 'pruned', 'queues', 'ended_counts', 'machines'],
+  'own_texts',
+]
+
+/**
+ * Declares the contract for a server that is made when the tests begin. Without `everything` the
+ * many values are left out, unless PAWL_TEST_ALL asks for them.
+ */
+export function postgresContract(enter: () => Promise<Place>, { everything = false } = {}): void {
+  const schema = `contract_${process.pid}`
+  let place: Place
+  let admin: pg.Client
+  let pool: pg.Pool
+
+  beforeAll(async () => {
+    place = await enter()
+    admin = new pg.Client({ connectionString: place.url })
+    pool = new pg.Pool({ connectionString: place.storeUrl, max: 3 })
+    await admin.connect()
+    await (await openPostgresStore({ pool, schema })).close()
+    await admin.query(`CREATE TABLE ${schema}.own_texts (n serial, text text NOT NULL)`)
+    await admin.query('SET session_replication_role = replica; SET synchronous_commit = off')
+  })
+
+  afterAll(async () => {
+    await pool.end()
+    await admin.query(`DROP SCHEMA ${schema} CASCADE`)
+    await admin.end()
+    await place.leave()
+  })
+
+  const openWith =
+    (way: () => PostgresOptions): OpenStore =>
+    async (environment) => {
+      await admin.query(TABLES.map((name) => `DELETE FROM ${schema}.${name}`).join(';'))
+      const clock = 'environment'
+      const options = { ...way(), schema, environment, clock, durability: 'relaxed' } as const
+      const store = await openPostgresStore(options)
+      return { store, advance: environment.advance, ownTable: ownTableOf(schema) }
+    }
+
+  const declare = (wanted: (theme: string) => boolean, open: OpenStore) =>
+    storeContract({
+      describe: (theme, body) => wanted(theme) && describe(theme, body),
+      it,
+      open,
+    })
+
+  const ownPool = openWith(() => ({ connectionString: place.storeUrl, connections: 3 }))
+  declare((theme) => theme !== MANY_VALUES, ownPool)
+  if (!everything && process.env.PAWL_TEST_ALL !== '1') return
+  // A new connection costs a new server process, so the many values share a pool of the user's.
+  const usersPool = openWith(() => ({ pool }))
+  declare((theme) => theme === MANY_VALUES, usersPool)
+}
+
+function ownTableOf(schema: string): OwnTable {
+  return {
+    async add(tx, text) {
+      await tx.query(`INSERT INTO ${schema}.own_texts (text) VALUES ($1)`, [text])
+    },
+    async all(tx) {
+      const rows = await tx.query(`SELECT text FROM ${schema}.own_texts ORDER BY n`)
+      return (rows as { text: string }[]).map(({ text }) => text)
+    },
+  }
+}

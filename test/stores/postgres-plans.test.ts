@@ -1,0 +1,360 @@
+// How PostgreSQL runs each statement that is hot. A scripted life of a store is listened to: every
+// statement that it sends is recorded, and its generic plan is asked for, as the store has it
+// planned, in schemas of different ages. A lost index, a changed predicate or a planner that
+// chooses otherwise fails here, not at a user.
+import { ManualClock } from 'pawl/testing'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemEnvironment } from '../../src/environment/system.ts'
+import { openPostgresStore } from '../../src/stores/postgres/open.ts'
+import { sharedPostgres } from '../support/postgres/databases.ts'
+import { playLife } from './postgres-life.ts'
+
+const url = sharedPostgres()
+const played = `plans_${process.pid}`
+const raw = new pg.Client({ connectionString: url })
+
+/** The statements with values that the store sent, by their texts without the schema. */
+const sent = new Map<string, readonly unknown[]>()
+/** How the store begins a transaction, with all of its settings. */
+let begin = ''
+
+/** Schemas of different ages, and what makes them so. */
+const AGES = {
+  'new and never analysed': `${played}_new`,
+  'full of ended jobs and analysed': `${played}_full`,
+  'analysed while it was empty': `${played}_empty`,
+} as const
+
+type Age = keyof typeof AGES
+
+/** Where nothing was ever analysed wrongly, what is not hot must be fast as well. */
+const LIVED: readonly Age[] = ['new and never analysed', 'full of ended jobs and analysed']
+
+beforeAll(async () => {
+  await raw.connect()
+  const pool = new pg.Pool({ connectionString: url, max: 2 })
+  const spy = listenTo(pool)
+  const clock = new ManualClock()
+  const environment = { ...systemEnvironment(), clock }
+  const open = (schema: string) =>
+    openPostgresStore({ pool, schema, environment, clock: 'environment' })
+  try {
+    await using store = await open(played)
+    await playLife(store, clock, spy.loseNextAnswer)
+    for (const schema of Object.values(AGES)) await (await open(schema)).close()
+  } finally {
+    await pool.end()
+  }
+  const { 'full of ended jobs and analysed': full, 'analysed while it was empty': empty } = AGES
+  await raw.query(fill(full))
+  await raw.query(`ANALYZE ${tables(full)}`)
+  await raw.query(`VACUUM (ANALYZE) ${tables(empty)}`)
+})
+
+afterAll(async () => {
+  const schemas = [played, ...Object.values(AGES)]
+  await raw.query(schemas.map((schema) => `DROP SCHEMA IF EXISTS ${schema} CASCADE`).join(';'))
+  await raw.end()
+})
+
+/** Records what is sent over a pool, and can make an answer that has come get lost. */
+function listenTo(pool: pg.Pool): { loseNextAnswer: () => void } {
+  let losing = false
+  pool.on('connect', (client) => {
+    const query = client.query.bind(client) as (asked: pg.QueryConfig) => Promise<pg.QueryResult>
+    const listening = async (asked: pg.QueryConfig) => {
+      const { text, values } = asked
+      if (values === undefined) begin ||= /^BEGIN.*/.exec(text)?.[0] ?? ''
+      else if (text.includes(`"${played}".`))
+        sent.set(text.replaceAll(`"${played}".`, '@.'), values)
+      const answer = await query(asked)
+      if (!losing || values === undefined) return answer
+      losing = false
+      throw new Error('Connection terminated unexpectedly')
+    }
+    Object.assign(client, { query: listening })
+  })
+  return {
+    loseNextAnswer() {
+      losing = true
+    },
+  }
+}
+
+const tables = (schema: string) =>
+  ['jobs', 'ledger', 'outbox', 'queues', 'ended_counts', 'machines']
+    .map((table) => `${schema}.${table}`)
+    .join(', ')
+
+/** A node of a plan, as PostgreSQL tells it. */
+interface PlanNode {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Index Name'?: string
+  readonly 'Index Cond'?: string
+  readonly Plans?: readonly PlanNode[]
+}
+
+/** The generic plan of a statement under the settings of the store; `lost` is done before it. */
+async function planOf(age: Age, text: string, lost = ''): Promise<PlanNode[]> {
+  const values = (sent.get(text) ?? []).map((value) =>
+    value === null ? 'NULL' : pg.escapeLiteral(String(value)),
+  )
+  const given = values.length === 0 ? '' : `(${values.join(', ')})`
+  const prepare = `PREPARE asked AS ${text.replaceAll('@.', `"${AGES[age]}".`)}`
+  await raw.query(`${begin}; ${lost}; ${prepare}`)
+  try {
+    const { rows } = await raw.query(`EXPLAIN (FORMAT JSON) EXECUTE asked ${given}`)
+    return nodesOf(rows[0]['QUERY PLAN'][0].Plan)
+  } finally {
+    await raw.query('ROLLBACK; DEALLOCATE asked')
+  }
+}
+
+function nodesOf(node: PlanNode): PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+}
+
+/** The first column of each index; who does not enter by it reads all of the index. */
+const FIRST: Readonly<Record<string, string>> = {
+  ...{ jobs_pkey: 'rid', jobs_id_key: 'id', jobs_key: 'type', jobs_ready: 'queue' },
+  ...{ jobs_waiting: 'run_at', jobs_held: 'lease_until', jobs_ended: 'ended_at' },
+  ...{ ledger_pkey: 'job', ledger_replaced: 'job', ledger_tx: 'tx', one_commit: 'job' },
+  ...{ one_step: 'job', outbox_pkey: 'eid', outbox_pending: 'run_at' },
+  ...{ outbox_job_name_n_key: 'job' },
+}
+const LARGE = ['jobs', 'ledger', 'outbox']
+
+/** A hot statement: how to know it, the indexes that it must go by, and if the first sorts it. */
+interface Hot {
+  readonly what: string
+  readonly pattern: RegExp
+  readonly by: readonly string[]
+  readonly sorted?: true
+}
+
+const CLAIM = ['jobs_ready', 'jobs_pkey', 'ledger_replaced', 'ledger_pkey']
+
+/** What workers and clients do all the time. */
+const HOT: readonly Hot[] = [
+  {
+    what: 'claim from one queue',
+    pattern: /^WITH pick AS \( SELECT rid, priority/,
+    by: CLAIM,
+    sorted: true,
+  },
+  { what: 'claim from several queues, or any', pattern: /^WITH RECURSIVE ready/, by: CLAIM },
+  { what: 'claim: what was taken unheard', pattern: /^WITH took AS \( SELECT/, by: ['jobs_held'] },
+  { what: 'settle successes', pattern: /^WITH item .* SELECT rid FROM done$/, by: ['jobs_pkey'] },
+  {
+    what: 'settle successes and claim from one queue',
+    pattern: /^WITH item .* took AS .* UNION ALL/,
+    by: CLAIM,
+    sorted: true,
+  },
+  { what: 'settle successes and claim', pattern: /^WITH RECURSIVE item/, by: CLAIM },
+  {
+    what: 'settle anything: the rows',
+    pattern: /^SELECT \* FROM @.jobs WHERE rid = ANY \(\$1/,
+    by: ['jobs_pkey'],
+  },
+  { what: 'settle anything: known steps', pattern: /^SELECT asked\.rid/, by: ['one_step'] },
+  { what: 'write what was decided', pattern: /^WITH moved AS/, by: ['jobs_pkey'] },
+  { what: 'enqueue', pattern: /^WITH item .* SELECT id FROM added$/, by: [] },
+  {
+    what: 'enqueue: who has a key',
+    pattern: /unnest\(\$1::text\[\].* FOR UPDATE/,
+    by: ['jobs_key'],
+  },
+  {
+    what: 'enqueue: who has an id',
+    pattern: /^SELECT jobs\.id, ledger\.at/,
+    by: ['jobs_id_key', 'ledger_pkey'],
+  },
+  { what: 'heartbeat', pattern: /fenced AS MATERIALIZED/, by: ['jobs_pkey'] },
+  {
+    what: 'promote: what is due',
+    pattern: /WHERE lane = 1 AND run_at <= \$1/,
+    by: ['jobs_waiting'],
+    sorted: true,
+  },
+  { what: 'promote: the lane', pattern: /^UPDATE @.jobs SET lane = 2/, by: ['jobs_pkey'] },
+  {
+    what: 'recover: what has expired',
+    pattern: /WHERE lane = 3 AND lease_until <= \$1/,
+    by: ['jobs_held'],
+    sorted: true,
+  },
+  { what: 'a command: the rows', pattern: /WHERE id = ANY .* FOR UPDATE$/, by: ['jobs_id_key'] },
+  { what: 'cancel: the wish', pattern: /^UPDATE @.jobs SET cancel_asked_at/, by: ['jobs_pkey'] },
+  {
+    what: 'commit: a stored result',
+    pattern: /^SELECT payload FROM .* kind = 30/,
+    by: ['one_commit'],
+  },
+  {
+    what: 'the outbox: take',
+    pattern: /^WITH pick AS \( SELECT eid/,
+    by: ['outbox_pending', 'outbox_pkey', 'jobs_pkey'],
+  },
+  {
+    what: 'the outbox: report',
+    pattern: /^UPDATE @.outbox SET state = report/,
+    by: ['outbox_pkey'],
+  },
+  { what: 'the outbox: what is left', pattern: /^SELECT DISTINCT/, by: ['outbox_job_name_n_key'] },
+  {
+    what: 'the outbox: again',
+    pattern: /^UPDATE @.outbox SET state = 'pending'/,
+    by: ['outbox_job_name_n_key'],
+  },
+]
+
+/** Reading, and retention. */
+const WARM: readonly Hot[] = [
+  { what: 'a job by its id', pattern: /^SELECT jobs.*jobs\.id = \$1$/, by: ['jobs_id_key'] },
+  { what: 'a job by its key', pattern: /^SELECT jobs.*jobs\.key = \$2$/, by: ['jobs_key'] },
+  {
+    what: 'the facts of a job',
+    pattern: /^SELECT ledger\.\* .* ORDER BY ledger\.seq$/,
+    by: ['jobs_id_key', 'ledger_pkey'],
+  },
+  { what: 'the payloads of a job', pattern: /^SELECT kind, payload/, by: ['ledger_pkey'] },
+  { what: 'a window of a list', pattern: /AS scanned/, by: ['jobs_pkey'] },
+  { what: 'the tail of the ledger', pattern: /ledger\.tx < \$4/, by: ['ledger_tx', 'jobs_pkey'] },
+  {
+    what: 'prune: what has ended',
+    pattern: /WHERE lane = 5 AND ended_at < \$1/,
+    by: ['jobs_ended'],
+    sorted: true,
+  },
+  {
+    what: 'prune: the facts',
+    pattern: /^SELECT \* FROM @.ledger WHERE job = ANY/,
+    by: ['ledger_pkey'],
+  },
+  { what: 'prune: the locks', pattern: /AS sheaf/, by: ['jobs_pkey'] },
+  { what: 'prune: the jobs', pattern: /^DELETE FROM @.jobs/, by: ['jobs_pkey'] },
+  { what: 'prune: their facts', pattern: /^DELETE FROM @.ledger/, by: ['ledger_pkey'] },
+  { what: 'prune: their effects', pattern: /^DELETE FROM @.outbox/, by: ['outbox_job_name_n_key'] },
+]
+
+const flat = (text: string) => text.replace(/\s+/g, ' ').trim()
+
+/** The statements that the store sent and that read like this. */
+function textsLike(pattern: RegExp): string[] {
+  return [...sent.keys()].filter((text) => pattern.test(flat(text)))
+}
+
+/** What is wrong with the plan of a hot statement. */
+async function faultsOf(age: Age, hot: Hot, lost?: string): Promise<string[]> {
+  const texts = textsLike(hot.pattern)
+  if (texts.length === 0) return [`the store never sent: ${hot.what}`]
+  const plans = await inTurn(texts, (text) => planOf(age, text, lost))
+  return plans.flatMap((nodes) => [
+    ...slowIn(nodes),
+    ...(hot.sorted ? sortsIn(nodes, hot.by[0]) : []),
+    ...hot.by.filter((index) => !nodes.some((node) => node['Index Name'] === index)),
+  ])
+}
+
+/** Sorts of what an index should have sorted. */
+function sortsIn(nodes: readonly PlanNode[], index: string | undefined): string[] {
+  const sorts = nodes.filter((node) => node['Node Type'] === 'Sort')
+  const isBelow = (sort: PlanNode) => nodesOf(sort).some((node) => node['Index Name'] === index)
+  return sorts.filter(isBelow).map(() => 'Sort')
+}
+
+/** Nodes that read a whole table, or enter an index by another column than its first. */
+function slowIn(nodes: readonly PlanNode[]): string[] {
+  return nodes.flatMap((node) => {
+    const { 'Node Type': type, 'Relation Name': table = '', 'Index Name': index = '' } = node
+    if (/Seq Scan/.test(type) && LARGE.includes(table)) return [`${type} on ${table}`]
+    const condition = node['Index Cond'] ?? ''
+    const first = FIRST[index]
+    if (first === undefined || new RegExp(`\\b${first}\\b`).test(condition)) return []
+    // The first queue with something ready is the first entry of the index.
+    if (index === 'jobs_ready' && type === 'Index Only Scan') return []
+    return [`${type} using ${index} ${condition}`]
+  })
+}
+
+/** One after the other, because all share a connection. */
+async function inTurn<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
+  const answers: R[] = []
+  for (const item of items) answers.push(await ask(item))
+  return answers
+}
+
+it('statements are planned once for all values, and bounded in time', () => {
+  expect(begin).toMatch(/plan_cache_mode = force_generic_plan/)
+  expect(begin).toMatch(/statement_timeout = \d+.*lock_timeout = \d+/)
+})
+
+const isCount = (text: string) => /^SELECT 'idle' AS lane, count/.test(flat(text))
+
+describe.each(Object.keys(AGES) as Age[])('in a schema that is %s', (age) => {
+  it.each(HOT)('$what: goes by its index', async (hot) => {
+    expect(await faultsOf(age, hot)).toEqual([])
+  })
+})
+
+describe.each(LIVED)('in a schema that is %s', (age) => {
+  it.each(WARM)('$what: goes by its index', async (hot) => {
+    expect(await faultsOf(age, hot)).toEqual([])
+  })
+
+  it('no statement of any verb reads a whole table of jobs, facts or effects', async () => {
+    const texts = textsLike(/@\.(jobs|ledger|outbox)/).filter((text) => !isCount(text))
+    const faults = await inTurn(texts, async (text) => slowIn(await planOf(age, text)))
+    expect(faults.flat()).toEqual([])
+    expect(texts.length).toBeGreaterThanOrEqual(HOT.length + WARM.length)
+  })
+
+  it('counts of live lanes read the small index of the lane alone', async () => {
+    const counts = [...sent.keys()].filter(isCount)
+    const nodes = (await inTurn(counts, (text) => planOf(age, text))).flat()
+    const indexes = nodes.flatMap(({ 'Index Name': index }) => index ?? [])
+    const lanes = ['blocked', 'delivering', 'held', 'idle', 'parked', 'ready', 'waiting']
+    expect(indexes.sort()).toEqual(lanes.map((lane) => `jobs_${lane}`))
+    expect(nodes.filter((node) => /Seq Scan/.test(node['Node Type']))).toEqual([])
+  })
+})
+
+describe('these tests can fail', () => {
+  const indexes = ['jobs_ready', 'jobs_waiting', 'jobs_held', 'jobs_ended', 'jobs_key']
+  const others = ['one_commit', 'one_step', 'ledger_replaced', 'ledger_tx', 'outbox_pending']
+
+  it.each([...indexes, ...others])('a schema that has lost %s is noticed', async (index) => {
+    const age = 'full of ended jobs and analysed'
+    const drop = `DROP INDEX ${AGES[age]}.${index}`
+    const users = [...HOT, ...WARM].filter(({ by }) => by.includes(index))
+    const faults = await inTurn(users, (hot) => faultsOf(age, hot, drop))
+    expect(faults.length).toBeGreaterThan(0)
+    for (const found of faults) expect(found).not.toEqual([])
+  })
+})
+
+/** Many ended jobs, some ready and future ones, few held: what a schema is like after a while. */
+const fill = (s: string) => `
+  INSERT INTO ${s}.jobs (id, lane, machine, state, queue, type, priority, run_at, seq, attempt,
+    claim, worker, status, lease_until, created_at, updated_at, ended_at, outcome, key)
+  SELECT gen_random_uuid(), lane, 1, 'queued', 'q' || (i % 3), 't' || (i % 5), 0, i, 3, 1,
+    gen_random_uuid(), 'w', 'I', CASE lane WHEN 3 THEN i END, i, i, CASE lane WHEN 5 THEN i END,
+    CASE lane WHEN 5 THEN 'succeeded' END, CASE WHEN i % 7 = 0 THEN 'k' || i END
+  FROM (SELECT i, CASE WHEN i <= 20000 THEN 5 WHEN i <= 22000 THEN 2 WHEN i <= 24000 THEN 1
+    WHEN i <= 24100 THEN 3 WHEN i <= 24200 THEN 4 ELSE 6 END AS lane
+    FROM generate_series(1, 24300) AS i) AS made;
+  INSERT INTO ${s}.ledger (job, tx, seq, kind, at, path, actor, payload)
+  SELECT rid, rid, fact, fact * 10, 1, 'a>b', 'client', '{}'
+  FROM ${s}.jobs, generate_series(1, 3) AS fact;
+  INSERT INTO ${s}.ledger (job, tx, seq, kind, at, path, actor, data)
+  SELECT rid, rid, 3 + n, 22, 1, 'a', 'worker', json_build_object('step',
+    json_build_object('name', 's', 'n', n)) FROM ${s}.jobs, generate_series(1, 2) AS n
+  WHERE rid % 2 = 0;
+  INSERT INTO ${s}.outbox (job, name, n, payload, state, run_at)
+  SELECT rid, 'mail', 1, '{}', CASE lane WHEN 5 THEN 'delivered' ELSE 'pending' END, rid
+  FROM ${s}.jobs WHERE lane = 6 OR (lane = 5 AND rid % 4 = 0);
+  INSERT INTO ${s}.ended_counts VALUES ('q0', 'queued', 20000);
+`

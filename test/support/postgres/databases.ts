@@ -1,0 +1,54 @@
+// The server that all tests share, and places on it that belong to one test.
+import { randomUUID } from 'node:crypto'
+import { Client } from 'pg'
+import { inject, onTestFinished } from 'vitest'
+
+/** The shared server as the global set-up gives it to the tests: where it is, or why it is not. */
+type SharedPostgres = { readonly url: string } | { readonly missing: string }
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    postgres: SharedPostgres
+  }
+}
+
+/** The connection string of the shared server. */
+export function sharedPostgres(): string {
+  const shared = inject('postgres')
+  if ('missing' in shared) throw new Error(`There is no PostgreSQL: ${shared.missing}`)
+  return shared.url
+}
+
+/**
+ * The name of a schema that no other test uses. Nobody has created it yet; whatever is in it is
+ * removed when the test has ended.
+ */
+export function freshSchema(url: string): string {
+  const schema = uniqueName()
+  // A test that leaves a lock behind is to fail, not to hang.
+  const drop = `set local lock_timeout = '5s'; drop schema if exists ${schema} cascade`
+  onTestFinished(() => execute(url, `begin; ${drop}; commit`))
+  return schema
+}
+
+/** The connection string of a new, empty database on the server; it lasts as long as the test. */
+export async function freshDatabase(url: string): Promise<string> {
+  const database = uniqueName()
+  await execute(url, `create database ${database}`)
+  onTestFinished(() => execute(url, `drop database if exists ${database} with (force)`))
+  return Object.assign(new URL(url), { pathname: `/${database}` }).href
+}
+
+function uniqueName(): string {
+  return `test_${randomUUID().replaceAll('-', '')}`
+}
+
+async function execute(url: string, sql: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
