@@ -6,6 +6,6 @@ import { prepareOrExit } from './prepare.mjs'
 await prepareOrExit()
 
 // The showcase takes over this process, so that signals, terminal and exit code are its own.
-const showcase = resolve('.build/programs/examples/02-sqlite-store/main.js')
+const showcase = resolve('.build/programs/examples/03-crashes/main.js')
 process.argv[1] = showcase
 await import(pathToFileURL(showcase).href)

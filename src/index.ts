@@ -71,3 +71,27 @@ export {
   type ItemRequest,
 } from './core/run/staleness.ts'
 export { workerMachine } from './core/worker.ts'
+export {
+  defineJob,
+  type Handler,
+  type JobContext,
+  type JobDefinition,
+  type JobOptions,
+  type RetryOptions,
+  type Tx,
+} from './engine/define-job.ts'
+export type { Duration } from './engine/durations.ts'
+export * from './engine/errors.ts'
+export type { JobOutcome } from './engine/outcome.ts'
+export {
+  createPawl,
+  type EnqueueOptions,
+  JobHandle,
+  type JobKey,
+  Pawl,
+  type PawlOptions,
+  type WorkOptions,
+} from './engine/pawl.ts'
+export { type InputOf, type OutputOf, type Schema, typed } from './engine/schema.ts'
+export type { SlotMove, WorkerState, WorkerTrigger } from './engine/slots.ts'
+export { JobWorker, type WorkerEvent } from './engine/worker.ts'

@@ -28,6 +28,14 @@ const SAMPLES: readonly (readonly [name: string, code: string, sample: PawlError
   ['RunEnded', 'E_RUN_ENDED', new pawl.RunEnded('run-1', 'DONE')],
   ['GuardRefused', 'E_GUARD_REFUSED', new pawl.GuardRefused('a', 'b', 'not yet')],
   ['RewindRefused', 'E_REWIND_REFUSED', new pawl.RewindRefused('run-1', 'no')],
+  ['Cancelled', 'E_CANCELLED', new pawl.Cancelled('job-1')],
+  ['AttemptTimeout', 'E_ATTEMPT_TIMEOUT', new pawl.AttemptTimeout('job-1', 100)],
+  ['DeadlinePassed', 'E_DEADLINE_PASSED', new pawl.DeadlinePassed('job-1', 5)],
+  ['ShuttingDown', 'E_SHUTTING_DOWN', new pawl.ShuttingDown()],
+  ['InputInvalid', 'E_INPUT_INVALID', new pawl.InputInvalid('mail', 'is odd')],
+  ['ResultTimeout', 'E_RESULT_TIMEOUT', new pawl.ResultTimeout('job-1', 100)],
+  ['JobTypeTwice', 'E_JOB_TYPE_TWICE', new pawl.JobTypeTwice('mail')],
+  ['StoreNameInvalid', 'E_STORE_NAME_INVALID', new pawl.StoreNameInvalid('mysql://x')],
 ]
 
 /** The names of all classes of errors that the package exports. */

@@ -1,0 +1,229 @@
+/**
+ * One attempt at a job: its input is read and checked, its handler runs with a signal that says
+ * when it is no longer wanted, and what comes of it becomes a report for the store.
+ *
+ * Aborting is a request. A handler that ignores it is not waited for: where the outcome is clear
+ * (time-out, cancellation after a grace, shutdown) the report is made at once, and what the handler
+ * does later is refused by the fence. Its slot stays taken until it really ends; see `isStuck`.
+ */
+
+import type { JsonBounds } from '../core/canonical-json.ts'
+import { encode } from '../core/canonical-json.ts'
+import { LeaseLost } from '../core/errors.ts'
+import { classify, type Failure, toBoundedText } from '../core/failure.ts'
+import type { Fence, Usage } from '../core/job/commands.ts'
+import type { Job } from '../core/job/job.ts'
+import type { Timer } from '../core/ports.ts'
+import type { Environment } from '../environment/system.ts'
+import type { Held, Settlement, Store } from '../stores/store.ts'
+import type { Handler, JobContext, JobDefinition, Tx } from './define-job.ts'
+import { AttemptTimeout, Cancelled, DeadlinePassed, ShuttingDown } from './errors.ts'
+import { validate } from './schema.ts'
+
+/** How long a handler may take to notice that it is to stop, before it is reported without. */
+const GRACE_MS = 5000
+
+/** What came of an attempt, and what is left to be told to the store. */
+export type Report =
+  | { readonly kind: 'settle'; readonly settlement: Settlement }
+  | { readonly kind: 'committed'; readonly job: Job }
+  /** There is no lease to report under. */
+  | { readonly kind: 'lost' }
+
+/** What an attempt needs. */
+export interface AttemptParts {
+  readonly environment: Environment
+  readonly bounds: JsonBounds
+  readonly commit: Store['commit']
+  /** The store's time, by which deadlines are judged. */
+  readonly now: () => number
+  readonly onProgress: (text: string) => void
+}
+
+/** One attempt, from its claim to its report. */
+export class Attempt {
+  readonly held: Held
+  /** Resolves with what is to be reported, as soon as that is clear. */
+  readonly report: Promise<Report>
+  /** Resolves when the handler has really ended. */
+  readonly ended: Promise<void>
+  readonly #definition: JobDefinition
+  readonly #parts: AttemptParts
+  readonly #controller = new AbortController()
+  readonly #usage: Record<string, number> = {}
+  readonly #timers: Timer[] = []
+  #settle: (report: Report) => void = () => {}
+  #isClear = false
+
+  constructor(held: Held, definition: JobDefinition, parts: AttemptParts) {
+    this.held = held
+    this.#definition = definition
+    this.#parts = parts
+    this.report = new Promise((resolve) => {
+      this.#settle = resolve
+    })
+    this.#armLimits()
+    this.ended = this.#run()
+  }
+
+  /** Whether it was reported while its handler goes on. */
+  get isStuck(): boolean {
+    return this.#isClear && this.#controller.signal.aborted
+  }
+
+  /** The lease is no longer ours: whatever the attempt does now is refused. */
+  loseLease(): void {
+    this.#controller.abort(new LeaseLost(this.held.job.id, this.held.job.attempt))
+    this.#conclude({ kind: 'lost' })
+  }
+
+  /** Somebody wants the job cancelled. A handler that finishes all the same has won. */
+  cancel(): void {
+    const { signal } = this.#controller
+    if (signal.aborted) return
+    this.#controller.abort(new Cancelled(this.held.job.id))
+    this.#after(GRACE_MS, () => this.#conclude(this.#cancelled()))
+  }
+
+  /** The worker cannot wait any longer: the job is given back. */
+  giveBack(): void {
+    this.#controller.abort(new ShuttingDown())
+    this.#after(GRACE_MS, () => this.#conclude(this.#released()))
+  }
+
+  #armLimits(): void {
+    const { job } = this.held
+    const { timeoutMs, deadlineAt } = job
+    if (timeoutMs !== null) {
+      this.#after(timeoutMs, () => this.#expire(new AttemptTimeout(job.id, timeoutMs), 'timeout'))
+    }
+    if (deadlineAt !== null) {
+      const left = Math.max(0, deadlineAt - this.#parts.now())
+      this.#after(left, () => this.#expire(new DeadlinePassed(job.id, deadlineAt), 'deadline'))
+    }
+  }
+
+  #expire(reason: AttemptTimeout | DeadlinePassed, kind: 'timeout' | 'deadline'): void {
+    if (this.#isClear) return
+    this.#controller.abort(reason)
+    const failureClass = kind === 'timeout' ? 'retryable' : 'terminal'
+    this.#conclude(this.#failed({ class: failureClass, kind, message: reason.message }))
+  }
+
+  #after(delayMs: number, callback: () => void): void {
+    if (!this.#isClear) this.#timers.push(this.#parts.environment.timers.after(delayMs, callback))
+  }
+
+  /** The first conclusion counts. */
+  #conclude(report: Report): void {
+    if (this.#isClear) return
+    this.#isClear = true
+    for (const timer of this.#timers) timer.cancel()
+    this.#settle(report)
+  }
+
+  async #run(): Promise<void> {
+    try {
+      const input = await this.#readInput()
+      if ('failure' in input) return this.#conclude(this.#failed(input.failure))
+      const run = this.#definition.run as Handler<unknown, unknown>
+      const output = await (run(this.#context(input.value)) as Promise<unknown>)
+      this.#conclude(this.#committed(output))
+    } catch (error) {
+      this.#conclude(this.#refused(error))
+    }
+  }
+
+  async #readInput(): Promise<{ value: unknown } | { failure: Failure }> {
+    let value: unknown
+    try {
+      value = JSON.parse(this.held.input)
+    } catch {
+      return { failure: invalidInput('it is not JSON') }
+    }
+    const checked = await validate(this.#definition.schema, value)
+    return checked.ok ? { value: checked.value } : { failure: invalidInput(checked.why) }
+  }
+
+  #context(input: unknown): JobContext<unknown> {
+    const { id, type, queue, attempt, tags } = this.held.job
+    return {
+      input,
+      commit: (work) => this.#commit(work),
+      jobId: id,
+      type,
+      queue,
+      attempt,
+      tags,
+      signal: this.#controller.signal,
+      progress: (value) => {
+        if (!this.#isClear) this.#parts.onProgress(encode(value, this.#parts.bounds))
+      },
+      count: (name, by = 1) => {
+        this.#usage[name] = (this.#usage[name] ?? 0) + by
+      },
+    }
+  }
+
+  /** A handler that threw: because it was told to stop, or for reasons of its own. */
+  #refused(error: unknown): Report {
+    const { signal } = this.#controller
+    if (signal.reason instanceof Cancelled) return this.#cancelled()
+    if (signal.reason instanceof ShuttingDown) return this.#released()
+    return this.#failed(classify(error))
+  }
+
+  /** An output that cannot be stored is a failure that no retry cures. */
+  #committed(output: unknown): Report {
+    try {
+      const payload = encode(output ?? null, this.#parts.bounds)
+      const command = { kind: 'commit', fence: this.fence, ...this.#usageField() } as const
+      return this.#settlement({ held: this.held, command, payload })
+    } catch (error) {
+      const message = toBoundedText(`Its result cannot be stored: ${String(error)}`)
+      return this.#failed({ class: 'terminal', kind: 'validation', message })
+    }
+  }
+
+  #failed(failure: Failure): Report {
+    const command = { kind: 'fail', fence: this.fence, failure, ...this.#usageField() } as const
+    return this.#settlement({ held: this.held, command })
+  }
+
+  #cancelled(): Report {
+    return this.#settlement({ held: this.held, command: { kind: 'cancel', fence: this.fence } })
+  }
+
+  #released(): Report {
+    return this.#settlement({ held: this.held, command: { kind: 'release', fence: this.fence } })
+  }
+
+  #settlement(settlement: Settlement): Report {
+    return { kind: 'settle', settlement }
+  }
+
+  /** Once, however often it is called: a repeated one is given the result of the first. */
+  async #commit<Output>(work: (tx: Tx) => Output | Promise<Output>): Promise<Output> {
+    const answer = await this.#parts.commit(this.held, async (tx) => {
+      return encode((await (work(tx) as Promise<Output>)) ?? null, this.#parts.bounds)
+    })
+    if (answer.kind === 'rejected') throw answer.error
+    this.#conclude({ kind: 'committed', job: answer.job })
+    return JSON.parse(answer.result) as Output
+  }
+
+  /** The right of this attempt to move its job. */
+  get fence(): Fence {
+    const { attempt, execution } = this.held.job
+    return { attempt, claim: execution?.claim ?? '' }
+  }
+
+  #usageField(): { usage?: Usage } {
+    return Object.keys(this.#usage).length === 0 ? {} : { usage: { ...this.#usage } }
+  }
+}
+
+function invalidInput(why: string): Failure {
+  const message = toBoundedText(`The input is refused: ${why}`)
+  return { class: 'invalid_input', kind: 'invalid_input', message }
+}

@@ -1,0 +1,84 @@
+/** Why an attempt is aborted, and what the library itself can refuse. One class, one code each. */
+import { PawlError } from '../core/errors.ts'
+
+/** Somebody asked for the job to be cancelled. */
+export class Cancelled extends PawlError {
+  readonly code = 'E_CANCELLED'
+  constructor(jobId: string) {
+    super(`Job ${jobId} was cancelled`, 'Stop; what the attempt returns is not wanted.', { jobId })
+  }
+}
+
+/** The attempt has taken longer than it may. */
+export class AttemptTimeout extends PawlError {
+  readonly code = 'E_ATTEMPT_TIMEOUT'
+  constructor(jobId: string, timeoutMs: number) {
+    super(
+      `The attempt at job ${jobId} took longer than ${timeoutMs} ms`,
+      'Stop; it is recorded as a failure. Give the job a longer timeout if it needs one.',
+      { jobId, timeoutMs },
+    )
+  }
+}
+
+/** The job as a whole has taken longer than it may. */
+export class DeadlinePassed extends PawlError {
+  readonly code = 'E_DEADLINE_PASSED'
+  constructor(jobId: string, deadlineAt: number) {
+    super(
+      `The deadline of job ${jobId} has passed`,
+      'Stop; the job has failed for good. Give it a later deadline if it needs one.',
+      { jobId, deadlineAt },
+    )
+  }
+}
+
+/** The worker is stopping and has waited for as long as it was told to. */
+export class ShuttingDown extends PawlError {
+  readonly code = 'E_SHUTTING_DOWN'
+  constructor() {
+    super('The worker is stopping', 'Stop; the job is given back and another worker takes it.')
+  }
+}
+
+/** The input of a job is not what its schema wants. */
+export class InputInvalid extends PawlError {
+  readonly code = 'E_INPUT_INVALID'
+  constructor(type: string, why: string) {
+    super(`The input of a job of type "${type}" is refused: ${why}`, 'Mend the input.', {
+      type,
+      why,
+    })
+  }
+}
+
+/** The job has not come to an end in the time that the caller was ready to wait. */
+export class ResultTimeout extends PawlError {
+  readonly code = 'E_RESULT_TIMEOUT'
+  constructor(jobId: string, timeoutMs: number) {
+    super(`Job ${jobId} has not ended within ${timeoutMs} ms`, 'It goes on; ask again.', {
+      jobId,
+      timeoutMs,
+    })
+  }
+}
+
+/** Two kinds of job have one name. */
+export class JobTypeTwice extends PawlError {
+  readonly code = 'E_JOB_TYPE_TWICE'
+  constructor(type: string) {
+    super(`Two jobs are named "${type}"`, 'Give each kind of job a name of its own.', { type })
+  }
+}
+
+/** A store is named in a way that is not known. */
+export class StoreNameInvalid extends PawlError {
+  readonly code = 'E_STORE_NAME_INVALID'
+  constructor(name: string) {
+    super(
+      `"${name}" names no store`,
+      "Use 'sqlite:./jobs.db', 'sqlite::memory:' or 'postgres://…'.",
+      { name },
+    )
+  }
+}

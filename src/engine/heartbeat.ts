@@ -1,0 +1,145 @@
+/**
+ * Who keeps leases alive. A host is told of every execution before its handler starts and forgets
+ * it when it has been reported; in between it renews the lease, and says when one was lost or when
+ * somebody wants the job cancelled.
+ *
+ * Leases are renewed by their own fences, never "all of this worker", and each only when a third of
+ * it has passed, all that are due by one statement.
+ */
+import type { Timer } from '../core/ports.ts'
+import type { Environment } from '../environment/system.ts'
+import type { Beat, Heartbeat } from '../stores/store.ts'
+
+/** What a host tells its worker. */
+export interface HeartbeatEvents {
+  readonly onLost: (beat: Beat) => void
+  readonly onCancel: (beat: Beat) => void
+  /** The store could not be asked; the leases go on until they end. */
+  readonly onError: (error: unknown) => void
+}
+
+/** Keeps leases alive. */
+export interface HeartbeatHost {
+  track(beat: Beat): void
+  untrack(ref: number): void
+  /** How far an attempt is, as JSON text; written with its next renewal, which comes soon. */
+  progress(ref: number, text: string): void
+  close(): Promise<void>
+}
+
+/** What a host needs of a store. */
+export interface BeatStore {
+  heartbeat(beats: readonly Beat[], leaseMs: number): Promise<Heartbeat>
+}
+
+interface Tracked {
+  readonly beat: Beat
+  renewAt: number
+  progress: string | undefined
+}
+
+/** Progress that is told again and again is written this often at most. */
+const PROGRESS_MS = 250
+
+/** Renews leases on the timers of this process; a handler that blocks the process blocks it. */
+export class TimerHeartbeat implements HeartbeatHost {
+  readonly #store: BeatStore
+  readonly #environment: Environment
+  readonly #leaseMs: number
+  readonly #events: HeartbeatEvents
+  readonly #tracked = new Map<number, Tracked>()
+  #timer: { readonly at: number; readonly timer: Timer } | undefined
+  #beating: Promise<void> | undefined
+  #closed = false
+
+  constructor(
+    store: BeatStore,
+    environment: Environment,
+    leaseMs: number,
+    events: HeartbeatEvents,
+  ) {
+    this.#store = store
+    this.#environment = environment
+    this.#leaseMs = leaseMs
+    this.#events = events
+  }
+
+  track({ ref, fence }: Beat): void {
+    const renewAt = this.#environment.clock.now() + this.#leaseMs / 3
+    this.#tracked.set(ref, { beat: { ref, fence }, renewAt, progress: undefined })
+    this.#arm()
+  }
+
+  untrack(ref: number): void {
+    this.#tracked.delete(ref)
+  }
+
+  progress(ref: number, text: string): void {
+    const tracked = this.#tracked.get(ref)
+    if (tracked === undefined) return
+    tracked.progress = text
+    tracked.renewAt = Math.min(tracked.renewAt, this.#environment.clock.now() + PROGRESS_MS)
+    this.#arm()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#timer?.timer.cancel()
+    await this.#beating
+  }
+
+  /** Wakes up when the first lease is due. */
+  #arm(): void {
+    if (this.#closed || this.#tracked.size === 0 || this.#beating !== undefined) return
+    let at = Number.POSITIVE_INFINITY
+    for (const { renewAt } of this.#tracked.values()) at = Math.min(at, renewAt)
+    if (this.#timer !== undefined && this.#timer.at <= at) return
+    this.#timer?.timer.cancel()
+    const delay = Math.max(0, at - this.#environment.clock.now())
+    const timer = this.#environment.timers.after(delay, () => {
+      this.#timer = undefined
+      this.#beating = this.#beat().finally(() => {
+        this.#beating = undefined
+        this.#arm()
+      })
+    })
+    this.#timer = { at, timer }
+  }
+
+  async #beat(): Promise<void> {
+    const now = this.#environment.clock.now()
+    // A little early rather than one statement for each lease.
+    const soon = now + this.#leaseMs / 12
+    const due = [...this.#tracked.values()].filter(({ renewAt }) => renewAt <= soon)
+    const beats = due.map(({ beat, progress }) =>
+      progress === undefined ? beat : { ...beat, progress },
+    )
+    for (const tracked of due) {
+      tracked.renewAt = now + this.#leaseMs / 3
+      tracked.progress = undefined
+    }
+    try {
+      const { lost, cancelling } = await this.#store.heartbeat(beats, this.#leaseMs)
+      for (const tracked of this.#stillTracked(due, lost)) {
+        this.#tracked.delete(tracked.beat.ref)
+        this.#events.onLost(tracked.beat)
+      }
+      for (const { beat } of this.#stillTracked(due, cancelling)) this.#events.onCancel(beat)
+    } catch (error) {
+      for (const tracked of due) tracked.renewAt = now + this.#leaseMs / 12
+      this.#events.onError(error)
+    }
+  }
+
+  /**
+   * What was reported in the meantime has no lease either, and nothing to lose; and the job may be
+   * held anew, by another fence.
+   */
+  #stillTracked(asked: readonly Tracked[], refs: readonly number[]): Tracked[] {
+    const answered = new Set(refs)
+    return asked.filter(
+      (tracked) =>
+        answered.has(tracked.beat.ref) && this.#tracked.get(tracked.beat.ref) === tracked,
+    )
+  }
+}

@@ -1,0 +1,50 @@
+/** How a job came out, as a union that says everything a caller can do something about. */
+
+import type { Job, JobError } from '../core/job/job.ts'
+import { findLifecycle } from '../core/lifecycles/index.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+
+/** What became of a job. `reason` is a stable word where there is one. */
+export type JobOutcome<Output = unknown> =
+  | { readonly kind: 'succeeded'; readonly job: Job; readonly output: Output }
+  | {
+      readonly kind: 'failed'
+      readonly job: Job
+      readonly reason: string | null
+      readonly error: JobError | null
+    }
+  | { readonly kind: 'cancelled'; readonly job: Job; readonly reason: string | null }
+  /** It waits for a person; it may yet succeed. */
+  | {
+      readonly kind: 'parked'
+      readonly job: Job
+      readonly reason: string | null
+      readonly error: JobError | null
+    }
+
+/** Whether a job has come to an end, or waits for a person. */
+export function isSettled(job: Job, lifecycles: readonly Lifecycle[]): boolean {
+  return job.outcome !== null || isParked(job, lifecycles)
+}
+
+function isParked(job: Job, lifecycles: readonly Lifecycle[]): boolean {
+  if (job.blockedReason !== null) return true
+  const { lifecycle, lifecycleVersion, state } = job
+  return findLifecycle(lifecycle, lifecycleVersion, lifecycles).roles.get(state) === 'parked'
+}
+
+/** The outcome of a settled job; `result` is its stored JSON text. */
+export function outcomeOf<Output>(job: Job, result: string | undefined): JobOutcome<Output> {
+  const { outcome, error } = job
+  const reason = job.reason ?? job.blockedReason
+  switch (outcome) {
+    case 'succeeded':
+      return { kind: 'succeeded', job, output: JSON.parse(result ?? 'null') as Output }
+    case 'failed':
+      return { kind: 'failed', job, reason, error }
+    case 'cancelled':
+      return { kind: 'cancelled', job, reason }
+    default:
+      return { kind: 'parked', job, reason, error }
+  }
+}

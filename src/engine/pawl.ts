@@ -1,0 +1,350 @@
+/**
+ * The library: what a program does with jobs. It enqueues them by their definitions, waits for what
+ * comes of them, cancels them, and works on them.
+ */
+import { encode, type JsonBounds } from '../core/canonical-json.ts'
+import { CommandInvalid, JobNotFound, type PawlError } from '../core/errors.ts'
+import type { Job } from '../core/job/job.ts'
+import { LIFECYCLES } from '../core/lifecycles/index.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { Logger } from '../core/ports.ts'
+import { type Environment, systemEnvironment } from '../environment/system.ts'
+import { CLIENT } from '../stores/asker.ts'
+import { StoreClosed } from '../stores/errors.ts'
+import { type PayloadOptions, payloadBoundsOf } from '../stores/requests.ts'
+import type { Answer, Asker, EnqueueItem, OnConflict, Store } from '../stores/store.ts'
+import type { JobDefinition } from './define-job.ts'
+import { type Duration, toMs } from './durations.ts'
+import { InputInvalid, JobTypeTwice } from './errors.ts'
+import { type HeartbeatEvents, type HeartbeatHost, TimerHeartbeat } from './heartbeat.ts'
+import { canHaveThread, ThreadHeartbeat } from './heartbeat-thread.ts'
+import { SILENT } from './log.ts'
+import { openStore } from './open-store.ts'
+import { isSettled, type JobOutcome, outcomeOf } from './outcome.ts'
+import { Results } from './results.ts'
+import { validate } from './schema.ts'
+import { JobWorker, type WorkerEvent } from './worker.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: what a handler gets is an affair of its definition
+type Whatever = any
+type AnyJob = JobDefinition<Whatever, Whatever, Whatever>
+
+/** A kind of job as its key: what it takes, and what it gives. */
+export type JobKey<Input, Output> = JobDefinition<Input, Whatever, Output>
+
+/** How to open Pawl. */
+export interface PawlOptions extends PayloadOptions {
+  /** 'sqlite:./jobs.db', 'sqlite::memory:', 'postgres://…', or a store that is open already. */
+  readonly store: string | Store
+  /** The kinds of job that this process knows; those with code can be worked on. */
+  readonly jobs?: readonly AnyJob[]
+  readonly environment?: Environment
+  readonly logger?: Logger
+}
+
+/** What may be said of a job when it is enqueued. */
+export interface EnqueueOptions {
+  /** One job per type and key; what happens to a second one says `onConflict`. */
+  readonly key?: string
+  readonly onConflict?: OnConflict
+  readonly priority?: number
+  /** Not before this much time has passed, or not before this moment. */
+  readonly delay?: Duration
+  readonly runAt?: Date
+  readonly tags?: readonly string[]
+  /** How long an attempt may take; the definition's if absent. */
+  readonly timeout?: Duration
+  /** Past this moment the job fails for good. */
+  readonly deadline?: Date
+  /** Create it only; `submit` lets it run. */
+  readonly hold?: boolean
+  /** The user's own open transaction on the same database. */
+  readonly tx?: unknown
+  /** A UUID of the caller's choice. */
+  readonly jobId?: string
+}
+
+/** How to work. */
+export interface WorkOptions {
+  readonly id?: string
+  readonly concurrency?: number
+  readonly queues?: readonly string[]
+  /** How long a lease lasts that is not renewed. */
+  readonly lease?: Duration
+  /** The longest sleep of an idle worker that nobody wakes. */
+  readonly poll?: Duration
+  /** How often leases that have expired are looked for. */
+  readonly recover?: Duration
+  /** How long a stopping worker waits for its handlers before it tells them to stop. */
+  readonly drain?: Duration
+  readonly onEvent?: (event: WorkerEvent) => void
+}
+
+const DEFAULTS = {
+  concurrency: 10,
+  leaseMs: 30_000,
+  pollMs: 1000,
+  recoverMs: 1000,
+  drainMs: 25_000,
+}
+const CONCURRENCY_MAX = 10_000
+
+/** Opens Pawl: the store is made or brought up to date as needed. */
+export async function createPawl(options: PawlOptions): Promise<Pawl> {
+  const environment = options.environment ?? systemEnvironment()
+  const isReal = options.environment === undefined
+  const logger = options.logger ?? SILENT
+  const jobs = new Map<string, AnyJob>()
+  for (const job of options.jobs ?? []) {
+    if (jobs.has(job.name)) throw new JobTypeTwice(job.name)
+    jobs.set(job.name, job)
+  }
+  const bounds = payloadBoundsOf(options)
+  const lifecycles = [
+    ...new Set([...LIFECYCLES, ...[...jobs.values()].map((job) => job.lifecycle)]),
+  ]
+  const { store: given, payloadBytesMax, payloadDepthMax } = options
+  const opening = {
+    lifecycles,
+    environment,
+    logger,
+    ...(payloadBytesMax !== undefined && { payloadBytesMax }),
+    ...(payloadDepthMax !== undefined && { payloadDepthMax }),
+  }
+  const store = typeof given === 'string' ? await openStore(given, opening) : given
+  const storeName = typeof given === 'string' ? given : undefined
+  return new Pawl({ store, storeName, environment, isReal, logger, jobs, bounds, lifecycles })
+}
+
+interface Parts {
+  readonly store: Store
+  /** Nothing where the store was opened by somebody else. */
+  readonly storeName: string | undefined
+  readonly environment: Environment
+  /** Whether time is that of the machine, which a thread would go by as well. */
+  readonly isReal: boolean
+  readonly logger: Logger
+  readonly jobs: ReadonlyMap<string, AnyJob>
+  readonly bounds: JsonBounds
+  readonly lifecycles: readonly Lifecycle[]
+}
+
+/** An open Pawl. */
+export class Pawl implements AsyncDisposable {
+  readonly store: Store
+  readonly #parts: Parts
+  readonly #results: Results
+  readonly #workers = new Set<JobWorker>()
+
+  /** Made by `createPawl`. */
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.store = parts.store
+    const settled = (job: Job) => isSettled(job, parts.lifecycles)
+    this.#results = new Results(parts.store, parts.environment, settled)
+  }
+
+  /** Accepts a job. It is durable when this returns, or becomes so with the user's transaction. */
+  async enqueue<Input, Output>(
+    definition: JobKey<Input, Output>,
+    input: Input,
+    options: EnqueueOptions = {},
+  ): Promise<JobHandle<Output>> {
+    const [handle] = await this.enqueueMany(definition, [{ input, ...options }], options)
+    return handle as JobHandle<Output>
+  }
+
+  /** Accepts many jobs of one kind at once; all of them, or none where one is refused. */
+  async enqueueMany<Input, Output>(
+    definition: JobKey<Input, Output>,
+    jobs: readonly ({ readonly input: Input } & Omit<EnqueueOptions, 'tx'>)[],
+    { tx }: Pick<EnqueueOptions, 'tx'> = {},
+  ): Promise<JobHandle<Output>[]> {
+    const items: EnqueueItem[] = []
+    for (const { input, ...options } of jobs) {
+      items.push(await this.#itemOf(definition as AnyJob, input, options))
+    }
+    const results = await this.store.enqueue(items, tx === undefined ? {} : { tx })
+    return results.map((result) => {
+      if (result.kind === 'rejected') throw result.error
+      return new JobHandle<Output>(this.#handleParts(), result.job, result.kind === 'created')
+    })
+  }
+
+  /** The handle of a job by its id; whether it exists is found out when it is used. */
+  job<Output = unknown>(id: string): JobHandle<Output> {
+    return new JobHandle<Output>(this.#handleParts(), { id }, false)
+  }
+
+  /** Lets a job run that was enqueued with `hold`. */
+  async submit(id: string): Promise<Job> {
+    return jobOf(await this.store.tell([id], { kind: 'submit' }, CLIENT))
+  }
+
+  /** Stops claims from a queue; what runs, runs on. */
+  pauseQueue(queue: string, asker: Asker = CLIENT): Promise<void> {
+    return this.store.pauseQueue(queue, asker)
+  }
+
+  /** Lets a queue be claimed from again. */
+  resumeQueue(queue: string, asker: Asker = CLIENT): Promise<void> {
+    return this.store.resumeQueue(queue, asker)
+  }
+
+  /** Starts a worker for every kind of job that has code here. */
+  async work(options: WorkOptions = {}): Promise<JobWorker> {
+    const { store, environment, logger, jobs, bounds } = this.#parts
+    const settings = settingsOf(options, environment)
+    const runnable = new Map([...jobs].filter(([, job]) => job.run !== undefined))
+    if (runnable.size === 0) throw new CommandInvalid('jobs', 'must hold one that has code')
+    const worker = new JobWorker({
+      store,
+      environment,
+      logger,
+      bounds,
+      settings,
+      jobs: runnable,
+      heartbeats: (events) => this.#heartbeats(settings.leaseMs, events),
+      observe: (event) => {
+        if (event.type === 'reported') this.#results.tell(event.job)
+        options.onEvent?.(event)
+      },
+    })
+    this.#workers.add(worker)
+    return worker
+  }
+
+  /** Stops every worker, and closes the store if it was opened here. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => worker.stop()))
+    this.#results.close(new StoreClosed())
+    if (this.#parts.storeName !== undefined) await this.store.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #heartbeats(leaseMs: number, events: HeartbeatEvents): HeartbeatHost {
+    const { store, storeName, environment, logger, isReal } = this.#parts
+    if (storeName !== undefined && isReal && canHaveThread(storeName)) {
+      return new ThreadHeartbeat(storeName, leaseMs, events)
+    }
+    const fields = { event: 'worker.heartbeat_by_timer' }
+    logger.info(fields, 'Leases are renewed by this thread: a handler must not block it for long')
+    return new TimerHeartbeat(store, environment, leaseMs, events)
+  }
+
+  #handleParts(): HandleParts {
+    return { store: this.store, results: this.#results }
+  }
+
+  async #itemOf(
+    definition: AnyJob,
+    input: unknown,
+    options: Omit<EnqueueOptions, 'tx'>,
+  ): Promise<EnqueueItem> {
+    const { environment, bounds } = this.#parts
+    const checked = await validate(definition.schema, input)
+    if (!checked.ok) throw new InputInvalid(definition.name, checked.why)
+    const { key, onConflict, priority = definition.priority, tags, hold, timeout } = options
+    const timeoutMs = timeout === undefined ? definition.timeoutMs : toMs(timeout, 'timeout')
+    const runAt = runAtOf(options, this.store.now())
+    return {
+      lifecycle: definition.lifecycle,
+      input: encode(input ?? null, bounds),
+      ...(onConflict !== undefined && { onConflict }),
+      command: {
+        jobId: options.jobId ?? environment.ids.next(),
+        type: definition.name,
+        queue: definition.queue,
+        ...(priority !== 0 && { priority }),
+        ...(key !== undefined && { key }),
+        ...(tags !== undefined && { tags }),
+        ...(hold !== undefined && { hold }),
+        ...(timeoutMs !== undefined && { timeoutMs }),
+        ...(runAt !== undefined && { runAt }),
+        ...(options.deadline !== undefined && { deadlineAt: options.deadline.getTime() }),
+        ...(definition.policy !== undefined && { policy: definition.policy }),
+      },
+    }
+  }
+}
+
+function runAtOf({ delay, runAt }: EnqueueOptions, now: number): number | undefined {
+  if (runAt !== undefined && delay !== undefined) {
+    throw new CommandInvalid('delay', 'must not be given together with runAt')
+  }
+  return delay === undefined ? runAt?.getTime() : now + toMs(delay, 'delay')
+}
+
+function settingsOf(options: WorkOptions, environment: Environment) {
+  const { concurrency = DEFAULTS.concurrency } = options
+  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > CONCURRENCY_MAX) {
+    throw new CommandInvalid('concurrency', `must be from 1 to ${CONCURRENCY_MAX}`)
+  }
+  return {
+    id: options.id ?? `worker-${environment.ids.next()}`,
+    concurrency,
+    queues: options.queues,
+    leaseMs: toMs(options.lease ?? DEFAULTS.leaseMs, 'lease'),
+    pollMaxMs: toMs(options.poll ?? DEFAULTS.pollMs, 'poll'),
+    recoverMs: toMs(options.recover ?? DEFAULTS.recoverMs, 'recover'),
+    drainMs: toMs(options.drain ?? DEFAULTS.drainMs, 'drain'),
+  }
+}
+
+interface HandleParts {
+  readonly store: Store
+  readonly results: Results
+}
+
+/** A job, as whoever enqueued it sees it. */
+export class JobHandle<Output = unknown> {
+  readonly id: string
+  /** False where the key belonged to a job already, and this is that job. */
+  readonly created: boolean
+  readonly #parts: HandleParts
+
+  /** Made by `enqueue` and `job`. */
+  constructor(parts: HandleParts, { id }: Pick<Job, 'id'>, created: boolean) {
+    this.#parts = parts
+    this.id = id
+    this.created = created
+  }
+
+  /** What became of the job; waits until that is clear. Rejects with `ResultTimeout`. */
+  async result(
+    options: { readonly timeout?: Duration; readonly signal?: AbortSignal } = {},
+  ): Promise<JobOutcome<Output>> {
+    const { store, results } = this.#parts
+    const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout')
+    const job = await results.wait(this.id, { timeoutMs, signal: options.signal })
+    const texts = job.outcome === 'succeeded' ? await store.payloads(this.id) : undefined
+    return outcomeOf<Output>(job, texts?.result)
+  }
+
+  /** The job as it is now. */
+  async get(): Promise<Job> {
+    const job = await this.#parts.store.get(this.id)
+    if (job === undefined) throw new JobNotFound(this.id)
+    return job
+  }
+
+  /** What the present attempt last told of itself; nothing where it did not. */
+  async progress(): Promise<unknown> {
+    const text = await this.#parts.store.progress(this.id)
+    return text === undefined ? undefined : JSON.parse(text)
+  }
+
+  /** Cancels the job; where it runs, its handler is asked to stop. */
+  async cancel(asker: Asker = CLIENT): Promise<Job> {
+    return jobOf(await this.#parts.store.cancel([this.id], asker))
+  }
+}
+
+/** The job that a command was given to; a refusal is thrown. */
+function jobOf([answer]: readonly Answer[]): Job {
+  if (answer?.kind === 'rejected') throw answer.error as PawlError
+  return (answer as Exclude<Answer, { kind: 'rejected' }>).job
+}

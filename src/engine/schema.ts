@@ -1,0 +1,57 @@
+/**
+ * Inputs are checked by any library that speaks Standard Schema (Zod, Valibot, ArkType and others):
+ * when a job is enqueued, and again when it is claimed, because the code may have changed in
+ * between. What is stored is what was given; the handler gets what the schema made of it.
+ */
+
+/** The part of Standard Schema, version 1, that is used here. */
+export interface Schema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => Checked<Output> | Promise<Checked<Output>>
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined
+  }
+}
+
+type Checked<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly Issue[] }
+
+interface Issue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+/** What a caller may give. */
+export type InputOf<S extends Schema> = NonNullable<S['~standard']['types']>['input']
+/** What the handler gets. */
+export type OutputOf<S extends Schema> = NonNullable<S['~standard']['types']>['output']
+
+/** A schema that checks nothing, for those who want the type alone. */
+export function typed<T>(): Schema<T, T> {
+  const validate = (value: unknown) => ({ value: value as T })
+  return { '~standard': { version: 1, vendor: 'pawl', validate } }
+}
+
+/** What came of a check. */
+export type Validated =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly why: string }
+
+/** Checks a value; a schema that throws refuses. */
+export async function validate(schema: Schema | undefined, value: unknown): Promise<Validated> {
+  if (schema === undefined) return { ok: true, value }
+  try {
+    const checked = await schema['~standard'].validate(value)
+    if (checked.issues === undefined) return { ok: true, value: checked.value }
+    return { ok: false, why: checked.issues.map(describe).join('; ') }
+  } catch (error) {
+    return { ok: false, why: `its schema threw ${String(error)}` }
+  }
+}
+
+function describe({ message, path = [] }: Issue): string {
+  const place = path.map((step) => String(typeof step === 'object' ? step.key : step)).join('.')
+  return place === '' ? message : `${place}: ${message}`
+}

@@ -1,0 +1,95 @@
+/**
+ * Where each slot of a worker is in document 003's machine. A slot with a job of its own moves on
+ * its own; all others are where the fetcher is, which is shared. Every move is looked up in the
+ * machine, so a state that is shown is one that was reached along its edges.
+ */
+import { move } from '../core/machine/move.ts'
+import { workerMachine } from '../core/worker.ts'
+
+type MachineOf<M> = M extends { readonly byTarget: ReadonlyMap<infer S, unknown> } ? S : never
+type TriggerOf<M> = M extends {
+  readonly byTrigger: ReadonlyMap<unknown, ReadonlyMap<infer T, unknown>>
+}
+  ? T
+  : never
+
+/** A state of the worker machine. */
+export type WorkerState = MachineOf<typeof workerMachine> & string
+/** What moves a worker. */
+export type WorkerTrigger = TriggerOf<typeof workerMachine> & string
+
+/** A move of one slot, or of all that have no job. */
+export interface SlotMove {
+  readonly slot: number | 'idle'
+  readonly from: WorkerState
+  readonly to: WorkerState
+  readonly on: WorkerTrigger
+}
+
+/** The slots of one worker. */
+export class Slots {
+  /** The states of slots that have jobs; nothing for those that have none. */
+  readonly #own: (WorkerState | undefined)[]
+  readonly #observe: (move: SlotMove) => void
+  #shared: WorkerState = 'Startup'
+
+  constructor(count: number, observe: (move: SlotMove) => void) {
+    this.#own = Array.from({ length: count }, () => undefined)
+    this.#observe = observe
+  }
+
+  /** Where the fetcher is, and with it every slot that has no job. */
+  get shared(): WorkerState {
+    return this.#shared
+  }
+
+  /** Where each slot is. */
+  get states(): readonly WorkerState[] {
+    return this.#own.map((own) => own ?? this.#shared)
+  }
+
+  /** How many slots have no job. */
+  get free(): number {
+    return this.#own.filter((own) => own === undefined).length
+  }
+
+  /** Moves the fetcher, and with it every slot that has no job. */
+  moveShared(on: WorkerTrigger): void {
+    const from = this.#shared
+    this.#shared = targetOf(from, on)
+    this.#observe({ slot: 'idle', from, to: this.#shared, on })
+  }
+
+  /** Gives a job to a free slot: it is claimed, and its handler is about to run. */
+  take(): number {
+    const slot = this.#own.indexOf(undefined)
+    if (slot < 0) throw new Error('no slot is free')
+    this.#own[slot] = this.#shared
+    this.moveOne(slot, 'task-found')
+    this.moveOne(slot, 'lease-acquired')
+    return slot
+  }
+
+  /** Moves a slot that has a job. */
+  moveOne(slot: number, on: WorkerTrigger): void {
+    const from = this.#own[slot]
+    if (from === undefined) throw new Error(`slot ${slot} has no job`)
+    const to = targetOf(from, on)
+    this.#own[slot] = to
+    this.#observe({ slot, from, to, on })
+  }
+
+  /** The job of a slot is reported; it is where the fetcher is again. */
+  release(slot: number): void {
+    this.moveOne(slot, 'reported')
+    if (this.#shared === 'Draining') this.moveOne(slot, 'drain')
+    this.#own[slot] = undefined
+  }
+}
+
+function targetOf(from: WorkerState, on: WorkerTrigger): WorkerState {
+  const found = move(workerMachine, from, { on })
+  if (found.kind === 'invalid') throw found.error
+  if (found.kind === 'same') return from
+  return found.edge.to
+}

@@ -1,0 +1,369 @@
+/**
+ * A worker: document 003's loop around the store. The states are those of its machine (`slots.ts`),
+ * and each is real: what the code does is what the worker is said to be doing.
+ *
+ * Reports of finished jobs and the claim of the next ones are one transaction (`settle`): a busy
+ * worker makes one round trip for as many jobs as finish in one turn of the event loop. Nothing is
+ * fetched ahead of a free slot, so nothing has to be given back when a slot is slow.
+ *
+ * Nothing that the store or a handler does ends the loop. Whatever is not expected leads to
+ * ErrorWait and from there back to Connecting; what was finished meanwhile stays with its slot
+ * until it can be reported.
+ */
+import { StaleFence } from '../core/errors.ts'
+import type { Job } from '../core/job/job.ts'
+import type { Logger } from '../core/ports.ts'
+import { ERROR_WAIT_MS } from '../core/worker.ts'
+import type { Environment } from '../environment/system.ts'
+import type { Answer, Beat, ClaimRequest, Held, Settlement, Store } from '../stores/store.ts'
+import { Attempt, type AttemptParts, type Report } from './attempt.ts'
+import type { JobDefinition } from './define-job.ts'
+import type { HeartbeatEvents, HeartbeatHost } from './heartbeat.ts'
+import { Nudge } from './nudge.ts'
+import { type SlotMove, Slots, type WorkerState } from './slots.ts'
+
+/** How a worker works; every field has a default that is fit for production. */
+interface WorkerSettings {
+  readonly id: string
+  readonly concurrency: number
+  readonly leaseMs: number
+  /** The longest sleep of an idle worker that nobody wakes. */
+  readonly pollMaxMs: number
+  /** How often leases that have expired are looked for. */
+  readonly recoverMs: number
+  /** How long a stopping worker waits for its handlers before it tells them to stop. */
+  readonly drainMs: number
+  /** In order of preference; all queues if absent. */
+  readonly queues: readonly string[] | undefined
+}
+
+/** What a worker is made of. */
+export interface WorkerParts {
+  readonly store: Store
+  readonly environment: Environment
+  readonly jobs: ReadonlyMap<string, JobDefinition>
+  readonly settings: WorkerSettings
+  readonly logger: Logger
+  readonly bounds: AttemptParts['bounds']
+  readonly heartbeats: (events: HeartbeatEvents) => HeartbeatHost
+  readonly observe: (event: WorkerEvent) => void
+}
+
+/** What happens in a worker, for logs, metrics and tests. */
+export type WorkerEvent =
+  | ({ readonly type: 'state' } & SlotMove)
+  | { readonly type: 'started'; readonly job: Job }
+  | { readonly type: 'reported'; readonly job: Job }
+  | { readonly type: 'refused'; readonly jobId: string; readonly error: unknown }
+  | { readonly type: 'lost'; readonly jobId: string }
+  | { readonly type: 'error'; readonly error: unknown }
+
+const IDLE_MIN_MS = 20
+const WORKER_ROW_MS = 5000
+const RECOVER_BATCH = 100
+const PROMOTE_BATCH = 1000
+
+interface Running {
+  readonly slot: number
+  readonly attempt: Attempt
+}
+
+/** A running worker. */
+export class JobWorker implements AsyncDisposable {
+  readonly #parts: WorkerParts
+  readonly #slots: Slots
+  readonly #running = new Map<number, Running>()
+  /** Reports that the store has not taken yet; at most one for each slot. */
+  #reports: { readonly running: Running; readonly settlement: Settlement }[] = []
+  /** Slots whose attempt was reported while its handler goes on. */
+  readonly #stuck = new Set<number>()
+  readonly #heartbeats: HeartbeatHost
+  readonly #nudge: Nudge
+  readonly #unsubscribe: () => void
+  readonly #ended: Promise<void>
+  #isStopping = false
+  #idleMs = IDLE_MIN_MS
+  #recoverAt = 0
+  /** When the next job that waits for its time is due, as far as is known. */
+  #dueAt = Number.POSITIVE_INFINITY
+  #rowAt = 0
+  #row = ''
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts
+    const { environment, settings, store, observe } = parts
+    this.#slots = new Slots(settings.concurrency, (move) => observe({ type: 'state', ...move }))
+    this.#nudge = new Nudge(environment.timers)
+    this.#heartbeats = parts.heartbeats({
+      onLost: (beat) => this.#lose(this.#findRunning(beat)),
+      onCancel: (beat) => this.#findRunning(beat)?.attempt.cancel(),
+      onError: (error) => this.#noteError(error),
+    })
+    this.#unsubscribe = store.onWake(() => this.#nudge.now())
+    this.#ended = this.#run()
+  }
+
+  get id(): string {
+    return this.#parts.settings.id
+  }
+
+  /** Where each slot is. */
+  get states(): readonly WorkerState[] {
+    return this.#slots.states
+  }
+
+  /** How many handlers go on although their attempts were given up. */
+  get stuck(): number {
+    return this.#stuck.size
+  }
+
+  /** How many jobs are being worked on. */
+  get running(): number {
+    return this.#running.size
+  }
+
+  /**
+   * Takes nothing new, waits for what runs, tells it to stop when the time is up, gives back what
+   * is not finished, and ends. Called again, it does not wait any longer.
+   */
+  async stop(): Promise<void> {
+    if (this.#isStopping) this.#giveBack()
+    this.#isStopping = true
+    this.#nudge.now()
+    await this.#ended
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
+  async #run(): Promise<void> {
+    this.#slots.moveShared('run')
+    while (!this.#isStopping) {
+      try {
+        await this.#loop()
+      } catch (error) {
+        this.#noteError(error)
+        this.#slots.moveShared('exception')
+        await this.#nudge.wait(ERROR_WAIT_MS, { onlyIf: () => this.#isStopping })
+        if (!this.#isStopping) this.#slots.moveShared('retry-sleep-done')
+      }
+    }
+    await this.#drain()
+  }
+
+  /** From Connecting until there is nothing to do, or until the worker is to stop. */
+  async #loop(): Promise<void> {
+    // Connecting
+    await this.#reportRow()
+    this.#slots.moveShared('connected')
+    // Recovery
+    await this.#recover()
+    this.#slots.moveShared('recovered')
+    // Polling
+    while (!this.#isStopping) {
+      const found = await this.#poll()
+      if (this.#isRecoveryDue()) {
+        this.#slots.moveShared('recovery-due')
+        await this.#recover()
+        this.#slots.moveShared('recovered')
+      }
+      if (found > 0) this.#idleMs = IDLE_MIN_MS
+      else if (this.#slots.free > 0 && this.#reports.length === 0) return this.#idle()
+      if (this.#slots.free === 0) await this.#nudge.wait(this.#recoverAt - this.#now())
+      // One turn, so that what finishes together is reported together.
+      await new Promise<void>((turn) => this.#parts.environment.timers.defer(turn))
+    }
+  }
+
+  async #idle(): Promise<void> {
+    const { environment, settings, store } = this.#parts
+    this.#slots.moveShared('no-task-found')
+    // Backoff
+    this.#idleMs = Math.min(this.#idleMs * 2, settings.pollMaxMs)
+    const jittered = this.#idleMs * (0.5 + environment.random.next() / 2)
+    const due = (await store.nextDue()) ?? Number.POSITIVE_INFINITY
+    this.#dueAt = this.#now() + due - store.now()
+    const until = Math.min(this.#dueAt, this.#recoverAt) - this.#now()
+    this.#slots.moveShared('interval-set')
+    // Idle
+    await this.#nudge.wait(Math.max(1, Math.min(jittered, until)))
+    if (!this.#isStopping) this.#slots.moveShared('sleep-done')
+  }
+
+  /** Reports what is finished and claims for the slots that are free; how many were claimed. */
+  async #poll(): Promise<number> {
+    const { store } = this.#parts
+    const reports = this.#reports
+    const limit = this.#isStopping ? 0 : this.#slots.free + this.#freedBy(reports)
+    const request = limit > 0 ? this.#request(limit) : undefined
+    if (reports.length === 0 && request === undefined) return 0
+    if (reports.length === 0) return this.#start(await store.claim(request as ClaimRequest))
+    this.#reports = []
+    try {
+      const settlements = reports.map(({ settlement }) => settlement)
+      const { answers, claimed } = await store.settle(settlements, request)
+      for (const [i, { running }] of reports.entries()) this.#reported(running, answers[i])
+      return this.#start(claimed)
+    } catch (error) {
+      // What could not be reported is reported again; the fence makes that safe.
+      this.#reports = [...reports, ...this.#reports]
+      throw error
+    }
+  }
+
+  /** A slot whose handler goes on is not free, though its attempt is over. */
+  #freedBy(reports: readonly { readonly running: Running }[]): number {
+    return reports.filter(({ running }) => !running.attempt.isStuck).length
+  }
+
+  #request(limit: number): ClaimRequest {
+    const { settings, jobs } = this.#parts
+    return {
+      worker: settings.id,
+      limit,
+      leaseMs: settings.leaseMs,
+      start: true,
+      types: [...jobs.keys()],
+      ...(settings.queues !== undefined && { queues: settings.queues }),
+    }
+  }
+
+  #start(claimed: readonly Held[]): number {
+    const { jobs, environment, bounds, store, observe } = this.#parts
+    for (const held of claimed) {
+      observe({ type: 'started', job: held.job })
+      const attempt = new Attempt(held, jobs.get(held.job.type) as JobDefinition, {
+        environment,
+        bounds,
+        commit: (one, work) => store.commit(one, work),
+        now: () => store.now(),
+        onProgress: (text) => this.#heartbeats.progress(held.ref, text),
+      })
+      const running = { slot: this.#slots.take(), attempt }
+      this.#heartbeats.track({ ref: held.ref, fence: attempt.fence })
+      this.#running.set(held.ref, running)
+      void attempt.report.then((report) => this.#finish(running, report))
+    }
+    return claimed.length
+  }
+
+  /** It is clear what came of an attempt; most of it is yet to be told to the store. */
+  #finish(running: Running, report: Report): void {
+    const isCommit = report.kind === 'settle' && report.settlement.command.kind === 'commit'
+    const isOk = isCommit || report.kind === 'committed'
+    this.#slots.moveOne(running.slot, isOk ? 'execution-ok' : 'execution-error')
+    if (report.kind === 'settle') {
+      this.#reports.push({ running, settlement: report.settlement })
+    } else {
+      if (report.kind === 'committed') this.#parts.observe({ type: 'reported', job: report.job })
+      this.#release(running)
+    }
+    this.#nudge.now()
+  }
+
+  #reported(running: Running, answer: Answer | undefined): void {
+    const { observe } = this.#parts
+    if (answer?.kind === 'rejected') {
+      const { id: jobId } = running.attempt.held.job
+      const { error } = answer
+      observe(
+        error instanceof StaleFence ? { type: 'lost', jobId } : { type: 'refused', jobId, error },
+      )
+    } else if (answer !== undefined) {
+      observe({ type: 'reported', job: answer.job })
+    }
+    this.#release(running)
+  }
+
+  /** The job is no longer ours; its slot is free once its handler has ended. */
+  #release(running: Running): void {
+    const { attempt, slot } = running
+    this.#heartbeats.untrack(attempt.held.ref)
+    this.#running.delete(attempt.held.ref)
+    if (!attempt.isStuck) {
+      this.#slots.release(slot)
+      return
+    }
+    this.#stuck.add(slot)
+    void attempt.ended.then(() => {
+      this.#stuck.delete(slot)
+      this.#slots.release(slot)
+      this.#nudge.now()
+    })
+  }
+
+  /** The attempt that has this very lease. */
+  #findRunning({ ref, fence }: Beat): Running | undefined {
+    const running = this.#running.get(ref)
+    return running?.attempt.fence.claim === fence.claim ? running : undefined
+  }
+
+  #lose(running: Running | undefined): void {
+    if (running === undefined) return
+    this.#parts.observe({ type: 'lost', jobId: running.attempt.held.job.id })
+    running.attempt.loseLease()
+  }
+
+  #isRecoveryDue(): boolean {
+    return this.#now() >= this.#recoverAt
+  }
+
+  /** Takes back what others have lost, and makes ready what is due; a bounded number of each. */
+  async #recover(): Promise<void> {
+    const { store, settings } = this.#parts
+    if (this.#now() >= Math.min(this.#dueAt, this.#recoverAt)) await store.promote(PROMOTE_BATCH)
+    this.#dueAt = Number.POSITIVE_INFINITY
+    if (!this.#isRecoveryDue()) return
+    this.#recoverAt = this.#now() + settings.recoverMs
+    await store.recover(RECOVER_BATCH)
+  }
+
+  async #reportRow(): Promise<void> {
+    const { store, settings } = this.#parts
+    const state = this.#slots.shared
+    if (this.#now() < this.#rowAt && this.#row === state) return
+    this.#rowAt = this.#now() + WORKER_ROW_MS
+    this.#row = state
+    const { concurrency, queues } = settings
+    const info = { concurrency, queues, running: this.running, stuck: this.stuck }
+    await store.reportWorker({ id: settings.id, state, info: JSON.stringify(info) })
+  }
+
+  #now(): number {
+    return this.#parts.environment.clock.now()
+  }
+
+  #noteError(error: unknown): void {
+    this.#parts.observe({ type: 'error', error })
+    const fields = { event: 'worker.error', worker: this.id, error: String(error) }
+    this.#parts.logger.error(fields, 'The worker met an error and goes on')
+  }
+
+  #giveBack(): void {
+    for (const { attempt } of this.#running.values()) attempt.giveBack()
+  }
+
+  /** Draining: nothing new; what runs is waited for, then told to stop, then given back. */
+  async #drain(): Promise<void> {
+    const { environment, settings, store } = this.#parts
+    this.#slots.moveShared('drain')
+    this.#unsubscribe()
+    const timer = environment.timers.after(settings.drainMs, () => this.#giveBack())
+    // Past this every lease has ended, and whatever could not be reported is others' to recover.
+    const end = this.#now() + settings.drainMs + 2 * settings.leaseMs
+    while (this.#running.size > 0 && this.#now() < end) {
+      if (this.#reports.length === 0) await this.#nudge.wait(ERROR_WAIT_MS)
+      try {
+        await this.#poll()
+      } catch (error) {
+        this.#noteError(error)
+        await this.#nudge.wait(IDLE_MIN_MS)
+      }
+    }
+    timer.cancel()
+    await this.#heartbeats.close()
+    await store.removeWorker(settings.id).catch((error: unknown) => this.#noteError(error))
+    this.#slots.moveShared('drained')
+  }
+}

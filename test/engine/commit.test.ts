@@ -1,0 +1,113 @@
+// The commit boundary as a handler sees it.
+import { Committed, StaleFence, standard } from 'pawl'
+import { describe, expect, it } from 'vitest'
+import { defineJob } from '../../src/engine/define-job.ts'
+import { EngineBench } from './bench.ts'
+
+const INVOICES = 'CREATE TABLE IF NOT EXISTS invoices (number TEXT NOT NULL) STRICT'
+
+describe('a commit', () => {
+  it('makes the rows and the result true together, and ends the attempt', async () => {
+    const job = defineJob({
+      name: 'invoice',
+      run: async ({ commit, jobId }) => {
+        const result = await commit(async (tx) => {
+          await tx.query(INVOICES)
+          await tx.query('INSERT INTO invoices VALUES (?)', [jobId])
+          return { invoiced: 1 }
+        })
+        expect(result).toEqual({ invoiced: 1 })
+        return 'ignored'
+      },
+    })
+    const bench = await EngineBench.open([job])
+    await bench.work()
+    const handle = await bench.pawl.enqueue(job, null)
+    const outcome = await bench.finish(handle.result())
+    expect(outcome).toMatchObject({ kind: 'succeeded', output: { invoiced: 1 } })
+    const facts = await bench.store.facts(handle.id)
+    expect(facts.map(({ trigger }) => trigger)).toEqual(['create', 'claim', 'commit'])
+  })
+
+  it('whose function throws leaves nothing, and the job is retried', async () => {
+    const job = defineJob({
+      name: 'failing',
+      retry: { max: 1, delay: 0 },
+      run: ({ commit, attempt }) =>
+        commit(async (tx) => {
+          await tx.query(INVOICES)
+          await tx.query('INSERT INTO invoices VALUES (?)', [`attempt ${attempt}`])
+          if (attempt === 1) throw new Error('the printer is on fire')
+          return tx.query('SELECT number FROM invoices')
+        }),
+    })
+    const bench = await EngineBench.open([job])
+    await bench.work()
+    const outcome = await bench.finish((await bench.pawl.enqueue(job, null)).result())
+    expect(outcome).toMatchObject({ kind: 'succeeded', output: [{ number: 'attempt 2' }] })
+  })
+
+  it('a second time is given the result of the first, and its function does not run', async () => {
+    let runs = 0
+    const job = defineJob({
+      name: 'twice',
+      run: async ({ commit }) => [await commit(() => ++runs), await commit(() => ++runs)],
+    })
+    const bench = await EngineBench.open([job])
+    await bench.work()
+    const outcome = await bench.finish((await bench.pawl.enqueue(job, null)).result())
+    expect(outcome).toMatchObject({ kind: 'succeeded', output: 1 })
+    expect(runs).toBe(1)
+  })
+
+  it('stands although the handler throws after it', async () => {
+    const job = defineJob({
+      name: 'afterwards',
+      run: async ({ commit }) => {
+        await commit(() => 'kept')
+        throw new Error('too late to matter')
+      },
+    })
+    const bench = await EngineBench.open([job])
+    await bench.work()
+    const outcome = await bench.finish((await bench.pawl.enqueue(job, null)).result())
+    expect(outcome).toMatchObject({ kind: 'succeeded', output: 'kept', job: { attempt: 1 } })
+  })
+
+  it('of an attempt that lost its job is refused, and writes nothing', async () => {
+    let enter: () => void = () => {}
+    const errors: unknown[] = []
+    const job = defineJob({
+      name: 'late',
+      run: async ({ commit }) => {
+        await new Promise<void>((resolve) => {
+          enter = resolve
+        })
+        await commit(() => 'never').catch((error: unknown) => {
+          errors.push(error)
+          throw error
+        })
+      },
+    })
+    const bench = await EngineBench.open([job])
+    await bench.work()
+    const handle = await bench.pawl.enqueue(job, null)
+    await bench.until(async () => (await bench.state(handle.id)) === 'running')
+    const asker = { actor: 'operator', operator: 'ann', note: 'stop it' } as const
+    await bench.store.tell([handle.id], { kind: 'park' }, asker)
+    enter()
+    await bench.until(() => errors.length > 0)
+    expect(errors[0]).toBeInstanceOf(StaleFence)
+    expect((await handle.get()).state).toBe('quarantined')
+    expect(standard.roles.get('quarantined')).toBe('parked')
+  })
+
+  it('cannot be cancelled any more', async () => {
+    const job = defineJob({ name: 'done', run: ({ commit }) => commit(() => 1) })
+    const bench = await EngineBench.open([job])
+    await bench.work()
+    const handle = await bench.pawl.enqueue(job, null)
+    await bench.finish(handle.result())
+    await expect(handle.cancel()).rejects.toThrow(Committed)
+  })
+})
