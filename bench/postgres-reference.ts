@@ -10,7 +10,8 @@ const SETTINGS = `
   SET statement_timeout = 10000;
   SET lock_timeout = 5000;
   SET idle_in_transaction_session_timeout = 15000;
-  SET plan_cache_mode = force_generic_plan`
+  SET plan_cache_mode = force_generic_plan;
+  SET enable_seqscan = off`
 
 const TX = '(SELECT pg_current_xact_id()::text::bigint)'
 
@@ -21,8 +22,8 @@ const ENQUEUE = `
     FROM unnest($1::uuid[], $2::text[]) AS item (id, payload)
   ), added AS (
     INSERT INTO pawl.jobs (rid, id, lane, machine, state, queue, type, priority, run_at, seq,
-      created_at, updated_at)
-    SELECT rid, id, 2, $3, 'queued', $4, $5, 0, $6, 1, $6, $6 FROM item
+      created_at, updated_at, place)
+    SELECT rid, id, 2, $3, 'queued', $4, $5, 0, $6, 1, $6, $6, ${TX} FROM item
   )
   INSERT INTO pawl.ledger (tx, job, seq, kind, at, path, actor, data, payload)
   SELECT ${TX}, rid, 1, 10, $6, 'created>queued', 'client', $7, payload FROM item`
@@ -32,7 +33,7 @@ const DRAIN = `
     SELECT * FROM unnest($1::bigint[], $2::int[], $3::text[]) AS item (rid, attempt, payload)
   ), done AS (
     UPDATE pawl.jobs SET lane = 5, state = 'succeeded', seq = seq + 1, status = 'D',
-      lease_until = NULL, updated_at = $4, ended_at = $4, outcome = 'succeeded'
+      lease_until = NULL, updated_at = $4, ended_at = $4, outcome = 'succeeded', place = ${TX}
     FROM item
     WHERE jobs.rid = item.rid AND jobs.attempt = item.attempt AND jobs.claim = $5
     RETURNING jobs.rid, jobs.seq, jobs.attempt, item.payload
@@ -50,7 +51,8 @@ const DRAIN = `
     ORDER BY priority, run_at, rid LIMIT $8 FOR UPDATE SKIP LOCKED
   ), took AS (
     UPDATE pawl.jobs SET lane = 3, state = 'running', seq = seq + 1, attempt = attempt + 1,
-      status = 'I', claim = $9, worker = $10, lease_until = $11, updated_at = $4, started_at = $4
+      status = 'I', claim = $9, worker = $10, lease_until = $11, updated_at = $4, started_at = $4,
+      place = ${TX}
     WHERE rid = ANY (ARRAY (SELECT rid FROM pick))
     RETURNING rid, seq, attempt
   ), noted AS (

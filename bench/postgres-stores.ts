@@ -109,7 +109,7 @@ async function dump(url: string): Promise<string[]> {
   }
   return rows.map((row) =>
     JSON.stringify(row)
-      .replace(/"tx":"\d+"/, '(transaction)')
+      .replace(/"(tx|place)":"\d+"/g, '(transaction)')
       .replace(/\b\d{13}\b/g, '(time)')
       .replace(/[0-9a-f]{8}(-[0-9a-f]+){4}/g, '(id)'),
   )

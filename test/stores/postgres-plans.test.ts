@@ -161,7 +161,8 @@ const HOT: readonly Hot[] = [
   },
   { what: 'settle anything: known steps', pattern: /^SELECT asked\.rid/, by: ['one_step'] },
   { what: 'write what was decided', pattern: /^WITH moved AS/, by: ['jobs_pkey'] },
-  { what: 'enqueue', pattern: /^WITH item .* SELECT id FROM added$/, by: [] },
+  { what: 'enqueue', pattern: /^WITH item .* payload FROM item$/, by: [] },
+  { what: 'enqueue with keys', pattern: /^WITH item .* WHERE added.rid IS NULL$/, by: [] },
   {
     what: 'enqueue: who has a key',
     pattern: /unnest\(\$1::text\[\].* FOR UPDATE/,

@@ -5,20 +5,16 @@
  * Jobs with keys are written in the order of their keys, so that two callers who write the same
  * keys wait for each other in one direction only.
  */
-import { JobExists, LifecycleUnknown, PawlError, TransitionRace } from '../../core/errors.ts'
+import { JobExists, PawlError, TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
-import { decide } from '../../core/job/decide.ts'
-import { evolve } from '../../core/job/evolve.ts'
-import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
-import type { Job } from '../../core/job/job.ts'
-import { LANES, laneOf } from '../../core/job/lanes.ts'
-import { contextOf } from '../asker.ts'
+import { FACT_CODES } from '../../core/job/facts.ts'
+import { type Accepted, Acceptor, areKin, isPlain, type Offer } from '../accept.ts'
 import { KeyTaken } from '../errors.ts'
-import { findPayloadFault } from '../requests.ts'
 import { factData, factPath } from '../rows.ts'
-import type { Asker, Enqueued, EnqueueItem } from '../store.ts'
+import type { Enqueued } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes, TX } from './apply.ts'
+import { sqlStateOf } from './busy.ts'
 import { type Session, statement } from './connect.ts'
 import { type LockedRow, type Read, type Shared, toRead } from './context.ts'
 import {
@@ -29,22 +25,6 @@ import {
   shapedArrays,
   unnestShaped,
 } from './rows-at-once.ts'
-
-/** An item, and who brings it. */
-export interface Offer {
-  readonly item: EnqueueItem
-  readonly asker: Asker
-}
-
-/** A job that was decided on and is about to be written. */
-export interface Accepted {
-  readonly offer: Offer
-  readonly job: Job
-  readonly fact: Fact
-  readonly lane: number
-  readonly machine: number
-  readonly isPlain: boolean
-}
 
 const JOB: readonly Column<Accepted>[] = [
   ['lane', 'smallint', ({ lane }) => lane],
@@ -80,40 +60,45 @@ const shapedBy = (shape: readonly Column<Accepted>[]): Shaped<Accepted> => ({
     ['payload', 'text', ({ offer }) => offer.item.input],
   ],
   shape,
-  // Brought by one caller, of one type, for one moment; the attributes of a job that is not plain
-  // are its own.
-  isAlike: (a, b) =>
-    a.isPlain &&
-    b.isPlain &&
-    a.offer.asker === b.offer.asker &&
-    a.machine === b.machine &&
-    a.lane === b.lane &&
-    a.job.state === b.job.state &&
-    a.job.type === b.job.type &&
-    a.job.queue === b.job.queue &&
-    a.job.priority === b.job.priority &&
-    a.job.runAt === b.job.runAt &&
-    a.job.createdAt === b.job.createdAt,
+  isAlike: areKin,
 })
 
 const PLAIN = shapedBy([...JOB, ...FACT])
 const WHOLE = shapedBy([...JOB, ...SPECIAL, ...FACT])
 
+/** Numbers are given out first, so that rows and facts find each other by them. */
+const numbered = (s: string, shaped: Shaped<Accepted>) => `
+  item AS MATERIALIZED (
+    SELECT nextval('${s.replaceAll("'", "''")}.jobs_rid_seq') AS rid, given.*
+    FROM (${unnestShaped(shaped, 1)}) AS given
+  )`
+
+/** All or nothing: for jobs without keys, whose ids are new but for mistakes. */
+const INSERT_NEW = statement(
+  (s) => `
+  WITH ${numbered(s, PLAIN)}, added AS (
+    INSERT INTO ${s}.jobs (rid, id, ${namesOf(JOB)}, updated_at, seq, place)
+    SELECT rid, id, ${namesOf(JOB)}, created_at, 1, ${TX} FROM item
+  )
+  INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
+  SELECT ${TX}, rid, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload FROM item`,
+)
+
+/** Passes over whatever meets a key or an id that is taken. */
 const insert = (shaped: Shaped<Accepted>, columns: readonly Column<Accepted>[]) =>
   statement(
     (s) => `
-    WITH item AS MATERIALIZED (${unnestShaped(shaped, 1)}
-    ), added AS (
-      INSERT INTO ${s}.jobs (id, ${namesOf(columns)}, updated_at, seq, place)
-      SELECT id, ${namesOf(columns)}, created_at, 1, ${TX} FROM item
-      ON CONFLICT DO NOTHING RETURNING rid, id
+    WITH ${numbered(s, shaped)}, added AS (
+      INSERT INTO ${s}.jobs (rid, id, ${namesOf(columns)}, updated_at, seq, place)
+      SELECT rid, id, ${namesOf(columns)}, created_at, 1, ${TX} FROM item
+      ON CONFLICT DO NOTHING RETURNING rid
     ), noted AS (
       INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-      SELECT ${TX}, added.rid, 1, ${FACT_CODES.create}, item.created_at, item.path, item.actor,
-        item.data, item.payload
-      FROM added JOIN item USING (id)
+      SELECT ${TX}, rid, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
+      FROM item JOIN added USING (rid)
     )
-    SELECT id FROM added`,
+    SELECT string_agg(id::text, ',') AS met
+    FROM item LEFT JOIN added USING (rid) WHERE added.rid IS NULL`,
   )
 
 const INSERT_PLAIN = insert(PLAIN, JOB)
@@ -135,7 +120,8 @@ export async function acceptAll(
   offers: readonly Offer[],
   adding: Adding,
 ): Promise<Enqueued[]> {
-  const decided = offers.map((offer) => accept(shared, now, offer))
+  const acceptor = new Acceptor(shared, now)
+  const decided = offers.map((offer) => acceptor.accept(offer))
   const results = new Map<Accepted, Enqueued>()
   let pending = decided.filter((one): one is Accepted => !(one instanceof PawlError))
   for (let tries = 0; pending.length > 0; tries++) {
@@ -160,22 +146,18 @@ export async function acceptAll(
   )
 }
 
-/** Decides on an item, before anything is written. */
-function accept(shared: Shared, now: number, offer: Offer): Accepted | PawlError {
-  const { item, asker } = offer
-  const { lifecycle, command, input } = item
-  const create = { ...command, kind: 'create' } as const
-  const decision = decide(lifecycle, null, create, contextOf(shared.environment, asker, now))
-  if (decision.kind === 'rejected') return decision.error
-  const fault = findPayloadFault('input', input, shared.payloadBounds)
-  if (fault !== undefined) return fault
-  const machine = shared.machines.idOf(lifecycle)
-  if (machine === undefined) return new LifecycleUnknown(lifecycle.name, lifecycle.version)
-  const { fact } = decision as { fact: Fact }
-  const job = evolve(null, fact)
-  const lane = LANES[laneOf(lifecycle, job, fact.at)]
-  return { offer, job, fact, lane, machine, isPlain: isPlain(job) }
+/** Writes jobs without keys, all or none; false where an id was taken. */
+export async function addNew(session: Session, jobs: readonly Accepted[]): Promise<boolean> {
+  try {
+    await session.query(INSERT_NEW, shapedArrays(PLAIN, jobs))
+    return true
+  } catch (error) {
+    if (sqlStateOf(error) === UNIQUE_VIOLATION) return false
+    throw error
+  }
 }
+
+const UNIQUE_VIOLATION = '23505'
 
 /** Writes accepted jobs, and answers which of them were added; the others met a key or an id. */
 export async function addJobs(
@@ -186,28 +168,17 @@ export async function addJobs(
   for (const one of jobs) if (!first.has(one.job.id)) first.set(one.job.id, one)
   const distinct = [...first.values()]
   if (distinct.length === 0) return new Set()
-  const plain = distinct.every((one) => one.isPlain)
+  const plain = distinct.every(({ job }) => isPlain(job))
   const values = plain ? shapedArrays(PLAIN, distinct) : shapedArrays(WHOLE, distinct.sort(byKey))
-  const rows = await session.query<{ id: string }>(plain ? INSERT_PLAIN : INSERT_WHOLE, values)
-  return new Set(rows.map(({ id }) => first.get(id) as Accepted))
+  const text = plain ? INSERT_PLAIN : INSERT_WHOLE
+  const [row] = await session.query<{ met: string | null }>(text, values)
+  for (const id of row?.met?.split(',') ?? []) first.delete(id)
+  return new Set(first.values())
 }
 
 function byKey({ job: a }: Accepted, { job: b }: Accepted): number {
   const [left, right] = [`${a.key ?? ''}\0${a.type}`, `${b.key ?? ''}\0${b.type}`]
   return left < right ? -1 : left > right ? 1 : 0
-}
-
-/** Whether the special columns of a job stay empty. */
-function isPlain(job: Job): boolean {
-  return (
-    job.key === null &&
-    job.limitKey === null &&
-    job.tags.length === 0 &&
-    job.retryOf === null &&
-    job.timeoutMs === null &&
-    job.deadlineAt === null &&
-    job.policy === null
-  )
 }
 
 const LOCK_BY_KEYS = statement(

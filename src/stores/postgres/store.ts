@@ -2,6 +2,7 @@
 import { StaleFence } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import type { Clock } from '../../core/ports.ts'
+import { isPlain, type Offer } from '../accept.ts'
 import { CLIENT } from '../asker.ts'
 import {
   checkClaim,
@@ -21,7 +22,7 @@ import { claim, recall, type Ticket } from './claim.ts'
 import { commit } from './commit.ts'
 import type { Database, OwnSession, Session, Trail } from './connect.ts'
 import type { Shared } from './context.ts'
-import { acceptAll, addJobs, answerTaken, type Offer } from './enqueue.ts'
+import { acceptAll, addJobs, addNew, answerTaken } from './enqueue.ts'
 import { heartbeat } from './heartbeat.ts'
 import { insideTransaction } from './join.ts'
 import { claimEffects, settleEffects } from './outbox.ts'
@@ -168,12 +169,22 @@ export class PostgresStore implements contract.Store {
     const { shared, clock } = this.#parts
     const now = clock.now()
     let redone = false
+    const note = (redo: boolean) => {
+      redone ||= redo
+      return redone
+    }
     return acceptAll(shared, now, offers, {
-      add: (jobs) =>
-        this.#atOnce((session, redo) => {
-          redone ||= redo
+      add: async (jobs) => {
+        const isQuick = !redone && jobs.every(({ job }) => isPlain(job))
+        const isDone =
+          isQuick &&
+          (await this.#atOnce(async (session, redo) => !note(redo) && addNew(session, jobs)))
+        if (isDone) return new Set(jobs)
+        return this.#atOnce((session, redo) => {
+          note(redo)
           return addJobs(session, jobs)
-        }),
+        })
+      },
       answer: (met) =>
         this.#transact('enqueue', (session) => answerTaken(shared, session, now, met, redone)),
     })

@@ -14,6 +14,8 @@ import type { Database } from './connect.ts'
 import { Listener, notifySql } from './listen.ts'
 
 const NOTIFY_EVERY_MS = 5
+/** Where nobody listened, nobody is looked for again for so long; who begins to listen looks. */
+const NOBODY_MS = 100
 const POLL_MS = 1000
 const POLL_POOLED_MS = 200
 /** A worker that is idle again soon need not have its connection made anew. */
@@ -27,7 +29,8 @@ export class WakeUps {
   #listener: Listener | undefined
   #poll: Timer | undefined
   #linger: Timer | undefined
-  #notifying: Timer | undefined
+  #notifying = false
+  #pause: Timer | undefined
   #again = false
   #closed = false
 
@@ -55,7 +58,7 @@ export class WakeUps {
   /** Stops listening; nobody is told any more. */
   close(): void {
     this.#closed = true
-    for (const timer of [this.#poll, this.#linger, this.#notifying]) timer?.cancel()
+    for (const timer of [this.#poll, this.#linger, this.#pause]) timer?.cancel()
     this.#listener?.close()
     this.#listeners.clear()
   }
@@ -103,18 +106,30 @@ export class WakeUps {
   /** At once, and if more was written meanwhile, once more after the pause. */
   #notify(): void {
     if (this.#closed || this.#database.pooled) return
-    if (this.#notifying !== undefined) {
+    if (this.#notifying) {
       this.#again = true
       return
     }
-    this.#notifying = this.#environment.timers.after(NOTIFY_EVERY_MS, () => {
-      this.#notifying = undefined
-      if (!this.#again) return
-      this.#again = false
-      this.#notify()
+    this.#notifying = true
+    void this.#send().then((wasHeard) => {
+      if (this.#closed) return
+      const pause = wasHeard ? NOTIFY_EVERY_MS : NOBODY_MS
+      this.#pause = this.#environment.timers.after(pause, () => {
+        this.#notifying = false
+        if (!this.#again) return
+        this.#again = false
+        this.#notify()
+      })
     })
+  }
+
+  /** Whether anybody listened. A hint that cannot be sent is lost, which a hint may be. */
+  async #send(): Promise<boolean> {
     const text = notifySql(this.#database.schema)
-    // A hint that cannot be sent is lost, which a hint may be.
-    this.#database.atOnce((session) => session.run(text)).catch(() => {})
+    try {
+      return (await this.#database.atOnce((session) => session.raw(text, []))).length > 0
+    } catch {
+      return false
+    }
   }
 }

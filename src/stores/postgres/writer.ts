@@ -14,8 +14,9 @@ import { StoreBusy, StoreClosed, StoreUnavailable, UseTx } from '../errors.ts'
 
 /** How many items share a statement at most, unless one caller brings more. */
 const GROUP_MAX = 1000
-/** How many items make it worth to write beside a statement that is on its way. */
-const SECOND_MIN = 50
+/** So many items are worth a statement of their own, beside others that are on their way. */
+const LARGE_MIN = 50
+const FLIGHTS_MAX = 4
 /** How many callers may wait before further ones are made to wait outside. */
 const QUEUE_MAX = 10_000
 
@@ -84,9 +85,9 @@ export class Group<I, R> {
     })
   }
 
-  /** A second statement goes beside the first only with enough to be worth a connection. */
+  /** Statements go beside others only with enough to be worth a connection. */
   #mayFly(): boolean {
-    return this.#flights === 0 || (this.#flights === 1 && this.#items >= SECOND_MIN)
+    return this.#flights === 0 || (this.#flights < FLIGHTS_MAX && this.#items >= LARGE_MIN)
   }
 
   async #run(): Promise<void> {
@@ -105,9 +106,11 @@ export class Group<I, R> {
     let count = 0
     let end = 0
     for (const { items } of this.#queue) {
-      if (end > 0 && count + items.length > GROUP_MAX) break
+      const isLarge = items.length >= LARGE_MIN
+      if (end > 0 && (isLarge || count + items.length > GROUP_MAX)) break
       count += items.length
       end++
+      if (isLarge) break
     }
     const parts = this.#queue.slice(0, end)
     this.#queue = this.#queue.slice(end)

@@ -7,21 +7,22 @@
  * third of the lease. Past the bound everything is rolled back. The fence is checked again at the
  * end, by the time of the end.
  */
+
 import type { JsonBounds } from '../../core/canonical-json.ts'
 import { PawlError } from '../../core/errors.ts'
 import { decide } from '../../core/job/decide.ts'
+import { contextOf, WORKER } from '../asker.ts'
 import { CommitTooSlow, TxEnded } from '../errors.ts'
 import { checkEffect, findPayloadFault } from '../requests.ts'
 import type { Value } from '../rows.ts'
 import type { CommitAnswer, CommitTx, Held } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { contextOf, type Read, readHeld, type Shared } from './context.ts'
+import { type Read, readHeld, type Shared } from './context.ts'
 import { lendConnection, takeBackConnection } from './join.ts'
 import { insertEffects } from './outbox.ts'
 
 const BOUND_MS = 5000
-const WORKER = { actor: 'worker' } as const
 
 const SELECT_RESULT = 'SELECT payload FROM pawl_ledger WHERE job = ? AND kind = 30'
 
@@ -37,7 +38,12 @@ export async function commit(
   if (read instanceof PawlError) return { kind: 'rejected', error: read }
   const fence = { attempt: held.job.attempt, claim: held.job.execution?.claim ?? '' }
   const command = { kind: 'commit', fence } as const
-  const before = decide(read.lifecycle, read.job, command, contextOf(shared, WORKER, now))
+  const before = decide(
+    read.lifecycle,
+    read.job,
+    command,
+    contextOf(shared.environment, WORKER, now),
+  )
   if (before.kind === 'rejected') return before
   if (before.kind === 'same')
     return { kind: 'same', job: read.job, result: resultOf(connection, read) }

@@ -1,12 +1,11 @@
 /** What the verbs of this store share. */
 import type { JsonBounds } from '../../core/canonical-json.ts'
 import { JobNotFound, LifecycleUnknown, type PawlError } from '../../core/errors.ts'
-import type { Context } from '../../core/job/commands.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../../environment/system.ts'
 import { type JobRow, toJob } from '../rows.ts'
-import type { Asker, Held } from '../store.ts'
+import type { Held } from '../store.ts'
 import type { Connection } from './connect.ts'
 import type { Machines } from './machines.ts'
 
@@ -16,26 +15,6 @@ export interface Shared {
   readonly machines: Machines
   /** How large and how deep an input, result or effect may be. */
   readonly payloadBounds: JsonBounds
-}
-
-/** Who acts when the store itself does: promotion and recovery. */
-export const ENGINE: Asker = { actor: 'engine' }
-
-/** The context of a decision that is made now. */
-export function contextOf({ environment }: Shared, asker: Asker, now: number): Context {
-  const { actor, operator, note, metadata, traceId, spanId } = asker
-  // Field by field, because a spread is what a decision would otherwise spend most of its time on.
-  const context: { -readonly [Field in keyof Context]: Context[Field] } = {
-    now,
-    random: environment.random.next(),
-    actor,
-  }
-  if (operator !== undefined) context.operator = operator
-  if (note !== undefined) context.note = note
-  if (metadata !== undefined) context.metadata = metadata
-  if (traceId !== undefined) context.traceId = traceId
-  if (spanId !== undefined) context.spanId = spanId
-  return context
 }
 
 /** A job as it was read, with the handle of its row and its lifecycle. */

@@ -2,21 +2,21 @@
  * Accepts jobs: one row and one fact each. A key that is taken is found by asking first, inside the
  * write transaction, where nobody can take it in between.
  */
-import { JobExists, LifecycleUnknown, PawlError, TransitionRace } from '../../core/errors.ts'
+
+import { JobExists, PawlError, TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
 import { evolve } from '../../core/job/evolve.ts'
 import type { Fact } from '../../core/job/facts.ts'
-import type { Job } from '../../core/job/job.ts'
-import { LANES, laneOf } from '../../core/job/lanes.ts'
+import { type Accepted, Acceptor, areKin, isPlain } from '../accept.ts'
+import { contextOf } from '../asker.ts'
 import { KeyTaken } from '../errors.ts'
-import { findPayloadFault } from '../requests.ts'
 import type { JobRow, Value } from '../rows.ts'
 import type { Asker, Enqueued, EnqueueItem } from '../store.ts'
 import { applyFact, insertFacts, sharedColumns } from './apply.ts'
 import { isUniqueViolation } from './busy.ts'
 import type { Connection } from './connect.ts'
-import { contextOf, type Read, type Shared, toRead } from './context.ts'
+import { type Read, type Shared, toRead } from './context.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 
 const INSERT_JOB = `
@@ -40,19 +40,9 @@ export interface Order {
   readonly asker: Asker
 }
 
-/** A job that was decided on and is about to be written. */
-interface Accepted {
-  readonly job: Job
-  readonly fact: Fact
-  readonly input: string
-  readonly lane: number
-  readonly machine: number
-}
-
 /** A job with nothing special about it, and where its answer stands. */
 interface Plain {
   readonly accepted: Accepted
-  readonly asker: Asker
   readonly answers: Enqueued[]
   readonly place: number
 }
@@ -66,18 +56,19 @@ export function enqueue(
 ): Enqueued[][] {
   let gathered: Plain[] = []
   const writeGathered = () => {
-    for (const block of blocksOf(gathered, areAlike)) insertPlain(connection, block)
+    for (const block of blocksOf(gathered, isNextOfKin)) insertPlain(connection, block)
     gathered = []
   }
+  const acceptor = new Acceptor(shared, now)
   const answers = orders.map(({ items, asker }) => {
     const answers: Enqueued[] = []
     for (const item of items) {
-      const accepted = accept(shared, now, item, asker)
+      const accepted = acceptor.accept({ item, asker })
       if (accepted instanceof PawlError) {
         answers.push({ kind: 'rejected', error: accepted })
       } else if (isPlain(accepted.job)) {
         const place = answers.push({ kind: 'created', job: accepted.job }) - 1
-        gathered.push({ accepted, asker, answers, place })
+        gathered.push({ accepted, answers, place })
       } else {
         // Others may have to be found by their keys or ids, so what is gathered is written first.
         writeGathered()
@@ -90,39 +81,8 @@ export function enqueue(
   return answers
 }
 
-function accept(
-  shared: Shared,
-  now: number,
-  { lifecycle, command, input }: EnqueueItem,
-  asker: Asker,
-): Accepted | PawlError {
-  // The kind comes first: the other way round costs several times as much, here and in the checks.
-  const create = { kind: 'create', ...command } as const
-  const decision = decide(lifecycle, null, create, contextOf(shared, asker, now))
-  if (decision.kind === 'rejected') return decision.error
-  const fault = findPayloadFault('input', input, shared.payloadBounds)
-  if (fault !== undefined) return fault
-  const machine = shared.machines.idOf(lifecycle)
-  if (machine === undefined) return new LifecycleUnknown(lifecycle.name, lifecycle.version)
-  const { fact } = decision as { fact: Fact }
-  const job = evolve(null, fact)
-  return { job, fact, input, lane: LANES[laneOf(lifecycle, job, fact.at)], machine }
-}
-
-/**
- * Whether two plain jobs of one moment, and so their facts, differ in id and input alone: state and
- * lane follow from lifecycle and due time.
- */
-function areAlike(one: Plain, other: Plain): boolean {
-  const [a, b] = [one.accepted, other.accepted]
-  return (
-    one.asker === other.asker &&
-    a.machine === b.machine &&
-    a.job.queue === b.job.queue &&
-    a.job.type === b.job.type &&
-    a.job.priority === b.job.priority &&
-    a.job.runAt === b.job.runAt
-  )
+function isNextOfKin(one: Plain, other: Plain): boolean {
+  return areKin(one.accepted, other.accepted)
 }
 
 /** Writes a block of jobs that are alike; where an id exists already, one by one. */
@@ -142,7 +102,11 @@ function insertTogether(connection: Connection, jobs: readonly Plain[]): boolean
   if (last === undefined) return false
   // Nobody else writes in this transaction, so a block has consecutive numbers.
   let rid = last - jobs.length
-  const facts = jobs.map(({ accepted: { fact, input } }) => ({ rid: ++rid, fact, payload: input }))
+  const facts = jobs.map(({ accepted: { fact, offer } }) => ({
+    rid: ++rid,
+    fact,
+    payload: offer.item.input,
+  }))
   insertFacts(connection, sharedColumns(accepted.fact), facts)
   return true
 }
@@ -207,7 +171,12 @@ function settleConflict(
   let read = taken
   const facts: Fact[] = []
   for (const given of commands) {
-    const decision = decide(read.lifecycle, read.job, given, contextOf(shared, asker, now))
+    const decision = decide(
+      read.lifecycle,
+      read.job,
+      given,
+      contextOf(shared.environment, asker, now),
+    )
     if (decision.kind === 'rejected') return decision
     if (decision.kind === 'same') continue
     facts.push(decision.fact)
@@ -234,7 +203,7 @@ function findTaken(
 
 /** Writes one row and its fact. */
 function insertJob(connection: Connection, accepted: Accepted): Enqueued {
-  const { job, fact, input } = accepted
+  const { job, fact, offer } = accepted
   const { changes, lastInsertRowid } = connection
     .sql(INSERT_JOB)
     .run(
@@ -249,20 +218,7 @@ function insertJob(connection: Connection, accepted: Accepted): Enqueued {
       job.policy === null ? null : JSON.stringify(job.policy),
     )
   if (Number(changes) === 0) return { kind: 'rejected', error: new JobExists(job.id) }
-  const entry = { rid: Number(lastInsertRowid), fact, payload: input }
+  const entry = { rid: Number(lastInsertRowid), fact, payload: offer.item.input }
   insertFacts(connection, sharedColumns(fact), [entry])
   return { kind: 'created', job }
-}
-
-/** Whether the columns that only `INSERT_JOB` writes stay empty. */
-function isPlain(job: Job): boolean {
-  return (
-    job.key === null &&
-    job.limitKey === null &&
-    job.tags.length === 0 &&
-    job.retryOf === null &&
-    job.timeoutMs === null &&
-    job.deadlineAt === null &&
-    job.policy === null
-  )
 }

@@ -3,10 +3,11 @@
  * parked state, and a stable key (job id / name / n) by which its receiver can tell a repetition.
  * When the last effect of a job is delivered, the job is done in the same transaction.
  */
+import { ENGINE } from '../asker.ts'
 import type { EffectClaim, EffectReport, HeldEffect } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { ENGINE, readJob, type Shared } from './context.ts'
+import { readJob, type Shared } from './context.ts'
 
 const TAKE = `
   UPDATE pawl_outbox SET claim = ?1, lease_until = ?2, tries = tries + 1

@@ -2,10 +2,11 @@
  * Makes jobs ready whose time has come. A job with a state of its own for waiting takes its `due`
  * edge; one that waits in its ready state only changes its lane (rule G2).
  */
+import { ENGINE } from '../asker.ts'
 import type { JobRow } from '../rows.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { ENGINE, type Read, type Shared, toRead } from './context.ts'
+import { type Read, type Shared, toRead } from './context.ts'
 
 /** A lifecycle that this process does not know is left to one that does. */
 const SELECT_DUE = `

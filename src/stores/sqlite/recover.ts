@@ -3,12 +3,14 @@
  * once. The row is read, judged and written in one transaction, so that a holder who renewed or
  * finished in between is never overwritten.
  */
+
 import type { Command } from '../../core/job/commands.ts'
+import { ENGINE } from '../asker.ts'
 import type { JobRow } from '../rows.ts'
 import type { Answer } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { ENGINE, type Shared, toRead } from './context.ts'
+import { type Shared, toRead } from './context.ts'
 
 /**
  * Jobs that were flagged already wait for an operator, and those of lifecycles that this process

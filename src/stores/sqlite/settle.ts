@@ -3,14 +3,16 @@
  * so the decision is made on the present row; the fence in the command is what tells its holder
  * from one that is late.
  */
+
 import { CommandInvalid, PawlError } from '../../core/errors.ts'
 import { decide } from '../../core/job/decide.ts'
+import { contextOf, WORKER } from '../asker.ts'
 import { findPayloadFault } from '../requests.ts'
 import type { Answer, Settlement } from '../store.ts'
 import { answer } from './answer.ts'
 import { applySuccess, Pending } from './apply.ts'
 import type { Connection } from './connect.ts'
-import { contextOf, readHeld, type Shared } from './context.ts'
+import { readHeld, type Shared } from './context.ts'
 import { hasStep } from './query.ts'
 
 /** Applies every settlement; each stands alone. */
@@ -46,7 +48,7 @@ function settleSuccess(
   const lifecycle = shared.machines.find(job.lifecycle, job.lifecycleVersion)
   if (command.kind !== 'commit' || command.effects || lifecycle === undefined) return undefined
   if (payloadFault(shared, payload) !== undefined) return undefined
-  const decision = decide(lifecycle, job, command, contextOf(shared, WORKER, now))
+  const decision = decide(lifecycle, job, command, contextOf(shared.environment, WORKER, now))
   if (decision.kind !== 'fact') return undefined
   const { fact } = decision
   const after = applySuccess(connection, ref, job, fact, payload ?? null, pending)
@@ -79,5 +81,3 @@ function settleOne(
 function payloadFault({ payloadBounds }: Shared, payload: string | undefined) {
   return payload === undefined ? undefined : findPayloadFault('payload', payload, payloadBounds)
 }
-
-const WORKER = { actor: 'worker' } as const

@@ -5,6 +5,7 @@ import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../../core/ports.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
+import { CLIENT } from '../asker.ts'
 import { StoreClosed } from '../errors.ts'
 import {
   checkClaim,
@@ -63,7 +64,6 @@ const LIST_BUDGET_MS = 200
 const SILENT_VERBS = ['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker']
 /** How this store writes places in lists and in the ledger: by the number of a row. */
 const PLACE = /^\d{1,15}$/
-const CLIENT: contract.Asker = { actor: 'client' }
 
 /** Opens a store, creating or migrating the file as needed. */
 export async function openSqliteStore(options: SqliteOptions): Promise<contract.Store> {

@@ -1,0 +1,142 @@
+/**
+ * How offered jobs are decided on, the same in every store. Jobs of one moment are mostly alike:
+ * brought by one caller, of one type, differing in id and input alone. The decision on one of them
+ * is then the decision on all, but for the id; making it once is what makes large batches fast.
+ */
+import type { JsonBounds } from '../core/canonical-json.ts'
+import { uuid } from '../core/checks.ts'
+import { CommandInvalid, LifecycleUnknown, PawlError } from '../core/errors.ts'
+import { decide } from '../core/job/decide.ts'
+import { evolve } from '../core/job/evolve.ts'
+import type { Fact } from '../core/job/facts.ts'
+import type { Job } from '../core/job/job.ts'
+import { LANES, laneOf } from '../core/job/lanes.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { Environment } from '../environment/system.ts'
+import { contextOf } from './asker.ts'
+import { findPayloadFault } from './requests.ts'
+import type { Asker, EnqueueItem } from './store.ts'
+
+/** An item, and who brings it. */
+export interface Offer {
+  readonly item: EnqueueItem
+  readonly asker: Asker
+}
+
+/** A job that was decided on and is about to be written. */
+export interface Accepted {
+  readonly offer: Offer
+  readonly job: Job
+  readonly fact: Fact
+  readonly lane: number
+  /** The number of its lifecycle in the store. */
+  readonly machine: number
+  /** The first of those that differ from it in id and input alone. */
+  readonly model: Accepted | undefined
+}
+
+/** What decisions on offers need of a store. */
+interface Acceptance {
+  readonly environment: Environment
+  readonly machines: { idOf(lifecycle: Lifecycle): number | undefined }
+  readonly payloadBounds: JsonBounds
+}
+
+/** Decides on offers of one moment, one after the other. */
+export class Acceptor {
+  readonly #shared: Acceptance
+  readonly #now: number
+  #model: Accepted | undefined
+
+  constructor(shared: Acceptance, now: number) {
+    this.#shared = shared
+    this.#now = now
+  }
+
+  /** The job that an offer makes, or why there is none. */
+  accept(offer: Offer): Accepted | PawlError {
+    const fault = findPayloadFault('input', offer.item.input, this.#shared.payloadBounds)
+    const model = this.#model
+    if (model !== undefined && fault === undefined && areAlike(model.offer, offer)) {
+      return follow(model, offer)
+    }
+    const accepted = this.#decide(offer)
+    if (accepted instanceof PawlError) return accepted
+    if (fault !== undefined) return fault
+    this.#model = accepted
+    return accepted
+  }
+
+  #decide(offer: Offer): Accepted | PawlError {
+    const { environment, machines } = this.#shared
+    const { lifecycle, command } = offer.item
+    // The kind comes first: the other way round costs several times as much, here and in checks.
+    const create = { kind: 'create', ...command } as const
+    const context = contextOf(environment, offer.asker, this.#now)
+    const decision = decide(lifecycle, null, create, context)
+    if (decision.kind === 'rejected') return decision.error
+    const machine = machines.idOf(lifecycle)
+    if (machine === undefined) return new LifecycleUnknown(lifecycle.name, lifecycle.version)
+    const { fact } = decision as { fact: Fact }
+    const job = evolve(null, fact)
+    const lane = LANES[laneOf(lifecycle, job, fact.at)]
+    return { offer, job, fact, lane, machine, model: undefined }
+  }
+}
+
+/** Only the id is new, and nobody has looked at it yet. */
+function follow(model: Accepted, offer: Offer): Accepted | PawlError {
+  const { jobId } = offer.item.command
+  const why = uuid(jobId)
+  if (why !== undefined) return new CommandInvalid('jobId', why)
+  return {
+    offer,
+    job: { ...model.job, id: jobId },
+    fact: { ...model.fact, jobId },
+    lane: model.lane,
+    machine: model.machine,
+    model,
+  }
+}
+
+/** Whether two offers ask for the same, but for id and input; keys and copies are jobs' own. */
+function areAlike({ item: a, asker }: Offer, { item: b, asker: other }: Offer): boolean {
+  const [one, two] = [a.command, b.command]
+  return (
+    asker === other &&
+    a.lifecycle === b.lifecycle &&
+    one.type === two.type &&
+    one.queue === two.queue &&
+    one.priority === two.priority &&
+    one.runAt === two.runAt &&
+    one.hold === two.hold &&
+    one.timeoutMs === two.timeoutMs &&
+    one.deadlineAt === two.deadlineAt &&
+    one.policy === two.policy &&
+    one.tags === two.tags &&
+    one.key === undefined &&
+    two.key === undefined &&
+    one.limitKey === undefined &&
+    two.limitKey === undefined &&
+    one.retryOf === undefined &&
+    two.retryOf === undefined
+  )
+}
+
+/** Whether two accepted jobs differ in id and input alone. */
+export function areKin(a: Accepted, b: Accepted): boolean {
+  return (a.model ?? a) === (b.model ?? b)
+}
+
+/** Whether a job has none of the attributes that most jobs do not have. */
+export function isPlain(job: Job): boolean {
+  return (
+    job.key === null &&
+    job.limitKey === null &&
+    job.tags.length === 0 &&
+    job.retryOf === null &&
+    job.timeoutMs === null &&
+    job.deadlineAt === null &&
+    job.policy === null
+  )
+}
