@@ -10,31 +10,32 @@
  * Where the answer to COMMIT is lost, the job itself is asked. Whoever gets its lock knows that the
  * transaction has ended, one way or the other; the function is never run a second time to find out.
  */
-import type { JsonBounds } from '../../core/canonical-json.ts'
 import { PawlError } from '../../core/errors.ts'
 import { decide } from '../../core/job/decide.ts'
-import type { Environment } from '../../environment/system.ts'
 import { contextOf, WORKER } from '../asker.ts'
-import { CommitTooSlow, StoreUnavailable, TxEnded } from '../errors.ts'
-import { checkEffect, findPayloadFault } from '../requests.ts'
-import type { CommitAnswer, CommitTx, Held } from '../store.ts'
+import {
+  boundOf,
+  type CommitAccess,
+  type CommitWork,
+  commitCommand,
+  runFunction,
+} from '../commit-function.ts'
+import { StoreUnavailable } from '../errors.ts'
+import type { CommitAnswer, Held } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes } from './apply.ts'
 import { kindOf, toPawlError, untilDone } from './busy.ts'
 import { type Database, type OwnSession, statement } from './connect.ts'
 import { lockHeld, type Shared } from './context.ts'
-import { lendSession, takeBackSession } from './join.ts'
+import { lendSession } from './join.ts'
 import { insertEffects } from './outbox.ts'
 
-const BOUND_MS = 5000
 /** No statement of ours is given less time than this, however short the lease. */
 const STATEMENT_MIN_MS = 1000
 
 const SELECT_RESULT = statement(
   (s) => `SELECT payload FROM ${s}.ledger WHERE job = $1 AND kind = 30`,
 )
-
-type Work = (tx: CommitTx) => string | Promise<string>
 
 /** What a commit needs of its store. */
 export interface CommitStore {
@@ -45,11 +46,15 @@ export interface CommitStore {
 }
 
 /** Runs the function of a commit in a transaction, and answers what became of the job. */
-export async function commit(store: CommitStore, held: Held, work: Work): Promise<CommitAnswer> {
+export async function commit(
+  store: CommitStore,
+  held: Held,
+  work: CommitWork,
+): Promise<CommitAnswer> {
   const { shared, database, timeoutMs } = store
   let ran = false
   let thrown: { readonly error: unknown } | undefined
-  const observed: Work = async (tx) => {
+  const observed: CommitWork = async (tx) => {
     ran = true
     return work(tx)
   }
@@ -93,7 +98,7 @@ async function commitOnce(
   session: OwnSession,
   held: Held,
   boundMs: number,
-  work: Work,
+  work: CommitWork,
   onThrow: (error: unknown) => void,
 ): Promise<CommitAnswer> {
   const [read] = await lockHeld(shared, session, [held])
@@ -101,26 +106,22 @@ async function commitOnce(
     return { kind: 'rejected', error: read as PawlError }
   }
   const start = now()
-  const command = commandOf(held)
-  const { environment, payloadBounds } = shared
+  const command = commitCommand(held)
+  const { environment } = shared
   const before = decide(read.lifecycle, read.job, command, contextOf(environment, WORKER, start))
   if (before.kind === 'rejected') return before
   if (before.kind === 'same') {
     return { kind: 'same', job: read.job, result: await resultOf(session, read.rid) }
   }
-  const effects: Effect[] = []
-  const { tx, close } = openTx(session, effects, payloadBounds)
-  let result: string
-  try {
-    result = await runBounded(environment, boundMs, () => work(tx))
-    const fault = findPayloadFault('result', result, payloadBounds)
-    if (fault !== undefined) throw fault
-  } catch (error) {
+  const access: CommitAccess = {
+    query: (sql, values = []) => runRaw(session, sql, values),
+    lend: (tx) => lendSession(tx, session),
+  }
+  const ran = await runFunction(shared, boundMs, access, work).catch((error: unknown) => {
     onThrow(error)
     throw error
-  } finally {
-    close()
-  }
+  })
+  const { result, effects } = ran
   const changes = new Changes()
   const committed = { ...command, effects: effects.length }
   const after = answer(shared, changes, now(), read, committed, WORKER, result)
@@ -143,7 +144,7 @@ async function resolve(
       if (read === undefined || read instanceof PawlError) return undefined
       const { job, lifecycle, rid } = read
       const context = contextOf(shared.environment, WORKER, now())
-      if (decide(lifecycle, job, commandOf(held), context).kind !== 'same') return undefined
+      if (decide(lifecycle, job, commitCommand(held), context).kind !== 'same') return undefined
       return { kind: 'done', job, result: await resultOf(session, rid) }
     }),
   )
@@ -151,79 +152,20 @@ async function resolve(
   return found
 }
 
-function commandOf({ job }: Held) {
-  const fence = { attempt: job.attempt, claim: job.execution?.claim ?? '' }
-  return { kind: 'commit', fence } as const
-}
-
 async function resultOf(session: OwnSession, rid: number): Promise<string> {
   const [row] = await session.query<{ payload: string | null }>(SELECT_RESULT, [rid])
   return row?.payload ?? 'null'
 }
 
-/** A third of the lease as it was taken, so that the row is free again long before it ends. */
-function boundOf({ job }: Held): number {
-  const leaseMs = (job.execution?.leaseUntil ?? 0) - (job.startedAt ?? 0)
-  return Math.max(1, Math.min(BOUND_MS, Math.floor(leaseMs / 3)))
-}
-
-async function runBounded(
-  { clock, timers }: Environment,
-  boundMs: number,
-  work: () => string | Promise<string>,
-): Promise<string> {
-  const start = clock.now()
-  let expire: (error: CommitTooSlow) => void = () => {}
-  const expired = new Promise<never>((_, reject) => {
-    expire = reject
-  })
-  const timer = timers.after(boundMs, () => expire(new CommitTooSlow(boundMs)))
-  try {
-    const result = await Promise.race([(async () => work())(), expired])
-    // A function that never waits leaves no turn to the timer.
-    if (clock.now() - start > boundMs) throw new CommitTooSlow(boundMs)
-    return result
-  } finally {
-    timer.cancel()
-  }
-}
-
-interface Effect {
-  readonly name: string
-  readonly payload: string
-}
-
-/** The tx of a commit, and how to end it: later calls are refused instead of written elsewhere. */
-function openTx(
+/** A statement of the user's; where the connection is gone, that is what the user is told. */
+async function runRaw(
   session: OwnSession,
-  effects: Effect[],
-  bounds: JsonBounds,
-): { tx: CommitTx; close: () => void } {
-  let open = true
-  const assertOpen = () => {
-    if (!open) throw new TxEnded()
-  }
-  const tx: CommitTx = {
-    async query(sql, values = []) {
-      assertOpen()
-      try {
-        return await session.raw(sql, values)
-      } catch (error) {
-        throw kindOf(error) === 'lost' ? new StoreUnavailable(0, error) : error
-      }
-    },
-    effect(name, payload) {
-      assertOpen()
-      checkEffect(name, payload, bounds)
-      effects.push({ name, payload })
-    },
-  }
-  lendSession(tx, session)
-  return {
-    tx,
-    close() {
-      open = false
-      takeBackSession(tx)
-    },
+  sql: string,
+  values: readonly unknown[],
+): Promise<unknown[]> {
+  try {
+    return await session.raw(sql, values)
+  } catch (error) {
+    throw kindOf(error) === 'lost' ? new StoreUnavailable(0, error) : error
   }
 }

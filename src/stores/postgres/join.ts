@@ -21,14 +21,10 @@ export interface PostgresTx {
 /** The sessions of commits whose functions run now. */
 const lent = new WeakMap<object, OwnSession>()
 
-/** Lets the tx of a commit be joined while its function runs. */
-export function lendSession(tx: object, session: OwnSession): void {
+/** Lets the tx of a commit be joined, until the returned function is called. */
+export function lendSession(tx: object, session: OwnSession): () => void {
   lent.set(tx, session)
-}
-
-/** Ends that. */
-export function takeBackSession(tx: object): void {
-  lent.delete(tx)
+  return () => void lent.delete(tx)
 }
 
 const SELECT_STORE = statement((s) => `SELECT id FROM ${s}.store`)

@@ -6,10 +6,8 @@
  * With an archive the lines are handed over before anything is removed. A crash in between archives
  * them a second time, and never removes what was not archived.
  */
-import { createHash } from 'node:crypto'
-import { encode } from '../../core/canonical-json.ts'
-import type { FactRow, JobRow } from '../rows.ts'
-import { toFact } from '../rows.ts'
+import { lineOf, recordOf, type Sheaf } from '../archive.ts'
+import type { FactRow } from '../rows.ts'
 import { TX } from './apply.ts'
 import { type Session, statement } from './connect.ts'
 import { arrayOf } from './rows-at-once.ts'
@@ -24,14 +22,6 @@ const SELECT_FACTS = statement(
   (s) => `SELECT * FROM ${s}.ledger WHERE job = ANY ($1::bigint[]) ORDER BY job, seq`,
 )
 
-/** Bounds of one line; facts are small, payloads are bounded when they are accepted. */
-const LINE_BOUNDS = { depthMax: 32, bytesMax: 64 * 1024 * 1024 }
-
-/** A job that will be removed, with its ledger as lines of NDJSON. */
-export interface Sheaf extends Pick<JobRow, 'rid' | 'id' | 'seq' | 'queue' | 'state'> {
-  readonly lines: readonly string[]
-}
-
 /** Collects up to `limit` jobs that ended before a time. */
 export async function harvest(
   session: Session,
@@ -43,15 +33,9 @@ export async function harvest(
   const ids = new Map(jobs.map(({ rid, id }) => [rid, id]))
   type Row = FactRow & { job: number; payload: string | null }
   for (const row of await session.query<Row>(SELECT_FACTS, [arrayOf([...lines.keys()])])) {
-    const fact = toFact(ids.get(row.job) as string, row)
-    lines.get(row.job)?.push(encode({ fact, payload: row.payload }, LINE_BOUNDS))
+    lines.get(row.job)?.push(lineOf(ids.get(row.job) as string, row))
   }
   return jobs.map((job) => ({ ...job, lines: lines.get(job.rid) ?? [] }))
-}
-
-/** The lines of an archive. */
-export function textOf(sheaves: readonly Sheaf[]): string {
-  return sheaves.flatMap(({ lines }) => lines.map((line) => `${line}\n`)).join('')
 }
 
 /** What another process is removing is left to it. */
@@ -97,17 +81,14 @@ export async function removeHarvest(
   ])
   const locked = new Set(rows.map(({ rid }) => rid))
   const removed = sheaves.filter(({ rid }) => locked.has(rid))
-  const [first, last] = [removed[0], removed[removed.length - 1]]
-  if (first === undefined || last === undefined) return 0
+  const [first, ...others] = removed
+  if (first === undefined) return 0
   for (const removal of REMOVALS) await session.query(removal, [arrayOf([...locked])])
   await session.query(UNCOUNT, [
     arrayOf(removed.map(({ queue }) => queue)),
     arrayOf(removed.map(({ state }) => state)),
   ])
-  const sha256 = createHash('sha256').update(textOf(removed)).digest('hex')
-  const counts = [removed.length, removed.flatMap(({ lines }) => lines).length] as const
-  const range = [first.id, last.id, endedBefore] as const
-  const values = [now, ...counts, ...range, sha256, archived ? 1 : 0]
+  const values = [now, ...recordOf([first, ...others], endedBefore), archived ? 1 : 0]
   const [record] = await session.query<{ tx: number }>(RECORD, values)
   if (record !== undefined) session.wrote = { tx: record.tx }
   return removed.length

@@ -16,14 +16,10 @@ const joined = new WeakMap<object, Connection>()
 /** The connections of commits whose functions run now. */
 const lent = new WeakMap<object, Connection>()
 
-/** Lets the tx of a commit be joined while its function runs. */
-export function lendConnection(tx: object, connection: Connection): void {
+/** Lets the tx of a commit be joined, until the returned function is called. */
+export function lendConnection(tx: object, connection: Connection): () => void {
   lent.set(tx, connection)
-}
-
-/** Ends that. */
-export function takeBackConnection(tx: object): void {
-  lent.delete(tx)
+  return () => void lent.delete(tx)
 }
 
 /** The user's handle, or the tx of a commit, as a connection of this store. */

@@ -6,10 +6,8 @@
  * With an archive the lines are handed over before anything is removed. A crash in between archives
  * them a second time, and never removes what was not archived.
  */
-import { createHash } from 'node:crypto'
-import { encode } from '../../core/canonical-json.ts'
-import type { FactRow, JobRow } from '../rows.ts'
-import { toFact } from '../rows.ts'
+import { lineOf, recordOf, type Sheaf } from '../archive.ts'
+import type { FactRow } from '../rows.ts'
 import type { Connection } from './connect.ts'
 
 const SELECT_ENDED = `
@@ -18,27 +16,14 @@ const SELECT_ENDED = `
 
 const SELECT_FACTS = 'SELECT * FROM pawl_ledger WHERE job = ? ORDER BY seq'
 
-/** Bounds of one line; facts are small, payloads are bounded when they are accepted. */
-const LINE_BOUNDS = { depthMax: 32, bytesMax: 64 * 1024 * 1024 }
-
-/** A job that will be removed, with its ledger as lines of NDJSON. */
-export interface Sheaf extends Pick<JobRow, 'rid' | 'id' | 'seq' | 'queue' | 'state'> {
-  readonly lines: readonly string[]
-}
-
 /** Collects up to `limit` jobs that ended before a time. */
 export function harvest(connection: Connection, endedBefore: number, limit: number): Sheaf[] {
   return connection.all<Omit<Sheaf, 'lines'>>(SELECT_ENDED, endedBefore, limit).map((job) => ({
     ...job,
     lines: connection
       .all<FactRow & { payload: string | null }>(SELECT_FACTS, job.rid)
-      .map((row) => encode({ fact: toFact(job.id, row), payload: row.payload }, LINE_BOUNDS)),
+      .map((row) => lineOf(job.id, row)),
   }))
-}
-
-/** The lines of an archive. */
-export function textOf(sheaves: readonly Sheaf[]): string {
-  return sheaves.flatMap(({ lines }) => lines.map((line) => `${line}\n`)).join('')
 }
 
 const INSERT_PRUNED = `
@@ -67,11 +52,9 @@ export function removeHarvest(
     connection.run(UNCOUNT, queue, state)
     return true
   })
-  const [first, last] = [removed[0], removed[removed.length - 1]]
-  if (first === undefined || last === undefined) return 0
-  const sha256 = createHash('sha256').update(textOf(removed)).digest('hex')
-  const counts = [removed.length, removed.flatMap(({ lines }) => lines).length] as const
-  const range = [first.id, last.id, endedBefore] as const
-  connection.run(INSERT_PRUNED, now, ...counts, ...range, sha256, archived ? 1 : 0)
+  const [first, ...others] = removed
+  if (first === undefined) return 0
+  const record = recordOf([first, ...others], endedBefore)
+  connection.run(INSERT_PRUNED, now, ...record, archived ? 1 : 0)
   return removed.length
 }
