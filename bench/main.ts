@@ -1,6 +1,7 @@
 // `npm run bench -- <name> [--quick] [--only <part of a name>] [--json]`: progress on stderr; with
 // --json the last line on stdout is one JSON object. Without a name, the names are listed.
 import { parseArgs } from 'node:util'
+import { benchEngine } from './engine.ts'
 import type { Result } from './measure.ts'
 import { benchPostgres } from './postgres-stores.ts'
 import { benchStores } from './stores.ts'
@@ -9,6 +10,7 @@ import { benchStores } from './stores.ts'
 type Bench = (options: { quick: boolean; only?: string }) => Promise<Result[]>
 
 const benches: Readonly<Record<string, Bench>> = {
+  engine: benchEngine,
   stores: async (options) => [...(await benchStores(options)), ...(await benchPostgres(options))],
 }
 

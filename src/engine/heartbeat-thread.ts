@@ -12,8 +12,8 @@ import { SILENT } from './log.ts'
 import { openStore } from './open-store.ts'
 
 type Order =
-  | { readonly kind: 'track'; readonly beat: Beat }
-  | { readonly kind: 'untrack'; readonly ref: number }
+  | { readonly kind: 'track'; readonly beats: readonly Beat[] }
+  | { readonly kind: 'untrack'; readonly refs: readonly number[] }
   | { readonly kind: 'progress'; readonly ref: number; readonly text: string }
   | { readonly kind: 'close' }
 
@@ -48,12 +48,12 @@ export class ThreadHeartbeat implements HeartbeatHost {
     this.#exited = new Promise((resolve) => this.#thread.on('exit', () => resolve()))
   }
 
-  track(beat: Beat): void {
-    this.#order({ kind: 'track', beat })
+  track(beats: readonly Beat[]): void {
+    this.#order({ kind: 'track', beats })
   }
 
-  untrack(ref: number): void {
-    this.#order({ kind: 'untrack', ref })
+  untrack(refs: readonly number[]): void {
+    this.#order({ kind: 'untrack', refs })
   }
 
   progress(ref: number, text: string): void {
@@ -84,8 +84,8 @@ async function runThread({ storeName, leaseMs }: ThreadData['pawlHeartbeat']): P
     onError: (error) => tell({ kind: 'error', error: String(error) }),
   })
   port.on('message', (order: Order) => {
-    if (order.kind === 'track') host.track(order.beat)
-    else if (order.kind === 'untrack') host.untrack(order.ref)
+    if (order.kind === 'track') host.track(order.beats)
+    else if (order.kind === 'untrack') host.untrack(order.refs)
     else if (order.kind === 'progress') host.progress(order.ref, order.text)
     else {
       void host.close().then(async () => {

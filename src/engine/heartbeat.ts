@@ -20,8 +20,8 @@ export interface HeartbeatEvents {
 
 /** Keeps leases alive. */
 export interface HeartbeatHost {
-  track(beat: Beat): void
-  untrack(ref: number): void
+  track(beats: readonly Beat[]): void
+  untrack(refs: readonly number[]): void
   /** How far an attempt is, as JSON text; written with its next renewal, which comes soon. */
   progress(ref: number, text: string): void
   close(): Promise<void>
@@ -64,14 +64,14 @@ export class TimerHeartbeat implements HeartbeatHost {
     this.#events = events
   }
 
-  track({ ref, fence }: Beat): void {
+  track(beats: readonly Beat[]): void {
     const renewAt = this.#environment.clock.now() + this.#leaseMs / 3
-    this.#tracked.set(ref, { beat: { ref, fence }, renewAt, progress: undefined })
-    this.#arm()
+    for (const beat of beats) this.#tracked.set(beat.ref, { beat, renewAt, progress: undefined })
+    this.#arm(renewAt)
   }
 
-  untrack(ref: number): void {
-    this.#tracked.delete(ref)
+  untrack(refs: readonly number[]): void {
+    for (const ref of refs) this.#tracked.delete(ref)
   }
 
   progress(ref: number, text: string): void {
@@ -79,7 +79,7 @@ export class TimerHeartbeat implements HeartbeatHost {
     if (tracked === undefined) return
     tracked.progress = text
     tracked.renewAt = Math.min(tracked.renewAt, this.#environment.clock.now() + PROGRESS_MS)
-    this.#arm()
+    this.#arm(tracked.renewAt)
   }
 
   async close(): Promise<void> {
@@ -88,11 +88,9 @@ export class TimerHeartbeat implements HeartbeatHost {
     await this.#beating
   }
 
-  /** Wakes up when the first lease is due. */
-  #arm(): void {
-    if (this.#closed || this.#tracked.size === 0 || this.#beating !== undefined) return
-    let at = Number.POSITIVE_INFINITY
-    for (const { renewAt } of this.#tracked.values()) at = Math.min(at, renewAt)
+  /** Wakes up at a time, unless it does so earlier already. */
+  #arm(at: number): void {
+    if (this.#closed || this.#beating !== undefined) return
     if (this.#timer !== undefined && this.#timer.at <= at) return
     this.#timer?.timer.cancel()
     const delay = Math.max(0, at - this.#environment.clock.now())
@@ -100,10 +98,16 @@ export class TimerHeartbeat implements HeartbeatHost {
       this.#timer = undefined
       this.#beating = this.#beat().finally(() => {
         this.#beating = undefined
-        this.#arm()
+        this.#armForFirst()
       })
     })
     this.#timer = { at, timer }
+  }
+
+  #armForFirst(): void {
+    let first = Number.POSITIVE_INFINITY
+    for (const { renewAt } of this.#tracked.values()) first = Math.min(first, renewAt)
+    if (Number.isFinite(first)) this.#arm(first)
   }
 
   async #beat(): Promise<void> {
@@ -111,6 +115,7 @@ export class TimerHeartbeat implements HeartbeatHost {
     // A little early rather than one statement for each lease.
     const soon = now + this.#leaseMs / 12
     const due = [...this.#tracked.values()].filter(({ renewAt }) => renewAt <= soon)
+    if (due.length === 0) return
     const beats = due.map(({ beat, progress }) =>
       progress === undefined ? beat : { ...beat, progress },
     )

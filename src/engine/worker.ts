@@ -203,6 +203,7 @@ export class JobWorker implements AsyncDisposable {
     try {
       const settlements = reports.map(({ settlement }) => settlement)
       const { answers, claimed } = await store.settle(settlements, request)
+      this.#heartbeats.untrack(reports.map(({ running }) => running.attempt.held.ref))
       for (const [i, { running }] of reports.entries()) this.#reported(running, answers[i])
       return this.#start(claimed)
     } catch (error) {
@@ -231,6 +232,8 @@ export class JobWorker implements AsyncDisposable {
 
   #start(claimed: readonly Held[]): number {
     const { jobs, environment, bounds, store, observe } = this.#parts
+    // Before any handler runs: it may keep this thread busy for longer than its lease.
+    if (claimed.length > 0) this.#heartbeats.track(claimed.map(beatOf))
     for (const held of claimed) {
       observe({ type: 'started', job: held.job })
       const attempt = new Attempt(held, jobs.get(held.job.type) as JobDefinition, {
@@ -241,7 +244,6 @@ export class JobWorker implements AsyncDisposable {
         onProgress: (text) => this.#heartbeats.progress(held.ref, text),
       })
       const running = { slot: this.#slots.take(), attempt }
-      this.#heartbeats.track({ ref: held.ref, fence: attempt.fence })
       this.#running.set(held.ref, running)
       void attempt.report.then((report) => this.#finish(running, report))
     }
@@ -256,6 +258,7 @@ export class JobWorker implements AsyncDisposable {
     if (report.kind === 'settle') {
       this.#reports.push({ running, settlement: report.settlement })
     } else {
+      this.#heartbeats.untrack([running.attempt.held.ref])
       if (report.kind === 'committed') this.#parts.observe({ type: 'reported', job: report.job })
       this.#release(running)
     }
@@ -279,7 +282,6 @@ export class JobWorker implements AsyncDisposable {
   /** The job is no longer ours; its slot is free once its handler has ended. */
   #release(running: Running): void {
     const { attempt, slot } = running
-    this.#heartbeats.untrack(attempt.held.ref)
     this.#running.delete(attempt.held.ref)
     if (!attempt.isStuck) {
       this.#slots.release(slot)
@@ -366,4 +368,8 @@ export class JobWorker implements AsyncDisposable {
     await store.removeWorker(settings.id).catch((error: unknown) => this.#noteError(error))
     this.#slots.moveShared('drained')
   }
+}
+
+function beatOf({ ref, job }: Held): Beat {
+  return { ref, fence: { attempt: job.attempt, claim: job.execution?.claim ?? '' } }
 }

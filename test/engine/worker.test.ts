@@ -472,6 +472,19 @@ describe('two workers', () => {
     expect([...ran.values()]).toEqual(Array.from({ length: 100 }, () => 1))
   })
 
+  it('take a job back within its lease and two seconds after its worker is gone (P7)', async () => {
+    const bench = await EngineBench.open([echo])
+    const handle = await bench.pawl.enqueue(echo, 1)
+    await bench.store.claim({ worker: 'gone', limit: 1, leaseMs: 30_000, start: true })
+    const start = bench.store.now()
+    await bench.work()
+    await bench.finish(handle.result())
+    const facts = await bench.store.facts(handle.id)
+    const expired = facts.find(({ trigger }) => trigger === 'expire')
+    expect((expired?.at ?? 0) - start).toBeGreaterThanOrEqual(30_000)
+    expect((expired?.at ?? Number.POSITIVE_INFINITY) - start).toBeLessThanOrEqual(32_000)
+  })
+
   it('take over from one that went silent, and its late report is refused', async () => {
     const job = defineJob({
       name: 'taken',

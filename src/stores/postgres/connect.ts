@@ -230,6 +230,7 @@ export class Database {
       `statement_timeout = ${statementTimeoutMs}`,
       `lock_timeout = ${Math.ceil(statementTimeoutMs / 2)}`,
       `idle_in_transaction_session_timeout = ${statementTimeoutMs + ANSWER_EXTRA_MS}`,
+      "default_transaction_isolation = 'read committed'",
       // Every statement of ours is as fast with the plan that serves all values; see the tests.
       'plan_cache_mode = force_generic_plan',
       // That plan is kept while tables grow, so it must not be one for tables that are small.
