@@ -85,13 +85,20 @@ const COUNT: readonly Column<EndedCount>[] = [
 /** The number of the present transaction; as a query of its own it is asked for once. */
 export const TX = '(SELECT pg_current_xact_id()::text::bigint)'
 
+/**
+ * Where facts of the present transaction stand in the order of the ledger, see `rebase` in
+ * `migrate.ts`: by its number, from where the numbers of this server began for this store.
+ */
+export const placeOf = (s: string) =>
+  `(SELECT base + pg_current_xact_id()::text::bigint FROM ${s}.store)`
+
 const ITEM = [...KEYS, ...CHANGED]
 
 const APPLY = statement(
   (s) => `
   WITH moved AS (
     UPDATE ${s}.jobs SET ${CHANGED.map(([name]) => `${name} = item.${name}`).join(', ')},
-      place = greatest(jobs.place, ${TX}),
+      place = greatest(jobs.place, ${placeOf(s)}),
       cancel_asked_at = CASE WHEN item.lane <> 5 THEN jobs.cancel_asked_at END
     FROM ${unnest(ITEM, 1, 'item')}
     WHERE jobs.rid = item.rid AND jobs.rid = ANY ($1::bigint[]) AND jobs.seq = item.before

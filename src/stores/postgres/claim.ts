@@ -10,7 +10,7 @@ import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { JobRow, Value } from '../rows.ts'
 import type { ClaimRequest, Held } from '../store.ts'
-import { TX } from './apply.ts'
+import { placeOf } from './apply.ts'
 import { type Session, type Statement, statement } from './connect.ts'
 import type { Shared } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
@@ -79,7 +79,7 @@ export const take = (s: string, many: boolean) => `
     UPDATE ${s}.jobs SET
       lane = 3, state = ($6::text[])[machine], seq = seq + 1, attempt = attempt + 1, status = $7,
       claim = $8, worker = $9, lease_until = $10, updated_at = $1, started_at = $1, reason = NULL,
-      progress = NULL, place = greatest(place, ${TX})
+      progress = NULL, place = greatest(place, ${placeOf(s)})
     WHERE rid = ANY (ARRAY (SELECT rid FROM pick))
     RETURNING ${UNKNOWN}
   ),

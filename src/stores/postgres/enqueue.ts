@@ -13,7 +13,7 @@ import { KeyTaken } from '../errors.ts'
 import { factData, factPath } from '../rows.ts'
 import type { Enqueued } from '../store.ts'
 import { answer } from './answer.ts'
-import { Changes, TX } from './apply.ts'
+import { Changes, placeOf } from './apply.ts'
 import { sqlStateOf } from './busy.ts'
 import { type Session, statement } from './connect.ts'
 import { type LockedRow, type Read, type Shared, toRead } from './context.ts'
@@ -78,10 +78,10 @@ const INSERT_NEW = statement(
   (s) => `
   WITH ${numbered(s, PLAIN)}, added AS (
     INSERT INTO ${s}.jobs (rid, id, ${namesOf(JOB)}, updated_at, seq, place)
-    SELECT rid, id, ${namesOf(JOB)}, created_at, 1, ${TX} FROM item
+    SELECT rid, id, ${namesOf(JOB)}, created_at, 1, ${placeOf(s)} FROM item
   )
   INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-  SELECT ${TX}, rid, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload FROM item`,
+  SELECT ${placeOf(s)}, rid, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload FROM item`,
 )
 
 /** Passes over whatever meets a key or an id that is taken. */
@@ -90,11 +90,11 @@ const insert = (shaped: Shaped<Accepted>, columns: readonly Column<Accepted>[]) 
     (s) => `
     WITH ${numbered(s, shaped)}, added AS (
       INSERT INTO ${s}.jobs (rid, id, ${namesOf(columns)}, updated_at, seq, place)
-      SELECT rid, id, ${namesOf(columns)}, created_at, 1, ${TX} FROM item
+      SELECT rid, id, ${namesOf(columns)}, created_at, 1, ${placeOf(s)} FROM item
       ON CONFLICT DO NOTHING RETURNING rid
     ), noted AS (
       INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-      SELECT ${TX}, rid, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
+      SELECT ${placeOf(s)}, rid, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
       FROM item JOIN added USING (rid)
     )
     SELECT string_agg(id::text, ',') AS met

@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { SchemaDrift, SchemaTooNew } from '../errors.ts'
-import { type OwnSession, statement } from './connect.ts'
+import { type OwnSession, type Session, statement } from './connect.ts'
 import { sql as ledger } from './migrations/0001-ledger.ts'
 
 /** Every migration, in order; its number is its place, from 1. */
@@ -59,6 +59,26 @@ export async function migrate(session: OwnSession, name: string, now: number): P
     await session.run(sql(schema))
     await session.query(RECORD, [i + 1, checksumOf(sql), now])
   }
+}
+
+const NEXT = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint'
+
+const REBASE = statement(
+  (s) => `
+  UPDATE ${s}.store SET base = last.tx - ${NEXT} + 1
+  FROM (
+    SELECT max(tx) AS tx FROM ${s}.ledger WHERE tx >= (SELECT base + ${NEXT} FROM ${s}.store)
+  ) AS last
+  WHERE last.tx IS NOT NULL`,
+)
+
+/**
+ * Facts that stand where no transaction of this server has been yet come from another one, by a
+ * dump that was loaded. New facts must come after them, or whoever follows the ledger would miss
+ * them; so the numbers of this server are counted from there.
+ */
+export async function rebase(session: Session): Promise<void> {
+  await session.query(REBASE)
 }
 
 /** How many migrations are not applied; what was applied must be what this release has. */

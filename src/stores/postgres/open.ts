@@ -13,7 +13,7 @@ import { isStorable } from './context.ts'
 import { openPool, type PgConfig, type PgPool } from './driver.ts'
 import { storeIdOf } from './join.ts'
 import { registerMachines } from './machines.ts'
-import { migrate, quoted } from './migrate.ts'
+import { migrate, quoted, rebase } from './migrate.ts'
 import { PostgresStore } from './store.ts'
 
 /** How to open a PostgreSQL store. */
@@ -70,6 +70,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
         const [server] = await session.query<{ version: number }>(SELECT_VERSION)
         assertNewEnough(schema, server?.version ?? 0)
         await migrate(session, schema, clock.now())
+        await rebase(session)
         const machines = await registerMachines(session, options.lifecycles ?? LIFECYCLES)
         return { machines, storeId: await storeIdOf(session) }
       })

@@ -145,7 +145,8 @@ export function stepKey(rid: number, name: string, n: number | string): string {
 }
 
 const SELECT_OPEN = statement(
-  () => 'SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS open',
+  (s) => `
+  SELECT base + pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS open FROM ${s}.store`,
 )
 
 const SELECT_TAIL = statement(

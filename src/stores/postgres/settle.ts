@@ -19,7 +19,7 @@ import { findPayloadFault } from '../requests.ts'
 import { factData, factPath, factStatuses } from '../rows.ts'
 import type { Answer, ClaimRequest, Settled, Settlement } from '../store.ts'
 import { answer } from './answer.ts'
-import { Changes, TX } from './apply.ts'
+import { Changes, placeOf, TX } from './apply.ts'
 import {
   CLAIM_PARAMETERS,
   CLAIMED_COLUMNS,
@@ -81,7 +81,7 @@ const succeed = (s: string, first: number) => `
     UPDATE ${s}.jobs SET
       lane = 5, state = item.state, seq = jobs.seq + 1, status = 'D', lease_until = NULL,
       updated_at = $${first}, ended_at = $${first}, outcome = 'succeeded', reason = NULL,
-      place = greatest(jobs.place, ${TX}), error = NULL, stalled = 0, cancel_asked_at = NULL
+      place = greatest(jobs.place, ${placeOf(s)}), error = NULL, stalled = 0, cancel_asked_at = NULL
     FROM item
     WHERE jobs.rid = item.rid AND jobs.rid = ANY ($${first + 1}::bigint[])
       AND (jobs.id = item.id) IS TRUE AND jobs.seq = item.before

@@ -14,6 +14,8 @@
  *   ledger.tx         the number of the writing transaction, by which the ledger is followed: a
  *                     transaction that ends later may have written earlier, so no number that is
  *                     given out while writing says what is complete
+ *   store.base        what is added to that number: another server, into which a dump was loaded,
+ *                     counts from elsewhere
  *   jobs.place        where the last fact of the job stands in that order: a transaction that had
  *                     to wait for the job comes after the one that it waited for
  *   ended_counts      changes, not totals: workers that end jobs of one queue at the same time
@@ -27,7 +29,8 @@
  */
 const TABLES = `
 CREATE TABLE @schema.store (
-  id uuid NOT NULL DEFAULT gen_random_uuid()
+  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  base bigint NOT NULL DEFAULT 0
 );
 INSERT INTO @schema.store DEFAULT VALUES;
 
