@@ -9,8 +9,10 @@
 
 import type { JsonBounds } from '../core/canonical-json.ts'
 import { encode } from '../core/canonical-json.ts'
-import { LeaseLost } from '../core/errors.ts'
+import { name as checkName } from '../core/checks.ts'
+import { CommandInvalid, LeaseLost } from '../core/errors.ts'
 import { classify, type Failure, toBoundedText } from '../core/failure.ts'
+import { USAGE_MAX } from '../core/job/checks.ts'
 import type { Fence, Usage } from '../core/job/commands.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Timer } from '../core/ports.ts'
@@ -159,10 +161,18 @@ export class Attempt {
       progress: (value) => {
         if (!this.#isClear) this.#parts.onProgress(encode(value, this.#parts.bounds))
       },
-      count: (name, by = 1) => {
-        this.#usage[name] = (this.#usage[name] ?? 0) + by
-      },
+      count: (name, by = 1) => this.#count(name, by),
     }
+  }
+
+  /** Refused here, where the mistake is, and not when the attempt is reported. */
+  #count(name: string, by: number): void {
+    const total = (this.#usage[name] ?? 0) + by
+    const why = checkName(name) ?? (Number.isFinite(total) ? undefined : 'must stay finite')
+    if (why !== undefined) throw new CommandInvalid('count', why)
+    const isFull = Object.keys(this.#usage).length >= USAGE_MAX && !Object.hasOwn(this.#usage, name)
+    if (isFull) throw new CommandInvalid('count', `must not have more than ${USAGE_MAX} names`)
+    this.#usage[name] = total
   }
 
   /** A handler that threw: because it was told to stop, or for reasons of its own. */
@@ -198,15 +208,25 @@ export class Attempt {
     return this.#settlement({ held: this.held, command: { kind: 'release', fence: this.fence } })
   }
 
+  /** What to report instead of a report that the store refused. */
+  refusedBy(error: Error): Settlement {
+    const message = toBoundedText(`Its report was refused: ${error.message}`)
+    const failure = { class: 'terminal', kind: 'validation', message } as const
+    return { held: this.held, command: { kind: 'fail', fence: this.fence, failure } }
+  }
+
   #settlement(settlement: Settlement): Report {
     return { kind: 'settle', settlement }
   }
 
   /** Once, however often it is called: a repeated one is given the result of the first. */
   async #commit<Output>(work: (tx: Tx) => Output | Promise<Output>): Promise<Output> {
-    const answer = await this.#parts.commit(this.held, async (tx) => {
-      return encode((await (work(tx) as Promise<Output>)) ?? null, this.#parts.bounds)
-    })
+    const { bounds } = this.#parts
+    const answer = await this.#parts.commit(
+      this.held,
+      async (tx) => encode((await (work(tx) as Promise<Output>)) ?? null, bounds),
+      () => this.#usageField().usage,
+    )
     if (answer.kind === 'rejected') throw answer.error
     this.#conclude({ kind: 'committed', job: answer.job })
     return JSON.parse(answer.result) as Output

@@ -31,28 +31,32 @@ export function canHaveThread(storeName: string): boolean {
   return storeName !== 'sqlite::memory:' && import.meta.url.endsWith('.js')
 }
 
-/** The end in the worker's own thread. */
+/** How long after its end a thread is replaced. */
+const RESTART_MS = 500
+
+/** The end in the worker's own thread. A thread that dies is replaced, and told everything anew. */
 export class ThreadHeartbeat implements HeartbeatHost {
-  readonly #thread: Worker
-  readonly #exited: Promise<void>
+  readonly #data: ThreadData
+  readonly #events: HeartbeatEvents
+  readonly #tracked = new Map<number, Beat>()
+  #thread: Worker
+  #exited: Promise<void>
+  #isClosing = false
 
   constructor(storeName: string, leaseMs: number, events: HeartbeatEvents) {
-    const workerData: ThreadData = { pawlHeartbeat: { storeName, leaseMs } }
-    this.#thread = new Worker(new URL(import.meta.url), { workerData })
-    this.#thread.on('message', (message: Message) => {
-      if (message.kind === 'error') events.onError(new Error(message.error))
-      else if (message.kind === 'lost') events.onLost(message.beat)
-      else events.onCancel(message.beat)
-    })
-    this.#thread.on('error', events.onError)
-    this.#exited = new Promise((resolve) => this.#thread.on('exit', () => resolve()))
+    this.#data = { pawlHeartbeat: { storeName, leaseMs } }
+    this.#events = events
+    this.#thread = this.#start()
+    this.#exited = exitOf(this.#thread)
   }
 
   track(beats: readonly Beat[]): void {
+    for (const beat of beats) this.#tracked.set(beat.ref, beat)
     this.#order({ kind: 'track', beats })
   }
 
   untrack(refs: readonly number[]): void {
+    for (const ref of refs) this.#tracked.delete(ref)
     this.#order({ kind: 'untrack', refs })
   }
 
@@ -61,13 +65,45 @@ export class ThreadHeartbeat implements HeartbeatHost {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true
     this.#order({ kind: 'close' })
     await this.#exited
+  }
+
+  #start(): Worker {
+    // Nothing of how this process was started is meant for the thread.
+    const options = { workerData: this.#data, execArgv: [] }
+    const thread = new Worker(new URL(import.meta.url), options)
+    thread.on('message', (message: Message) => this.#hear(message))
+    thread.on('error', this.#events.onError)
+    thread.on('exit', () => this.#replace())
+    return thread
+  }
+
+  #hear(message: Message): void {
+    if (message.kind === 'error') this.#events.onError(new Error(message.error))
+    else if (message.kind === 'lost') this.#events.onLost(message.beat)
+    else this.#events.onCancel(message.beat)
+  }
+
+  #replace(): void {
+    if (this.#isClosing) return
+    this.#events.onError(new Error('the thread that renews leases has ended; it is replaced'))
+    setTimeout(() => {
+      if (this.#isClosing) return
+      this.#thread = this.#start()
+      this.#exited = exitOf(this.#thread)
+      this.#order({ kind: 'track', beats: [...this.#tracked.values()] })
+    }, RESTART_MS)
   }
 
   #order(order: Order): void {
     this.#thread.postMessage(order)
   }
+}
+
+function exitOf(thread: Worker): Promise<void> {
+  return new Promise((resolve) => thread.on('exit', () => resolve()))
 }
 
 /** The end in the thread. */

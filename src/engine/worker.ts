@@ -61,11 +61,22 @@ export type WorkerEvent =
 const IDLE_MIN_MS = 20
 const WORKER_ROW_MS = 5000
 const RECOVER_BATCH = 100
+/** How long a stopping worker tries to report what it has given back. */
+const GIVE_UP_MS = 15_000
+/** How many batches are recovered or promoted in a row. */
+const BATCHES_MAX = 100
 const PROMOTE_BATCH = 1000
 
 interface Running {
   readonly slot: number
   readonly attempt: Attempt
+}
+
+interface WaitingReport {
+  readonly running: Running
+  readonly settlement: Settlement
+  /** It stands for one that was refused. */
+  readonly isFallback?: true
 }
 
 /** A running worker. */
@@ -74,7 +85,7 @@ export class JobWorker implements AsyncDisposable {
   readonly #slots: Slots
   readonly #running = new Map<number, Running>()
   /** Reports that the store has not taken yet; at most one for each slot. */
-  #reports: { readonly running: Running; readonly settlement: Settlement }[] = []
+  #reports: WaitingReport[] = []
   /** Slots whose attempt was reported while its handler goes on. */
   readonly #stuck = new Set<number>()
   readonly #heartbeats: HeartbeatHost
@@ -144,6 +155,8 @@ export class JobWorker implements AsyncDisposable {
         await this.#loop()
       } catch (error) {
         this.#noteError(error)
+        // Whether the store is there again is found out by telling it of this worker.
+        this.#rowAt = 0
         this.#slots.moveShared('exception')
         await this.#nudge.wait(ERROR_WAIT_MS, { onlyIf: () => this.#isStopping })
         if (!this.#isStopping) this.#slots.moveShared('retry-sleep-done')
@@ -204,7 +217,7 @@ export class JobWorker implements AsyncDisposable {
       const settlements = reports.map(({ settlement }) => settlement)
       const { answers, claimed } = await store.settle(settlements, request)
       this.#heartbeats.untrack(reports.map(({ running }) => running.attempt.held.ref))
-      for (const [i, { running }] of reports.entries()) this.#reported(running, answers[i])
+      for (const [i, report] of reports.entries()) this.#reported(report, answers[i])
       return this.#start(claimed)
     } catch (error) {
       // What could not be reported is reported again; the fence makes that safe.
@@ -239,7 +252,7 @@ export class JobWorker implements AsyncDisposable {
       const attempt = new Attempt(held, jobs.get(held.job.type) as JobDefinition, {
         environment,
         bounds,
-        commit: (one, work) => store.commit(one, work),
+        commit: (one, work, usage) => store.commit(one, work, usage),
         now: () => store.now(),
         onProgress: (text) => this.#heartbeats.progress(held.ref, text),
       })
@@ -265,11 +278,18 @@ export class JobWorker implements AsyncDisposable {
     this.#nudge.now()
   }
 
-  #reported(running: Running, answer: Answer | undefined): void {
+  #reported({ running, isFallback }: WaitingReport, answer: Answer | undefined): void {
     const { observe } = this.#parts
     if (answer?.kind === 'rejected') {
       const { id: jobId } = running.attempt.held.job
       const { error } = answer
+      if (!(error instanceof StaleFence) && !isFallback) {
+        // Whatever was wrong with it would be wrong the next time, too.
+        const settlement = running.attempt.refusedBy(error)
+        this.#reports.push({ running, settlement, isFallback: true })
+        this.#heartbeats.track([beatOf(running.attempt.held)])
+        return
+      }
       observe(
         error instanceof StaleFence ? { type: 'lost', jobId } : { type: 'refused', jobId, error },
       )
@@ -314,22 +334,24 @@ export class JobWorker implements AsyncDisposable {
   /** Takes back what others have lost, and makes ready what is due; a bounded number of each. */
   async #recover(): Promise<void> {
     const { store, settings } = this.#parts
-    if (this.#now() >= Math.min(this.#dueAt, this.#recoverAt)) await store.promote(PROMOTE_BATCH)
+    if (this.#now() >= Math.min(this.#dueAt, this.#recoverAt)) {
+      await untilShort(PROMOTE_BATCH, (limit) => store.promote(limit))
+    }
     this.#dueAt = Number.POSITIVE_INFINITY
     if (!this.#isRecoveryDue()) return
     this.#recoverAt = this.#now() + settings.recoverMs
-    await store.recover(RECOVER_BATCH)
+    await untilShort(RECOVER_BATCH, async (limit) => (await store.recover(limit)).length)
   }
 
   async #reportRow(): Promise<void> {
     const { store, settings } = this.#parts
     const state = this.#slots.shared
     if (this.#now() < this.#rowAt && this.#row === state) return
-    this.#rowAt = this.#now() + WORKER_ROW_MS
-    this.#row = state
     const { concurrency, queues } = settings
     const info = { concurrency, queues, running: this.running, stuck: this.stuck }
     await store.reportWorker({ id: settings.id, state, info: JSON.stringify(info) })
+    this.#rowAt = this.#now() + WORKER_ROW_MS
+    this.#row = state
   }
 
   #now(): number {
@@ -352,8 +374,8 @@ export class JobWorker implements AsyncDisposable {
     this.#slots.moveShared('drain')
     this.#unsubscribe()
     const timer = environment.timers.after(settings.drainMs, () => this.#giveBack())
-    // Past this every lease has ended, and whatever could not be reported is others' to recover.
-    const end = this.#now() + settings.drainMs + 2 * settings.leaseMs
+    // Past this, whatever the store could not be told is for others to recover.
+    const end = this.#now() + settings.drainMs + GIVE_UP_MS
     while (this.#running.size > 0 && this.#now() < end) {
       if (this.#reports.length === 0) await this.#nudge.wait(ERROR_WAIT_MS)
       try {
@@ -372,4 +394,12 @@ export class JobWorker implements AsyncDisposable {
 
 function beatOf({ ref, job }: Held): Beat {
   return { ref, fence: { attempt: job.attempt, claim: job.execution?.claim ?? '' } }
+}
+
+/** Repeats what does a batch at a time until there is less than a batch to do, within bounds. */
+async function untilShort(
+  limit: number,
+  doBatch: (limit: number) => Promise<number>,
+): Promise<void> {
+  for (let batch = 0; batch < BATCHES_MAX; batch++) if ((await doBatch(limit)) < limit) return
 }

@@ -3,6 +3,7 @@
  * runs, something is locked; so its time is bounded, by five seconds and by a third of the lease.
  */
 import type { JsonBounds } from '../core/canonical-json.ts'
+import type { Usage } from '../core/job/commands.ts'
 import type { Environment } from '../environment/system.ts'
 import { CommitTooSlow, TxEnded } from './errors.ts'
 import { checkEffect, findPayloadFault } from './requests.ts'
@@ -23,6 +24,20 @@ export interface Effect {
 export function commitCommand({ job }: Held) {
   const fence = { attempt: job.attempt, claim: job.execution?.claim ?? '' }
   return { kind: 'commit', fence } as const
+}
+
+/** The same, with what came of its function. */
+export function committedCommand(
+  held: Held,
+  effects: readonly Effect[],
+  usage: (() => Usage | undefined) | undefined,
+) {
+  const used = usage?.()
+  return {
+    ...commitCommand(held),
+    effects: effects.length,
+    ...(used !== undefined && { usage: used }),
+  }
 }
 
 /** A third of the lease as it was taken, so that heartbeats still find their time. */

@@ -17,6 +17,7 @@ import type {
   Context,
   CreateCommand,
   Fence,
+  Usage,
 } from '../core/job/commands.ts'
 import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
@@ -251,9 +252,14 @@ export interface Store extends AsyncDisposable {
    * The commit boundary: checks the fence, runs the function, records its result (JSON text) and
    * its effects, all in one transaction. The function runs at most once for a job that ends up
    * committed; a repeated commit with the same fence returns the stored result. Bounded in time:
-   * past it everything is rolled back, with `CommitTooSlow`.
+   * past it everything is rolled back, with `CommitTooSlow`. The numbers that `usage` gives after
+   * the function has run are recorded with it.
    */
-  commit(held: Held, work: (tx: CommitTx) => string | Promise<string>): Promise<CommitAnswer>
+  commit(
+    held: Held,
+    work: (tx: CommitTx) => string | Promise<string>,
+    usage?: () => Usage | undefined,
+  ): Promise<CommitAnswer>
 
   /** The results of the steps that earlier attempts of this job finished. */
   steps(ref: number): Promise<StepResult[]>

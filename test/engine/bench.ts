@@ -82,3 +82,14 @@ export class EngineBench {
     return (await this.store.get(id))?.state
   }
 }
+
+/** A handler that goes on until it is aborted, and tells why. */
+export const untilAborted = (reasons: unknown[]) => ({
+  run: ({ signal }: { signal: AbortSignal }) =>
+    new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => {
+        reasons.push(signal.reason)
+        reject(signal.reason)
+      })
+    }),
+})

@@ -29,7 +29,8 @@ import type { ActorKind } from './facts.ts'
 
 const TAGS_MAX = 32
 const METADATA_MAX = 32
-const USAGE_MAX = 64
+/** How many numbers an attempt may record. */
+export const USAGE_MAX = 64
 const PRIORITY_MAX = 32_767
 const EFFECTS_MAX = 10_000
 

@@ -11,6 +11,7 @@
  * transaction has ended, one way or the other; the function is never run a second time to find out.
  */
 import { PawlError } from '../../core/errors.ts'
+import type { Usage } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
 import { contextOf, WORKER } from '../asker.ts'
 import {
@@ -18,6 +19,7 @@ import {
   type CommitAccess,
   type CommitWork,
   commitCommand,
+  committedCommand,
   runFunction,
 } from '../commit-function.ts'
 import { StoreUnavailable } from '../errors.ts'
@@ -50,6 +52,7 @@ export async function commit(
   store: CommitStore,
   held: Held,
   work: CommitWork,
+  usage: (() => Usage | undefined) | undefined,
 ): Promise<CommitAnswer> {
   const { shared, database, timeoutMs } = store
   let ran = false
@@ -60,7 +63,7 @@ export async function commit(
   }
   const boundMs = boundOf(held)
   const once = (session: OwnSession) =>
-    commitOnce(store, session, held, boundMs, observed, (error) => {
+    commitOnce(store, session, held, boundMs, observed, usage, (error) => {
       thrown = { error }
     })
   const outcome = await untilDone(shared.environment, timeoutMs, async () => {
@@ -99,6 +102,7 @@ async function commitOnce(
   held: Held,
   boundMs: number,
   work: CommitWork,
+  usage: (() => Usage | undefined) | undefined,
   onThrow: (error: unknown) => void,
 ): Promise<CommitAnswer> {
   const [read] = await lockHeld(shared, session, [held])
@@ -123,7 +127,7 @@ async function commitOnce(
   })
   const { result, effects } = ran
   const changes = new Changes()
-  const committed = { ...command, effects: effects.length }
+  const committed = committedCommand(held, effects, usage)
   const after = answer(shared, changes, now(), read, committed, WORKER, result)
   // The lease ran out while the function ran: its writes must go, too.
   if (after.kind === 'rejected') throw after.error

@@ -81,7 +81,8 @@ const INSERT_NEW = statement(
     SELECT rid, id, ${namesOf(JOB)}, created_at, 1, ${placeOf(s)} FROM item
   )
   INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-  SELECT ${placeOf(s)}, rid, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload FROM item`,
+  SELECT ${placeOf(s)}, rid, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
+  FROM item`,
 )
 
 /** Passes over whatever meets a key or an id that is taken. */

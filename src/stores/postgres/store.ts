@@ -1,6 +1,6 @@
 /** The PostgreSQL store, behind the contract of `../store.ts`. */
 import { StaleFence } from '../../core/errors.ts'
-import type { Command } from '../../core/job/commands.ts'
+import type { Command, Usage } from '../../core/job/commands.ts'
 import type { Clock } from '../../core/ports.ts'
 import { isPlain, type Offer } from '../accept.ts'
 import { textOf } from '../archive.ts'
@@ -286,12 +286,15 @@ export class PostgresStore implements contract.Store {
   async commit(
     held: contract.Held,
     work: (tx: contract.CommitTx) => string | Promise<string>,
+    usage?: () => Usage | undefined,
   ): Promise<contract.CommitAnswer> {
     const { shared, database, timeoutMs, clock } = this.#parts
     const store = { shared, database, timeoutMs, now: () => clock.now() }
     const inside = (tx: contract.CommitTx) => this.#writer.runInside(() => work(tx))
     try {
-      return await this.#write('commit', () => this.#commits.use(() => commit(store, held, inside)))
+      return await this.#write('commit', () =>
+        this.#commits.use(() => commit(store, held, inside, usage)),
+      )
     } catch (error) {
       // A fence that was lost while the function ran is an answer, not a failure.
       if (error instanceof StaleFence) return { kind: 'rejected', error }

@@ -8,6 +8,7 @@
  * end, by the time of the end.
  */
 import { PawlError } from '../../core/errors.ts'
+import type { Usage } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
 import { contextOf, WORKER } from '../asker.ts'
 import {
@@ -15,6 +16,7 @@ import {
   type CommitAccess,
   type CommitWork,
   commitCommand,
+  committedCommand,
   runFunction,
 } from '../commit-function.ts'
 import type { Value } from '../rows.ts'
@@ -34,6 +36,7 @@ export async function commit(
   now: number,
   held: Held,
   work: CommitWork,
+  usage: (() => Usage | undefined) | undefined,
 ): Promise<CommitAnswer> {
   const read = readHeld(shared, connection, held)
   if (read instanceof PawlError) return { kind: 'rejected', error: read }
@@ -50,7 +53,7 @@ export async function commit(
   }
   const { result, effects } = await runFunction(shared, boundOf(held), access, work)
   const end = environment.clock.now()
-  const committed = { ...command, effects: effects.length }
+  const committed = committedCommand(held, effects, usage)
   const after = answer(shared, connection, end, read, committed, WORKER, result)
   // The lease ran out while the function ran: its writes must go, too.
   if (after.kind === 'rejected') throw after.error

@@ -1,6 +1,6 @@
 /** The SQLite store: a file, or a database in memory, behind the contract of `../store.ts`. */
 import { StaleFence } from '../../core/errors.ts'
-import type { Command } from '../../core/job/commands.ts'
+import type { Command, Usage } from '../../core/job/commands.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../../core/ports.ts'
@@ -200,10 +200,11 @@ class SqliteStore implements contract.Store {
   async commit(
     held: contract.Held,
     work: (tx: contract.CommitTx) => string | Promise<string>,
+    usage?: () => Usage | undefined,
   ): Promise<contract.CommitAnswer> {
     try {
       return await this.#writer.writeAlone('commit', (db, now) =>
-        commit(this.#shared, db, now, held, work),
+        commit(this.#shared, db, now, held, work, usage),
       )
     } catch (error) {
       // A fence that was lost while the function ran is an answer, not a failure.
