@@ -131,7 +131,10 @@ export class TimerHeartbeat implements HeartbeatHost {
       }
       for (const { beat } of this.#stillTracked(due, cancelling)) this.#events.onCancel(beat)
     } catch (error) {
-      for (const tracked of due) tracked.renewAt = now + this.#leaseMs / 12
+      for (const [i, tracked] of due.entries()) {
+        tracked.renewAt = now + this.#leaseMs / 12
+        tracked.progress ??= beats[i]?.progress
+      }
       this.#events.onError(error)
     }
   }

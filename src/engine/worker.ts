@@ -216,7 +216,7 @@ export class JobWorker implements AsyncDisposable {
     try {
       const settlements = reports.map(({ settlement }) => settlement)
       const { answers, claimed } = await store.settle(settlements, request)
-      this.#heartbeats.untrack(reports.map(({ running }) => running.attempt.held.ref))
+      this.#untrack(reports.map(({ running }) => running))
       for (const [i, report] of reports.entries()) this.#reported(report, answers[i])
       return this.#start(claimed)
     } catch (error) {
@@ -257,6 +257,8 @@ export class JobWorker implements AsyncDisposable {
         onProgress: (text) => this.#heartbeats.progress(held.ref, text),
       })
       const running = { slot: this.#slots.take(), attempt }
+      // Whoever held this job here before has lost it, though no heartbeat may have said so yet.
+      this.#lose(this.#running.get(held.ref))
       this.#running.set(held.ref, running)
       void attempt.report.then((report) => this.#finish(running, report))
     }
@@ -271,7 +273,7 @@ export class JobWorker implements AsyncDisposable {
     if (report.kind === 'settle') {
       this.#reports.push({ running, settlement: report.settlement })
     } else {
-      this.#heartbeats.untrack([running.attempt.held.ref])
+      this.#untrack([running])
       if (report.kind === 'committed') this.#parts.observe({ type: 'reported', job: report.job })
       this.#release(running)
     }
@@ -302,7 +304,7 @@ export class JobWorker implements AsyncDisposable {
   /** The job is no longer ours; its slot is free once its handler has ended. */
   #release(running: Running): void {
     const { attempt, slot } = running
-    this.#running.delete(attempt.held.ref)
+    if (this.#isCurrent(running)) this.#running.delete(attempt.held.ref)
     if (!attempt.isStuck) {
       this.#slots.release(slot)
       return
@@ -313,6 +315,17 @@ export class JobWorker implements AsyncDisposable {
       this.#slots.release(slot)
       this.#nudge.now()
     })
+  }
+
+  /** The leases of these attempts need no renewal; one that a later attempt has goes on. */
+  #untrack(ended: readonly Running[]): void {
+    const current = ended.filter((running) => this.#isCurrent(running))
+    this.#heartbeats.untrack(current.map(({ attempt }) => attempt.held.ref))
+  }
+
+  /** Whether no later attempt at the same job runs here. */
+  #isCurrent(running: Running): boolean {
+    return this.#running.get(running.attempt.held.ref) === running
   }
 
   /** The attempt that has this very lease. */
