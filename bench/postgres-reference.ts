@@ -11,7 +11,8 @@ const SETTINGS = `
   SET lock_timeout = 5000;
   SET idle_in_transaction_session_timeout = 15000;
   SET plan_cache_mode = force_generic_plan;
-  SET enable_seqscan = off`
+  SET enable_seqscan = off;
+  SET jit = off`
 
 const TX = '(SELECT pg_current_xact_id()::text::bigint)'
 

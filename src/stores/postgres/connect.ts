@@ -235,6 +235,8 @@ export class Database {
       'plan_cache_mode = force_generic_plan',
       // That plan is kept while tables grow, so it must not be one for tables that are small.
       'enable_seqscan = off',
+      // Tables without an index then seem so dear that their statements would be compiled first.
+      'jit = off',
     ]
     if (durability === 'relaxed') return [...settings, 'synchronous_commit = off']
     return durable === 'off' ? [...settings, 'synchronous_commit = on'] : settings
