@@ -90,6 +90,7 @@ export {
   type JobKey,
   Pawl,
   type PawlOptions,
+  type QueueOptions,
   type WorkOptions,
 } from './engine/pawl.ts'
 export { type InputOf, type OutputOf, type Schema, typed } from './engine/schema.ts'

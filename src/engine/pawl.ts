@@ -12,7 +12,7 @@ import { type Environment, systemEnvironment } from '../environment/system.ts'
 import { CLIENT } from '../stores/asker.ts'
 import { StoreClosed } from '../stores/errors.ts'
 import { type PayloadOptions, payloadBoundsOf } from '../stores/requests.ts'
-import type { Answer, Asker, EnqueueItem, OnConflict, Store } from '../stores/store.ts'
+import type { Answer, Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stores/store.ts'
 import type { JobDefinition } from './define-job.ts'
 import { type Duration, toMs } from './durations.ts'
 import { InputInvalid, JobTypeTwice } from './errors.ts'
@@ -38,8 +38,18 @@ export interface PawlOptions extends PayloadOptions {
   readonly store: string | Store
   /** The kinds of job that this process knows; those with code can be worked on. */
   readonly jobs?: readonly AnyJob[]
+  /** Bounds of queues; kept in the store, for every process. */
+  readonly queues?: Readonly<Record<string, QueueOptions>>
   readonly environment?: Environment
   readonly logger?: Logger
+}
+
+/** What a queue will take; null lifts a bound that was set before. */
+export interface QueueOptions {
+  /** How many jobs may be ready in it; a further one is refused with `QueueFull`. */
+  readonly maxDepth?: number | null
+  /** How long a job may be ready without being started; then it is failed or cancelled. */
+  readonly maxWait?: Duration | null
 }
 
 /** What may be said of a job when it is enqueued. */
@@ -113,7 +123,17 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
   }
   const store = typeof given === 'string' ? await openStore(given, opening) : given
   const storeName = typeof given === 'string' ? given : undefined
+  for (const [queue, limits] of Object.entries(options.queues ?? {})) {
+    await store.limitQueue(queue, limitsOf(limits))
+  }
   return new Pawl({ store, storeName, environment, isReal, logger, jobs, bounds, lifecycles })
+}
+
+function limitsOf({ maxDepth, maxWait }: QueueOptions): QueueLimits {
+  return {
+    ...(maxDepth !== undefined && { maxDepth }),
+    ...(maxWait !== undefined && { maxWaitMs: maxWait === null ? null : toMs(maxWait, 'maxWait') }),
+  }
 }
 
 interface Parts {
@@ -189,6 +209,11 @@ export class Pawl implements AsyncDisposable {
   /** Lets a queue be claimed from again. */
   resumeQueue(queue: string, asker: Asker = CLIENT): Promise<void> {
     return this.store.resumeQueue(queue, asker)
+  }
+
+  /** Bounds what a queue will take, for every process. */
+  limitQueue(queue: string, limits: QueueOptions): Promise<void> {
+    return this.store.limitQueue(queue, limitsOf(limits))
   }
 
   /** Starts a worker for every kind of job that has code here. */

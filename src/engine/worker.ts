@@ -344,7 +344,7 @@ export class JobWorker implements AsyncDisposable {
     return this.#now() >= this.#recoverAt
   }
 
-  /** Takes back what others have lost, and makes ready what is due; a bounded number of each. */
+  /** Takes back what was lost, makes ready what is due, ends what waited too long; within bounds. */
   async #recover(): Promise<void> {
     const { store, settings } = this.#parts
     if (this.#now() >= Math.min(this.#dueAt, this.#recoverAt)) {
@@ -354,6 +354,7 @@ export class JobWorker implements AsyncDisposable {
     if (!this.#isRecoveryDue()) return
     this.#recoverAt = this.#now() + settings.recoverMs
     await untilShort(RECOVER_BATCH, async (limit) => (await store.recover(limit)).length)
+    await untilShort(RECOVER_BATCH, async (limit) => (await store.shed(limit)).length)
   }
 
   async #reportRow(): Promise<void> {

@@ -207,6 +207,17 @@ export interface TailEntry {
   readonly fact: Fact
 }
 
+/** What a queue will take; null lifts a bound, and what is absent stays as it is. */
+export interface QueueLimits {
+  /**
+   * How many jobs may be ready in the queue. A further one is refused with `QueueFull`; where its
+   * lifecycle has a way to fail it (002: resources are exhausted), it is accepted, and then failed.
+   */
+  readonly maxDepth?: number | null
+  /** How long a job may be ready without being claimed, before it is failed or cancelled. */
+  readonly maxWaitMs?: number | null
+}
+
 /** A worker, as it tells of itself. */
 export interface WorkerRow {
   readonly id: string
@@ -282,6 +293,10 @@ export interface Store extends AsyncDisposable {
 
   pauseQueue(queue: string, asker: Asker): Promise<void>
   resumeQueue(queue: string, asker: Asker): Promise<void>
+  /** Bounds what a queue will take, for every process. */
+  limitQueue(queue: string, limits: QueueLimits): Promise<void>
+  /** Ends jobs that a queue has no room or no time for; at most `limit` of them. */
+  shed(limit: number): Promise<Answer[]>
 
   /** Notes that a worker is alive. */
   reportWorker(worker: Pick<WorkerRow, 'id' | 'state' | 'info'>): Promise<void>

@@ -187,6 +187,21 @@ const HOT: readonly Hot[] = [
     by: ['jobs_held'],
     sorted: true,
   },
+  {
+    what: 'a bounded queue: how deep it is',
+    pattern: /^SELECT count\(\*\)::int AS jobs .* LIMIT \$2\)/,
+    by: ['jobs_ready'],
+  },
+  {
+    what: 'a bounded queue: who is there already',
+    pattern: /AS asked \(id, type, key\)/,
+    by: ['jobs_id_key', 'jobs_key'],
+  },
+  {
+    what: 'shed: what has waited for too long',
+    pattern: /^WITH RECURSIVE priorities/,
+    by: ['jobs_ready'],
+  },
   { what: 'a command: the rows', pattern: /WHERE id = ANY .* FOR UPDATE$/, by: ['jobs_id_key'] },
   { what: 'cancel: the wish', pattern: /^UPDATE @.jobs SET cancel_asked_at/, by: ['jobs_pkey'] },
   {

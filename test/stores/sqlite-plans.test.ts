@@ -136,6 +136,12 @@ async function play(store: Store, clock: ManualClock): Promise<void> {
   clock.advance(LEASE_MS + 10)
   await under('promote', () => store.promote(10))
   await under('recover', () => store.recover(10))
+  await store.limitQueue('q', { maxDepth: 100, maxWaitMs: 1 })
+  await store.enqueue([newJob({ queue: 'q' }), newJob({ queue: 'q' })])
+  clock.advance(10)
+  await store.limitQueue('q', { maxDepth: 0 })
+  await under('shed', () => store.shed(1))
+  await store.limitQueue('q', { maxDepth: null, maxWaitMs: null })
   const other = newJob()
   await store.enqueue([other])
   const { jobId } = other.command
@@ -214,6 +220,12 @@ const HOT: readonly [what: string, pattern: RegExp, ways: readonly RegExp[]][] =
     'recover: what has expired',
     /WHERE lane = 3 AND lease_until <= \?/,
     [/SEARCH pawl_jobs USING INDEX pawl_jobs_held \(lease_until<\?\)/],
+  ],
+  ['a bounded queue: how deep it is', /^SELECT count.* LIMIT \?\)$/, [READY]],
+  [
+    'shed: what has waited for too long',
+    /^WITH RECURSIVE priorities/,
+    [/SEARCH job USING INDEX pawl_jobs_ready \(queue=\? AND priority=\? AND run_at<\?\)/],
   ],
   ['a command: the row', /^SELECT \* FROM pawl_jobs WHERE id = \?/, [BY_ID]],
   ['cancel: the wish', /^UPDATE pawl_jobs SET cancel_asked_at/, [BY_RID]],

@@ -17,6 +17,7 @@ import { Changes, placeOf } from './apply.ts'
 import { sqlStateOf } from './busy.ts'
 import { type Session, statement } from './connect.ts'
 import { type LockedRow, type Read, type Shared, toRead } from './context.ts'
+import { refuseSurplus } from './queues.ts'
 import {
   arrayOf,
   type Column,
@@ -108,9 +109,15 @@ const INSERT_WHOLE = insert(WHOLE, [...JOB, ...SPECIAL])
 /** How often a new job may meet somebody who is gone when asked for. */
 const TRIES_MAX = 5
 
+/** What became of jobs that were to be added; the others met a key or an id. */
+interface Added {
+  readonly added: ReadonlySet<Accepted>
+  readonly refused?: ReadonlyMap<Accepted, PawlError>
+}
+
 /** How accepted jobs are added, and how those that met somebody are answered. */
 interface Adding {
-  add(jobs: readonly Accepted[]): Promise<ReadonlySet<Accepted>>
+  add(jobs: readonly Accepted[]): Promise<Added>
   answer(met: readonly Accepted[]): Promise<(Enqueued | undefined)[]>
 }
 
@@ -126,9 +133,10 @@ export async function acceptAll(
   const results = new Map<Accepted, Enqueued>()
   let pending = decided.filter((one): one is Accepted => !(one instanceof PawlError))
   for (let tries = 0; pending.length > 0; tries++) {
-    const added = await adding.add(pending)
+    const { added, refused } = await adding.add(pending)
     for (const one of added) results.set(one, { kind: 'created', job: one.job })
-    const met = pending.filter((one) => !added.has(one))
+    for (const [one, error] of refused ?? []) results.set(one, { kind: 'rejected', error })
+    const met = pending.filter((one) => !results.has(one))
     const answers = met.length === 0 ? [] : await adding.answer(met)
     for (const [i, one] of met.entries()) {
       const answered = answers[i]
@@ -160,21 +168,28 @@ export async function addNew(session: Session, jobs: readonly Accepted[]): Promi
 
 const UNIQUE_VIOLATION = '23505'
 
+/** Writes accepted jobs for which there is room; must be called inside a transaction. */
+export async function addWithin(session: Session, jobs: readonly Accepted[]): Promise<Added> {
+  const refused = await refuseSurplus(session, jobs)
+  const { added } = await addJobs(
+    session,
+    jobs.filter((one) => !refused.has(one)),
+  )
+  return { added, refused }
+}
+
 /** Writes accepted jobs, and answers which of them were added; the others met a key or an id. */
-export async function addJobs(
-  session: Session,
-  jobs: readonly Accepted[],
-): Promise<ReadonlySet<Accepted>> {
+export async function addJobs(session: Session, jobs: readonly Accepted[]): Promise<Added> {
   const first = new Map<string, Accepted>()
   for (const one of jobs) if (!first.has(one.job.id)) first.set(one.job.id, one)
   const distinct = [...first.values()]
-  if (distinct.length === 0) return new Set()
+  if (distinct.length === 0) return { added: new Set() }
   const plain = distinct.every(({ job }) => isPlain(job))
   const values = plain ? shapedArrays(PLAIN, distinct) : shapedArrays(WHOLE, distinct.sort(byKey))
   const text = plain ? INSERT_PLAIN : INSERT_WHOLE
   const [row] = await session.query<{ met: string | null }>(text, values)
   for (const id of row?.met?.split(',') ?? []) first.delete(id)
-  return new Set(first.values())
+  return { added: new Set(first.values()) }
 }
 
 function byKey({ job: a }: Accepted, { job: b }: Accepted): number {

@@ -10,6 +10,7 @@ import {
   checkEffectClaim,
   checkLease,
   checkLimit,
+  checkLimits,
   checkName,
   checkPlace,
   checkProgress,
@@ -23,14 +24,14 @@ import { claim, recall, type Ticket } from './claim.ts'
 import { commit } from './commit.ts'
 import type { Database, OwnSession, Session, Trail } from './connect.ts'
 import type { Shared } from './context.ts'
-import { acceptAll, addJobs, addNew, answerTaken } from './enqueue.ts'
+import { acceptAll, addJobs, addNew, addWithin, answerTaken } from './enqueue.ts'
 import { heartbeat } from './heartbeat.ts'
 import { insideTransaction } from './join.ts'
 import { claimEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
 import * as query from './query.ts'
-import { setPaused } from './queues.ts'
+import { BoundedQueues, setLimits, setPaused, shed } from './queues.ts'
 import { recover } from './recover.ts'
 import { decideSuccesses, settle, writeSuccesses } from './settle.ts'
 import { cancel, tell } from './tell.ts'
@@ -64,6 +65,7 @@ export class PostgresStore implements contract.Store {
   readonly #enqueues: Group<Offer, contract.Enqueued>
   readonly #settles: Group<contract.Settlement, contract.Answer>
   readonly #commits: Slots
+  readonly #bounded: BoundedQueues
   /** Since the roll-up of ended jobs was made small. */
   #writes = 0
   #closing: Promise<void> | undefined
@@ -72,6 +74,7 @@ export class PostgresStore implements contract.Store {
     const { database, shared } = parts
     this.#parts = parts
     this.#wakeUps = new WakeUps(database, shared.environment)
+    this.#bounded = new BoundedQueues(shared.environment.clock)
     this.#enqueues = new Group(shared.environment, (offers) => this.#accept(offers))
     this.#settles = new Group(shared.environment, async (settlements) => {
       const { answers } = await this.#settle(settlements, undefined)
@@ -160,14 +163,17 @@ export class PostgresStore implements contract.Store {
     return insideTransaction(tx, database.schema, storeId, (session) => {
       const now = clock.now()
       return acceptAll(shared, now, offers, {
-        add: (jobs) => addJobs(session, jobs),
+        add: async (jobs) => {
+          if (this.#bounded.isStale) await this.#bounded.ask(session)
+          return this.#bounded.concern(jobs) ? addWithin(session, jobs) : addJobs(session, jobs)
+        },
         answer: (met) => answerTaken(shared, session, now, met, false),
       })
     })
   }
 
   #accept(offers: readonly Offer[]): Promise<contract.Enqueued[]> {
-    const { shared, clock } = this.#parts
+    const { shared, database, timeoutMs, clock } = this.#parts
     const now = clock.now()
     let redone = false
     const note = (redo: boolean) => {
@@ -176,11 +182,18 @@ export class PostgresStore implements contract.Store {
     }
     return acceptAll(shared, now, offers, {
       add: async (jobs) => {
+        if (this.#bounded.isStale) await this.#atOnce((session) => this.#bounded.ask(session))
+        if (this.#bounded.concern(jobs)) {
+          return untilDone(shared.environment, timeoutMs, (redo) => {
+            note(redo)
+            return database.transaction((session) => addWithin(session, jobs))
+          })
+        }
         const isQuick = !redone && jobs.every(({ job }) => isPlain(job))
         const isDone =
           isQuick &&
           (await this.#atOnce(async (session, redo) => !note(redo) && addNew(session, jobs)))
-        if (isDone) return new Set(jobs)
+        if (isDone) return { added: new Set(jobs) }
         return this.#atOnce((session, redo) => {
           note(redo)
           return addJobs(session, jobs)
@@ -356,6 +369,22 @@ export class PostgresStore implements contract.Store {
   resumeQueue(queue: string, asker: contract.Asker): Promise<void> {
     return this.#write('resumeQueue', () =>
       this.#atOnce((session) => setPaused(session, queue, null, asker)),
+    )
+  }
+
+  async limitQueue(queue: string, limits: contract.QueueLimits): Promise<void> {
+    checkLimits(queue, limits)
+    await this.#write('limitQueue', () =>
+      this.#atOnce((session) => setLimits(session, queue, limits)),
+    )
+    this.#bounded.forget()
+  }
+
+  async shed(limit: number): Promise<contract.Answer[]> {
+    checkLimit(limit)
+    const { shared } = this.#parts
+    return this.#write('shed', (now) =>
+      this.#transact('shed', (session) => shed(shared, session, now, limit)),
     )
   }
 

@@ -13,6 +13,7 @@ import {
   checkEffectClaim,
   checkLease,
   checkLimit,
+  checkLimits,
   checkName,
   checkPlace,
   checkProgress,
@@ -36,7 +37,7 @@ import { claimEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
 import * as query from './query.ts'
-import { setPaused } from './queues.ts'
+import { setLimits, setPaused, shed } from './queues.ts'
 import { recover } from './recover.ts'
 import { settle } from './settle.ts'
 import { cancel, tell } from './tell.ts'
@@ -250,6 +251,16 @@ class SqliteStore implements contract.Store {
 
   resumeQueue(queue: string, asker: contract.Asker): Promise<void> {
     return this.#write('resumeQueue', (db) => setPaused(db, queue, null, asker))
+  }
+
+  async limitQueue(queue: string, limits: contract.QueueLimits): Promise<void> {
+    checkLimits(queue, limits)
+    return this.#write('limitQueue', (db) => setLimits(db, queue, limits))
+  }
+
+  async shed(limit: number): Promise<contract.Answer[]> {
+    checkLimit(limit)
+    return this.#write('shed', (db, now) => shed(this.#shared, db, now, limit))
   }
 
   async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {

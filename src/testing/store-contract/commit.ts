@@ -238,6 +238,8 @@ const WRITES: Readonly<Record<string, (store: Store, bench: Bench) => Promise<un
   recover: (store) => store.recover(1),
   pauseQueue: (store) => store.pauseQueue('a', CLIENT),
   resumeQueue: (store) => store.resumeQueue('a', CLIENT),
+  limitQueue: (store) => store.limitQueue('a', { maxDepth: 1 }),
+  shed: (store) => store.shed(1),
   reportWorker: (store) => store.reportWorker({ id: 'a', state: 'b', info: 'c' }),
   removeWorker: (store) => store.removeWorker('a'),
 }

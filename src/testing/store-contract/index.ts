@@ -5,6 +5,7 @@
  */
 import { testEnvironment } from '../test-environment.ts'
 import { Bench, type Cases, type OpenStore } from './bench.ts'
+import { boundedQueueCases } from './bounded-queues.ts'
 import { checkStore } from './check.ts'
 import { claimCases, claimFactCases } from './claim.ts'
 import { boundCases, commitCases, insideCases } from './commit.ts'
@@ -52,6 +53,7 @@ const THEMES: Readonly<Record<string, Cases>> = {
   outbox: outboxCases,
   steps: stepCases,
   queues: queueCases,
+  'bounded queues': boundedQueueCases,
   workers: workerCases,
   'wake-ups': wakeCases,
   reading: readingCases,

@@ -170,7 +170,9 @@ CREATE TABLE @schema.pruned (
 CREATE TABLE @schema.queues (
   name text COLLATE "C" PRIMARY KEY,
   paused_at bigint,
-  paused_by text
+  paused_by text,
+  max_depth bigint CHECK (max_depth >= 0),
+  max_wait_ms bigint CHECK (max_wait_ms >= 0)
 );
 
 CREATE TABLE @schema.ended_counts (

@@ -150,7 +150,9 @@ CREATE TABLE pawl_pruned (
 CREATE TABLE pawl_queues (
   name TEXT PRIMARY KEY,
   paused_at INTEGER,
-  paused_by TEXT
+  paused_by TEXT,
+  max_depth INTEGER CHECK (max_depth >= 0),
+  max_wait_ms INTEGER CHECK (max_wait_ms >= 0)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE pawl_ended_counts (
