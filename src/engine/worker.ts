@@ -344,7 +344,7 @@ export class JobWorker implements AsyncDisposable {
     return this.#now() >= this.#recoverAt
   }
 
-  /** Takes back what was lost, makes ready what is due, ends what waited too long; within bounds. */
+  /** Takes back what was lost, makes ready what is due, ends what waited too long; bounded. */
   async #recover(): Promise<void> {
     const { store, settings } = this.#parts
     if (this.#now() >= Math.min(this.#dueAt, this.#recoverAt)) {
