@@ -15,7 +15,7 @@ import type { Job } from '../core/job/job.ts'
 import type { Logger } from '../core/ports.ts'
 import { ERROR_WAIT_MS } from '../core/worker.ts'
 import type { Environment } from '../environment/system.ts'
-import type { Answer, Beat, ClaimRequest, Held, Settlement, Store } from '../stores/store.ts'
+import type { Answer, Beat, ClaimRequest, Held, Ref, Settlement, Store } from '../stores/store.ts'
 import { Attempt, type AttemptParts, type Report } from './attempt.ts'
 import type { JobDefinition } from './define-job.ts'
 import type { HeartbeatEvents, HeartbeatHost } from './heartbeat.ts'
@@ -83,7 +83,7 @@ interface WaitingReport {
 export class JobWorker implements AsyncDisposable {
   readonly #parts: WorkerParts
   readonly #slots: Slots
-  readonly #running = new Map<number, Running>()
+  readonly #running = new Map<Ref, Running>()
   /** Reports that the store has not taken yet; at most one for each slot. */
   #reports: WaitingReport[] = []
   /** Slots whose attempt was reported while its handler goes on. */

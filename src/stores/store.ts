@@ -78,10 +78,12 @@ export interface ClaimRequest {
   readonly start: boolean
 }
 
+/** The store's own handle of a job. */
+export type Ref = number | string
+
 /** A job that the caller holds. */
 export interface Held {
-  /** The store's own handle of the job. */
-  readonly ref: number
+  readonly ref: Ref
   readonly job: Job
   readonly input: string
 }
@@ -102,7 +104,7 @@ export interface Settled {
 
 /** One lease to be renewed. */
 export interface Beat {
-  readonly ref: number
+  readonly ref: Ref
   readonly fence: Fence
   /** How far the attempt is, as JSON text; kept until the next claim, and not in the ledger. */
   readonly progress?: string
@@ -111,9 +113,9 @@ export interface Beat {
 /** What the holder must know after a heartbeat. */
 export interface Heartbeat {
   /** Leases that are no longer the caller's. */
-  readonly lost: readonly number[]
+  readonly lost: readonly Ref[]
   /** Jobs whose cancellation was asked for. */
-  readonly cancelling: readonly number[]
+  readonly cancelling: readonly Ref[]
 }
 
 /** How many effects a dispatcher takes. */
@@ -273,7 +275,7 @@ export interface Store extends AsyncDisposable {
   ): Promise<CommitAnswer>
 
   /** The results of the steps that earlier attempts of this job finished. */
-  steps(ref: number): Promise<StepResult[]>
+  steps(ref: Ref): Promise<StepResult[]>
 
   /** Takes effects to deliver, each under a lease of its own. */
   claimEffects(request: EffectClaim): Promise<HeldEffect[]>
@@ -324,7 +326,7 @@ export interface Store extends AsyncDisposable {
   payloads(id: string): Promise<{ input: string; result?: string } | undefined>
   /** What the present attempt last told of itself, as JSON text; nothing where it did not. */
   progress(id: string): Promise<string | undefined>
-  /** Jobs by keyset, newest first. */
+  /** Jobs by keyset, newest first as far as ids tell: those that Pawl makes, do. */
   list(filter: JobFilter, options?: { limit?: number; after?: string }): Promise<Page<Job>>
   counts(): Promise<Counts>
   /** Facts after a place, or from the beginning; those of each job in their order. */

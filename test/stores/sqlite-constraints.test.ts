@@ -90,12 +90,12 @@ async function fillStore(): Promise<Jobs> {
   return {
     ready: ridOf(ready),
     waiting: ridOf(waiting),
-    held: held.ref,
+    held: ridOf(held.job.id),
     parked: ridOf(parked),
-    succeeded: succeeded.ref,
+    succeeded: ridOf(succeeded.job.id),
     failed: ridOf(failed),
-    stepped: stepped.ref,
-    delivering: delivering.ref,
+    stepped: ridOf(stepped.job.id),
+    delivering: ridOf(delivering.job.id),
   }
 }
 

@@ -39,7 +39,7 @@ export function statement(make: (schema: string) => string): Statement {
 /** By what a transaction can be known later: its number and, if it wrote facts, one of them. */
 export interface Trail {
   readonly tx: number
-  readonly fact?: { readonly job: number; readonly seq: number; readonly place: number }
+  readonly fact?: { readonly job: string; readonly seq: number; readonly place: number }
 }
 
 /** Where statements run: a connection of ours, or a transaction of the user's. */

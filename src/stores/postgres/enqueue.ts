@@ -67,22 +67,18 @@ const shapedBy = (shape: readonly Column<Accepted>[]): Shaped<Accepted> => ({
 const PLAIN = shapedBy([...JOB, ...FACT])
 const WHOLE = shapedBy([...JOB, ...SPECIAL, ...FACT])
 
-/** Numbers are given out first, so that rows and facts find each other by them. */
-const numbered = (s: string, shaped: Shaped<Accepted>) => `
-  item AS MATERIALIZED (
-    SELECT nextval('${s.replaceAll("'", "''")}.jobs_rid_seq') AS rid, given.*
-    FROM (${unnestShaped(shaped, 1)}) AS given
-  )`
+const items = (shaped: Shaped<Accepted>) => `
+  item AS MATERIALIZED (${unnestShaped(shaped, 1)})`
 
 /** All or nothing: for jobs without keys, whose ids are new but for mistakes. */
 const INSERT_NEW = statement(
   (s) => `
-  WITH ${numbered(s, PLAIN)}, added AS (
-    INSERT INTO ${s}.jobs (rid, id, ${namesOf(JOB)}, updated_at, seq, place)
-    SELECT rid, id, ${namesOf(JOB)}, created_at, 1, ${placeOf(s)} FROM item
+  WITH ${items(PLAIN)}, added AS (
+    INSERT INTO ${s}.jobs (id, ${namesOf(JOB)}, updated_at, seq, place)
+    SELECT id, ${namesOf(JOB)}, created_at, 1, ${placeOf(s)} FROM item
   )
   INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-  SELECT ${placeOf(s)}, rid, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
+  SELECT ${placeOf(s)}, id, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
   FROM item`,
 )
 
@@ -90,17 +86,17 @@ const INSERT_NEW = statement(
 const insert = (shaped: Shaped<Accepted>, columns: readonly Column<Accepted>[]) =>
   statement(
     (s) => `
-    WITH ${numbered(s, shaped)}, added AS (
-      INSERT INTO ${s}.jobs (rid, id, ${namesOf(columns)}, updated_at, seq, place)
-      SELECT rid, id, ${namesOf(columns)}, created_at, 1, ${placeOf(s)} FROM item
-      ON CONFLICT DO NOTHING RETURNING rid
+    WITH ${items(shaped)}, added AS (
+      INSERT INTO ${s}.jobs (id, ${namesOf(columns)}, updated_at, seq, place)
+      SELECT id, ${namesOf(columns)}, created_at, 1, ${placeOf(s)} FROM item
+      ON CONFLICT DO NOTHING RETURNING id
     ), noted AS (
       INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-      SELECT ${placeOf(s)}, rid, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
-      FROM item JOIN added USING (rid)
+      SELECT ${placeOf(s)}, id, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
+      FROM item JOIN added USING (id)
     )
     SELECT string_agg(id::text, ',') AS met
-    FROM item LEFT JOIN added USING (rid) WHERE added.rid IS NULL`,
+    FROM item LEFT JOIN added USING (id) WHERE added.id IS NULL`,
   )
 
 const INSERT_PLAIN = insert(PLAIN, JOB)
@@ -199,18 +195,16 @@ function byKey({ job: a }: Accepted, { job: b }: Accepted): number {
 
 const LOCK_BY_KEYS = statement(
   (s) => `
-  SELECT * FROM ${s}.jobs WHERE rid = ANY (ARRAY (
-    SELECT (SELECT rid FROM ${s}.jobs WHERE jobs.type = asked.type AND jobs.key = asked.key)
+  SELECT * FROM ${s}.jobs WHERE id = ANY (ARRAY (
+    SELECT (SELECT id FROM ${s}.jobs WHERE jobs.type = asked.type AND jobs.key = asked.key)
     FROM unnest($1::text[], $2::text[]) AS asked (type, key)
-  )) ORDER BY rid FOR UPDATE`,
+  )) ORDER BY id FOR UPDATE`,
 )
 
 const SELECT_CREATED = statement(
   (s) => `
-  SELECT jobs.id, ledger.at, ledger.data, ledger.payload
-  FROM ${s}.jobs JOIN ${s}.ledger ON ledger.job = jobs.rid AND ledger.seq = 1
-  WHERE jobs.rid = ANY (ARRAY (SELECT rid FROM ${s}.jobs WHERE id = ANY ($1::uuid[])))
-    AND ledger.job = ANY (ARRAY (SELECT rid FROM ${s}.jobs WHERE id = ANY ($1::uuid[])))`,
+  SELECT job AS id, at, data, payload FROM ${s}.ledger
+  WHERE job = ANY ($1::uuid[]) AND seq = 1`,
 )
 
 /**

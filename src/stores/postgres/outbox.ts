@@ -22,8 +22,8 @@ const TAKE = statement(
     WHERE eid = ANY (ARRAY (SELECT eid FROM pick))
     RETURNING eid, job, name, n, payload, tries
   )
-  SELECT took.*, jobs.id AS job_id, jobs.type AS job_type
-  FROM took JOIN ${s}.jobs ON jobs.rid = took.job AND jobs.rid = ANY (ARRAY (SELECT job FROM took))
+  SELECT took.*, jobs.type AS job_type
+  FROM took JOIN ${s}.jobs ON jobs.id = took.job AND jobs.id = ANY (ARRAY (SELECT job FROM took))
   ORDER BY eid`,
 )
 
@@ -33,7 +33,7 @@ interface EffectRow {
   readonly n: number
   readonly payload: string
   readonly tries: number
-  readonly job_id: string
+  readonly job: string
   readonly job_type: string
 }
 
@@ -49,10 +49,10 @@ export async function claimEffects(
   return rows.map((row) => ({
     ref: row.eid,
     claim,
-    jobId: row.job_id,
+    jobId: row.job,
     jobType: row.job_type,
     name: row.name,
-    key: `${row.job_id}/${row.name}/${row.n}`,
+    key: `${row.job}/${row.name}/${row.n}`,
     payload: row.payload,
     tries: row.tries,
   }))
@@ -113,15 +113,15 @@ export async function settleEffects(
 
 const OPEN_EFFECTS = statement(
   (s) => `
-  SELECT DISTINCT job FROM ${s}.outbox WHERE job = ANY ($1::bigint[]) AND state <> 'delivered'`,
+  SELECT DISTINCT job FROM ${s}.outbox WHERE job = ANY ($1::uuid[]) AND state <> 'delivered'`,
 )
 
 /** Which of these jobs still have effects to deliver. */
 export async function findOpenEffects(
   session: Session,
-  rids: readonly number[],
-): Promise<Set<number>> {
-  const rows = await session.query<{ job: number }>(OPEN_EFFECTS, [arrayOf(rids)])
+  ids: readonly string[],
+): Promise<Set<string>> {
+  const rows = await session.query<{ job: string }>(OPEN_EFFECTS, [arrayOf(ids)])
   return new Set(rows.map(({ job }) => job))
 }
 
@@ -133,11 +133,13 @@ async function finishDelivered(
   reads: readonly Parameters<typeof answer>[3][],
 ): Promise<void> {
   if (reads.length === 0) return
-  const rids = reads.map(({ rid }) => rid)
-  const open = await findOpenEffects(session, rids)
+  const open = await findOpenEffects(
+    session,
+    reads.map(({ job }) => job.id),
+  )
   const changes = new Changes()
   for (const read of reads) {
-    if (open.has(read.rid)) continue
+    if (open.has(read.job.id)) continue
     answer(shared, changes, now, read, { kind: 'done', attempt: read.job.attempt }, ENGINE)
   }
   await changes.write(session)
@@ -155,7 +157,7 @@ const INSERT_EFFECTS = statement(
 export async function insertEffects(
   session: Session,
   now: number,
-  rid: number,
+  jobId: string,
   effects: readonly { readonly name: string; readonly payload: string }[],
 ): Promise<void> {
   if (effects.length === 0) return
@@ -166,7 +168,7 @@ export async function insertEffects(
     return n
   })
   await session.query(INSERT_EFFECTS, [
-    rid,
+    jobId,
     now,
     arrayOf(effects.map(({ name }) => name)),
     arrayOf(placed),
@@ -177,14 +179,14 @@ export async function insertEffects(
 const RESET_EFFECTS = statement(
   (s) => `
   UPDATE ${s}.outbox SET state = 'pending', tries = 0, run_at = $1, error = NULL
-  WHERE job = ANY ($2::bigint[]) AND state <> 'delivered'`,
+  WHERE job = ANY ($2::uuid[]) AND state <> 'delivered'`,
 )
 
 /** Lets what jobs have not delivered yet be delivered at once (rule G6). */
 export async function resetEffects(
   session: Session,
   now: number,
-  rids: readonly number[],
+  ids: readonly string[],
 ): Promise<void> {
-  if (rids.length > 0) await session.query(RESET_EFFECTS, [now, arrayOf(rids)])
+  if (ids.length > 0) await session.query(RESET_EFFECTS, [now, arrayOf(ids)])
 }

@@ -104,8 +104,8 @@ const COUNT_READY = statement(
 const SELECT_THERE = statement(
   (s) => `
   SELECT id FROM unnest($1::uuid[], $2::text[], $3::text[]) AS asked (id, type, key)
-  WHERE (SELECT rid FROM ${s}.jobs WHERE jobs.id = asked.id) IS NOT NULL
-    OR (SELECT rid FROM ${s}.jobs WHERE jobs.type = asked.type AND jobs.key = asked.key)
+  WHERE (SELECT id FROM ${s}.jobs WHERE jobs.id = asked.id) IS NOT NULL
+    OR (SELECT id FROM ${s}.jobs WHERE jobs.type = asked.type AND jobs.key = asked.key)
       IS NOT NULL`,
 )
 
@@ -173,7 +173,7 @@ const LOCK_LATE = statement(
     SELECT * FROM ${s}.jobs
     WHERE lane = 2 AND queue = $1 AND priority = priorities.priority AND run_at < $2
       AND machine = ANY ($3::int[])
-    ORDER BY run_at, rid LIMIT $4 FOR UPDATE SKIP LOCKED) AS late
+    ORDER BY run_at, id LIMIT $4 FOR UPDATE SKIP LOCKED) AS late
   LIMIT $4`,
 )
 
@@ -181,7 +181,7 @@ const LOCK_LATE = statement(
 const LOCK_SURPLUS = statement(
   (s) => `
   SELECT * FROM ${s}.jobs WHERE lane = 2 AND queue = $1 AND machine = ANY ($2::int[])
-  ORDER BY priority DESC, run_at DESC, rid DESC LIMIT $3 FOR UPDATE SKIP LOCKED`,
+  ORDER BY priority DESC, run_at DESC, id DESC LIMIT $3 FOR UPDATE SKIP LOCKED`,
 )
 
 /** The numbers of lifecycles whose jobs are accepted where there is no room for them. */

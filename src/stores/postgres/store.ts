@@ -43,8 +43,8 @@ const LIST_BUDGET_MS = 200
 /** Verbs that make nothing ready; their commits wake nobody. */
 const SILENT_VERBS = ['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker']
 /** How this store writes places in lists, and in the ledger. */
-const LIST_PLACE = /^\d{1,15}$/
-const LEDGER_PLACE = /^\d{1,15}\.\d{1,15}\.\d{1,9}$/
+const LIST_PLACE = /^[0-9a-f-]{36}$/
+const LEDGER_PLACE = /^\d{1,15}\.[0-9a-f-]{36}\.\d{1,9}$/
 /** After how many writes the roll-up of ended jobs is made small again. */
 const TIDY_EVERY = 500
 
@@ -272,8 +272,8 @@ export class PostgresStore implements contract.Store {
     const others = new Map(late.map(({ held }, i) => [held.ref, answers[i]]))
     return {
       claimed,
-      answers: successes.map(({ rid, after, fact }) => {
-        const other = others.get(rid)
+      answers: successes.map(({ after, fact }) => {
+        const other = others.get(after.id)
         // A success that is there already although its answer was lost is this one.
         if (other === undefined || (redone && other.kind === 'same')) {
           return { kind: 'done', job: after, fact }
@@ -315,7 +315,7 @@ export class PostgresStore implements contract.Store {
     }
   }
 
-  steps(ref: number): Promise<contract.StepResult[]> {
+  steps(ref: contract.Ref): Promise<contract.StepResult[]> {
     return this.#read((session) => query.steps(session, ref))
   }
 

@@ -11,13 +11,13 @@ import type { Fact } from '../../core/job/facts.ts'
 import { type Accepted, Acceptor, areKin, isPlain } from '../accept.ts'
 import { contextOf } from '../asker.ts'
 import { KeyTaken, QueueFull } from '../errors.ts'
-import type { JobRow, Value } from '../rows.ts'
+import type { Value } from '../rows.ts'
 import { needsRoom } from '../shedding.ts'
 import type { Asker, Enqueued, EnqueueItem } from '../store.ts'
 import { applyFact, insertFacts, sharedColumns } from './apply.ts'
 import { isUniqueViolation } from './busy.ts'
 import type { Connection } from './connect.ts'
-import { type Read, type Shared, toRead } from './context.ts'
+import { type NumberedRow, type Read, type Shared, toRead } from './context.ts'
 import { Room } from './queues.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 
@@ -212,8 +212,8 @@ function findTaken(
   connection: Connection,
   type: string,
   key: string | undefined,
-): JobRow | undefined {
-  return key === undefined ? undefined : connection.get<JobRow>(SELECT_BY_KEY, type, key)
+): NumberedRow | undefined {
+  return key === undefined ? undefined : connection.get<NumberedRow>(SELECT_BY_KEY, type, key)
 }
 
 /** Writes one row and its fact. */

@@ -3,12 +3,11 @@
  * queue may be bounded in how many jobs are ready in it, and for how long. Jobs are counted as far
  * as the bound, by the index of those that are ready.
  */
-import type { JobRow } from '../rows.ts'
 import { isFailedWhenFull, shedCommand, shedder } from '../shedding.ts'
 import type { Answer, Asker, QueueLimits } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { type Read, type Shared, toRead } from './context.ts'
+import { type NumberedRow, type Read, type Shared, toRead } from './context.ts'
 
 const SET_PAUSED = `
   INSERT INTO pawl_queues (name, paused_at, paused_by) VALUES (?, ?, ?)
@@ -110,7 +109,7 @@ function failedWhenFull({ machines }: Shared): string {
 export function shed(shared: Shared, connection: Connection, now: number, limit: number): Answer[] {
   type Limited = { name: string; max_depth: number | null; max_wait_ms: number | null }
   const answers: Answer[] = []
-  const end = (row: JobRow, asker: Asker) => {
+  const end = (row: NumberedRow, asker: Asker) => {
     const read = toRead(shared, row) as Read
     answers.push(answer(shared, connection, now, read, shedCommand(read.lifecycle), asker))
   }
@@ -118,14 +117,19 @@ export function shed(shared: Shared, connection: Connection, now: number, limit:
     const { known } = shared.machines
     if (max_wait_ms !== null && answers.length < limit) {
       const left = limit - answers.length
-      const late = connection.all<JobRow>(SELECT_LATE, name, now - max_wait_ms, known, left)
+      const late = connection.all<NumberedRow>(SELECT_LATE, name, now - max_wait_ms, known, left)
       for (const row of late) end(row, shedder(name, 'maxWait'))
     }
     if (max_depth !== null && answers.length < limit) {
       const left = limit - answers.length
       const surplus = countReady(connection, name, max_depth + left) - max_depth
       if (surplus <= 0) continue
-      const last = connection.all<JobRow>(SELECT_SURPLUS, name, failedWhenFull(shared), surplus)
+      const last = connection.all<NumberedRow>(
+        SELECT_SURPLUS,
+        name,
+        failedWhenFull(shared),
+        surplus,
+      )
       for (const row of last) end(row, shedder(name, 'maxDepth'))
     }
   }

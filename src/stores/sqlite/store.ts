@@ -214,7 +214,7 @@ class SqliteStore implements contract.Store {
     }
   }
 
-  steps(ref: number): Promise<contract.StepResult[]> {
+  steps(ref: contract.Ref): Promise<contract.StepResult[]> {
     return this.#read((db) => query.steps(db, ref))
   }
 
