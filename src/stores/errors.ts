@@ -134,6 +134,17 @@ export class TxEnded extends PawlError {
   }
 }
 
+/** The function of a commit tried to begin or to end a transaction. */
+export class TxOwned extends PawlError {
+  readonly code = 'E_TX_OWNED'
+  constructor() {
+    super(
+      'The transaction of a commit is begun and ended by Pawl alone',
+      'Return from the function to commit, throw to roll back. Savepoints may be used.',
+    )
+  }
+}
+
 /** The transaction that was given cannot be joined. */
 export class TxInvalid extends PawlError {
   readonly code = 'E_TX_INVALID'

@@ -6,13 +6,16 @@ import {
   message,
   NOTE_MAX,
   name,
+  oneOf,
   optional,
   type Rule,
+  text,
   time,
 } from '../core/checks.ts'
 import { ValueInvalid } from '../core/errors.ts'
 import { DELAY_MAX_MS } from '../core/retry.ts'
 import type {
+  Asker,
   Beat,
   ClaimRequest,
   EffectClaim,
@@ -44,10 +47,11 @@ export function checkClaim({ worker, limit, leaseMs, queues, types }: ClaimReque
 }
 
 /** A claim of effects. */
-export function checkEffectClaim({ limit, leaseMs }: EffectClaim): void {
+export function checkEffectClaim({ limit, leaseMs, types }: EffectClaim): void {
   check([
     ['limit', count(limit, 0, LIMIT_MAX)],
     ['leaseMs', count(leaseMs, 1, DELAY_MAX_MS)],
+    ['types', optional(types, list)],
   ])
 }
 
@@ -153,10 +157,20 @@ export function checkProgress(beats: readonly Beat[], bounds: JsonBounds): void 
 export function checkReports(reports: readonly EffectReport[]): void {
   check(
     reports.flatMap((report): Rule[] => [
-      ['runAt', report.kind === 'retry' ? time(report.runAt) : undefined],
+      ['runAt', 'runAt' in report ? time(report.runAt) : undefined],
       ['error', report.kind === 'delivered' ? undefined : message(report.error, NOTE_MAX)],
     ]),
   )
+}
+
+/** Effects to be tried again, and who asks for it. */
+export function checkRetry(keys: readonly string[], { actor, operator, note }: Asker): void {
+  check([
+    ['keys', list(keys)],
+    ['actor', oneOf(actor, ['operator'])],
+    ['operator', name(operator)],
+    ['note', text(note, NOTE_MAX)],
+  ])
 }
 
 function list(values: readonly string[]): string | undefined {

@@ -120,6 +120,8 @@ export interface Heartbeat {
 
 /** How many effects a dispatcher takes. */
 export interface EffectClaim {
+  /** The types of job whose effects it can deliver; all if absent. Others stay where they are. */
+  readonly types?: readonly string[]
   readonly limit: number
   readonly leaseMs: number
 }
@@ -134,6 +136,7 @@ export interface HeldEffect {
   /** The same for every delivery of this effect: job id / name / n. */
   readonly key: string
   readonly payload: string
+  /** How often it was taken, this time included: from 2 on it may have been delivered before. */
   readonly tries: number
 }
 
@@ -146,7 +149,43 @@ export type EffectReport =
       readonly runAt: number
       readonly error: string
     }
+  /** Given back untried: it costs no try. */
+  | {
+      readonly kind: 'released'
+      readonly effect: HeldEffect
+      readonly runAt: number
+      readonly error: string
+    }
   | { readonly kind: 'parked'; readonly effect: HeldEffect; readonly error: string }
+
+/** Where an effect is. */
+export type EffectState = 'pending' | 'delivered' | 'parked'
+
+/** Which effects a list shows; conditions are combined. */
+export interface EffectFilter {
+  readonly jobId?: string
+  readonly state?: EffectState
+  /** The type of the job. */
+  readonly type?: string
+}
+
+/** An effect, as operators see it. */
+export interface EffectInfo {
+  readonly key: string
+  readonly jobId: string
+  readonly jobType: string
+  readonly name: string
+  readonly n: number
+  readonly state: EffectState
+  /** How often it was taken for delivery since it was declared or retried by an operator. */
+  readonly tries: number
+  /** When it is next due, or its lease ends; once delivered or parked, when that was. */
+  readonly runAt: number
+  /** What the last delivery failed with. */
+  readonly error?: string
+  /** JSON text. */
+  readonly payload: string
+}
 
 /** The result of a step that an earlier attempt finished. */
 export interface StepResult {
@@ -161,6 +200,11 @@ export interface CommitTx {
   query(sql: string, values?: readonly (string | number | null)[]): Promise<unknown[]>
   /** Declares an effect, as JSON text, to be delivered after the commit. */
   effect(name: string, payload: string): void
+  /**
+   * The driver's own handle, in the same transaction: on SQLite a database with `prepare` and
+   * `exec`, on PostgreSQL a client of `pg`. It can neither end the transaction nor outlive it.
+   */
+  readonly raw: unknown
 }
 
 /** What became of a commit: its result, also when an earlier try had committed it already. */
@@ -277,10 +321,21 @@ export interface Store extends AsyncDisposable {
   /** The results of the steps that earlier attempts of this job finished. */
   steps(ref: Ref): Promise<StepResult[]>
 
-  /** Takes effects to deliver, each under a lease of its own. */
+  /** Takes effects to deliver, each under a lease of its own; those that are longest due first. */
   claimEffects(request: EffectClaim): Promise<HeldEffect[]>
   /** Records deliveries; the last one of a job finishes it. False where the lease was lost. */
   settleEffects(reports: readonly EffectReport[]): Promise<boolean[]>
+  /** Effects by keyset, newest first. */
+  listEffects(
+    filter: EffectFilter,
+    options?: { limit?: number; after?: string },
+  ): Promise<Page<EffectInfo>>
+  /**
+   * Makes effects due now that are parked or wait for their next try, with fresh tries; for each a
+   * fact tells who asked and why. By an operator only. False where there is no such effect, it was
+   * delivered, somebody is delivering it just now, or it is due already.
+   */
+  retryEffects(keys: readonly string[], asker: Asker): Promise<boolean[]>
 
   /** Notes that cancellation is wanted; a job that nobody holds is cancelled at once. */
   cancel(ids: readonly string[], asker: Asker): Promise<Answer[]>

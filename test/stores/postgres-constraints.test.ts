@@ -141,7 +141,7 @@ async function expectAllowed(...statements: readonly string[]): Promise<void> {
 const COLUMNS = {
   jobs: ['id', 'lane', 'machine', 'state', 'queue', 'type', 'priority', 'run_at', 'seq'],
   ledger: ['job', 'tx', 'seq', 'kind', 'at', 'path', 'actor'],
-  outbox: ['job', 'name', 'n', 'payload', 'run_at'],
+  outbox: ['job', 'type', 'name', 'n', 'payload', 'run_at'],
 } as const
 
 /** An INSERT with plain values, but for those that are given; all as SQL. */

@@ -135,7 +135,7 @@ function expectAllowed(sql: string): void {
 const COLUMNS = {
   jobs: ['id', 'lane', 'machine', 'state', 'queue', 'type', 'priority', 'run_at', 'seq'],
   ledger: ['job', 'seq', 'kind', 'at', 'path', 'actor'],
-  outbox: ['job', 'name', 'n', 'payload', 'run_at'],
+  outbox: ['job', 'type', 'name', 'n', 'payload', 'run_at'],
 } as const
 
 /** An INSERT with plain values, but for those that are given; all as SQL. */

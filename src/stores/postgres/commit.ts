@@ -120,6 +120,7 @@ async function commitOnce(
   }
   const access: CommitAccess = {
     query: (sql, values = []) => runRaw(session, sql, values),
+    raw: session.client,
     lend: (tx) => lendSession(tx, session),
   }
   const ran = await runFunction(shared, boundMs, access, work).catch((error: unknown) => {
@@ -132,7 +133,7 @@ async function commitOnce(
   const after = answer(shared, changes, now(), read, committed, WORKER, result)
   // The lease ran out while the function ran: its writes must go, too.
   if (after.kind === 'rejected') throw after.error
-  await insertEffects(session, now(), read.job.id, effects)
+  await insertEffects(session, now(), read.job, effects)
   await changes.write(session)
   return { kind: 'done', job: after.job, result }
 }

@@ -16,6 +16,7 @@ import {
   checkProgress,
   checkPrune,
   checkReports,
+  checkRetry,
 } from '../requests.ts'
 import type * as contract from '../store.ts'
 import { compactCounts, hasCommitted } from './apply.ts'
@@ -24,6 +25,7 @@ import { claim, recall, type Ticket } from './claim.ts'
 import { commit } from './commit.ts'
 import type { Database, OwnSession, Session, Trail } from './connect.ts'
 import type { Shared } from './context.ts'
+import { listEffects, retryEffects } from './effects.ts'
 import { acceptAll, addJobs, addNew, addWithin, answerTaken } from './enqueue.ts'
 import { heartbeat } from './heartbeat.ts'
 import { insideTransaction } from './join.ts'
@@ -42,8 +44,9 @@ import { Group, Slots, Writer } from './writer.ts'
 const LIST_BUDGET_MS = 200
 /** Verbs that make nothing ready; their commits wake nobody. */
 const SILENT_VERBS = ['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker']
-/** How this store writes places in lists, and in the ledger. */
+/** How this store writes places in lists of jobs and of effects, and in the ledger. */
 const LIST_PLACE = /^[0-9a-f-]{36}$/
+const EFFECT_PLACE = /^\d{1,15}$/
 const LEDGER_PLACE = /^\d{1,15}\.[0-9a-f-]{36}\.\d{1,9}$/
 /** After how many writes the roll-up of ended jobs is made small again. */
 const TIDY_EVERY = 500
@@ -322,9 +325,10 @@ export class PostgresStore implements contract.Store {
   async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {
     checkEffectClaim(request)
     const { shared } = this.#parts
-    return this.#write('claimEffects', (now) =>
-      this.#atOnce((session) => claimEffects(shared, session, now, request)),
-    )
+    return this.#write('claimEffects', (now) => {
+      const ticket = { now, claimId: shared.environment.ids.next() }
+      return this.#atOnce((session, redo) => claimEffects(session, ticket, request, redo))
+    })
   }
 
   async settleEffects(reports: readonly contract.EffectReport[]): Promise<boolean[]> {
@@ -332,6 +336,24 @@ export class PostgresStore implements contract.Store {
     const { shared } = this.#parts
     return this.#write('settleEffects', (now) =>
       this.#transact('settleEffects', (session) => settleEffects(shared, session, now, reports)),
+    )
+  }
+
+  async listEffects(
+    filter: contract.EffectFilter,
+    page: { limit?: number; after?: string } = {},
+  ): Promise<contract.Page<contract.EffectInfo>> {
+    checkLimit(page.limit ?? 0)
+    checkPlace('after', page.after, EFFECT_PLACE)
+    const deadline = this.now() + LIST_BUDGET_MS
+    return this.#read((session) => listEffects(session, filter, page, () => this.now() > deadline))
+  }
+
+  async retryEffects(keys: readonly string[], asker: contract.Asker): Promise<boolean[]> {
+    checkRetry(keys, asker)
+    const { shared } = this.#parts
+    return this.#write('retryEffects', (now) =>
+      this.#transact('retryEffects', (session) => retryEffects(shared, session, now, keys, asker)),
     )
   }
 

@@ -19,6 +19,7 @@ import {
   checkProgress,
   checkPrune,
   checkReports,
+  checkRetry,
   type PayloadOptions,
   payloadBoundsOf,
 } from '../requests.ts'
@@ -28,12 +29,13 @@ import { claim } from './claim.ts'
 import { commit } from './commit.ts'
 import { type Connection, connect, type Durability } from './connect.ts'
 import type { Shared } from './context.ts'
+import { listEffects, retryEffects } from './effects.ts'
 import { enqueue, type Order } from './enqueue.ts'
 import { heartbeat } from './heartbeat.ts'
 import { joinTransaction } from './join.ts'
 import { registerMachines } from './machines.ts'
 import { migrate } from './migrate.ts'
-import { claimEffects, settleEffects } from './outbox.ts'
+import { claimEffects, findDueEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
 import * as query from './query.ts'
@@ -220,12 +222,33 @@ class SqliteStore implements contract.Store {
 
   async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {
     checkEffectClaim(request)
+    this.#writer.assertOutside()
+    // Whoever waits for effects asks often, and must not take the write lock for nothing.
+    const due = await this.#read((db) => findDueEffects(db, this.now(), request))
+    if (due === undefined) return []
     return this.#write('claimEffects', (db, now) => claimEffects(this.#shared, db, now, request))
   }
 
   async settleEffects(reports: readonly contract.EffectReport[]): Promise<boolean[]> {
     checkReports(reports)
     return this.#write('settleEffects', (db, now) => settleEffects(this.#shared, db, now, reports))
+  }
+
+  async listEffects(
+    filter: contract.EffectFilter,
+    page: { limit?: number; after?: string } = {},
+  ): Promise<contract.Page<contract.EffectInfo>> {
+    checkLimit(page.limit ?? 0)
+    checkPlace('after', page.after, PLACE)
+    const deadline = this.now() + LIST_BUDGET_MS
+    return this.#read((db) => listEffects(db, filter, page, () => this.now() > deadline))
+  }
+
+  async retryEffects(keys: readonly string[], asker: contract.Asker): Promise<boolean[]> {
+    checkRetry(keys, asker)
+    return this.#write('retryEffects', (db, now) =>
+      retryEffects(this.#shared, db, now, keys, asker),
+    )
   }
 
   async heartbeat(beats: readonly contract.Beat[], leaseMs: number): Promise<contract.Heartbeat> {

@@ -137,8 +137,8 @@ CREATE TABLE @schema.outbox (
   n int NOT NULL,
   tries int NOT NULL DEFAULT 0 CHECK (tries >= 0),
   run_at bigint NOT NULL,
-  lease_until bigint,
   claim uuid,
+  type text COLLATE "C" NOT NULL,
   name text COLLATE "C" NOT NULL,
   payload text NOT NULL,
   state text COLLATE "C" NOT NULL DEFAULT 'pending'
@@ -147,7 +147,8 @@ CREATE TABLE @schema.outbox (
   UNIQUE (job, name, n)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 
-CREATE INDEX outbox_pending ON @schema.outbox (run_at, eid) WHERE state = 'pending';
+CREATE INDEX outbox_pending ON @schema.outbox (type, run_at, eid) WHERE state = 'pending';
+CREATE INDEX outbox_parked ON @schema.outbox (eid) WHERE state = 'parked';
 
 CREATE TABLE @schema.workers (
   id text COLLATE "C" PRIMARY KEY,

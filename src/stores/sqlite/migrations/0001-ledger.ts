@@ -113,6 +113,7 @@ CREATE UNIQUE INDEX pawl_one_step ON pawl_ledger
 CREATE TABLE pawl_outbox (
   eid INTEGER PRIMARY KEY AUTOINCREMENT,
   job INTEGER NOT NULL,
+  type TEXT NOT NULL,
   name TEXT NOT NULL,
   n INTEGER NOT NULL,
   payload TEXT NOT NULL,
@@ -120,12 +121,12 @@ CREATE TABLE pawl_outbox (
   tries INTEGER NOT NULL DEFAULT 0 CHECK (tries >= 0),
   run_at INTEGER NOT NULL,
   claim TEXT,
-  lease_until INTEGER,
   error TEXT,
   UNIQUE (job, name, n)
 ) STRICT;
 
-CREATE INDEX pawl_outbox_pending ON pawl_outbox (run_at, eid) WHERE state = 'pending';
+CREATE INDEX pawl_outbox_pending ON pawl_outbox (type, run_at, eid) WHERE state = 'pending';
+CREATE INDEX pawl_outbox_parked ON pawl_outbox (eid) WHERE state = 'parked';
 
 CREATE TABLE pawl_workers (
   id TEXT PRIMARY KEY,
