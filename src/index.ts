@@ -77,10 +77,9 @@ export {
   type JobContext,
   type JobDefinition,
   type JobOptions,
-  type RetryOptions,
-  type Tx,
 } from './engine/define-job.ts'
 export type { Duration } from './engine/durations.ts'
+export type { Deliver, Delivery, EffectOptions, Effects, Tx } from './engine/effects.ts'
 export * from './engine/errors.ts'
 export type { JobOutcome } from './engine/outcome.ts'
 export {
@@ -93,6 +92,8 @@ export {
   type QueueOptions,
   type WorkOptions,
 } from './engine/pawl.ts'
+export type { RetryOptions } from './engine/retry-options.ts'
 export { type InputOf, type OutputOf, type Schema, typed } from './engine/schema.ts'
 export type { SlotMove, WorkerState, WorkerTrigger } from './engine/slots.ts'
+export type { StepContext, StepFunction } from './engine/steps.ts'
 export { JobWorker, type WorkerEvent } from './engine/worker.ts'

@@ -7,13 +7,18 @@
  */
 import { TxEnded, TxOwned } from './errors.ts'
 
+/** Comments and blanks before a statement. */
+const BLANK = /^(?:\s|;|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*\*\/)*/
+
 /** What ends a transaction, or begins one; a rollback to a savepoint does neither. */
-const CONTROL =
-  /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/|;)*(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK(?!\s+(?:\w+\s+)?TO\b)|PREPARE\s+TRANSACTION)\b/i
+const CONTROL = /^(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK|PREPARE\s+TRANSACTION)\b/i
+const TO_SAVEPOINT = /^ROLLBACK\s+(?:\w+\s+)?TO\b/i
 
 /** Refuses a statement by which a function would end the transaction that it runs in. */
 export function assertNoControl(sql: unknown): void {
-  if (typeof sql === 'string' && CONTROL.test(sql)) throw new TxOwned()
+  if (typeof sql !== 'string') return
+  const text = sql.replace(BLANK, '')
+  if (CONTROL.test(text) && !TO_SAVEPOINT.test(text)) throw new TxOwned()
 }
 
 const CLOSING = new Set<string | symbol>(['close', 'open', 'end', 'release', Symbol.dispose])
