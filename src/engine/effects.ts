@@ -82,7 +82,7 @@ function definitionOf(
   effect: Deliver<never> | EffectOptions<never>,
 ): EffectDefinition {
   const options = typeof effect === 'function' ? { deliver: effect } : effect
-  const { deliver, retry, timeout = TIMEOUT_MS } = options as EffectOptions
+  const { deliver, retry, timeout = TIMEOUT_MS } = (options ?? {}) as EffectOptions
   if (typeof deliver !== 'function') {
     throw new DefinitionInvalid(`effects.${name}`, 'must have a function that delivers it')
   }

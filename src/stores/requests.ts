@@ -22,6 +22,7 @@ import type {
   EffectReport,
   PruneRequest,
   QueueLimits,
+  Settlement,
 } from './store.ts'
 
 /** No verb takes, returns or removes more than this at once. */
@@ -171,6 +172,11 @@ export function checkRetry(keys: readonly string[], { actor, operator, note }: A
     ['operator', name(operator)],
     ['note', text(note, NOTE_MAX)],
   ])
+}
+
+/** Whether a report makes nothing ready, so that nobody need be woken. */
+export function isStep({ command }: Settlement): boolean {
+  return command.kind === 'step'
 }
 
 function list(values: readonly string[]): string | undefined {

@@ -17,6 +17,7 @@ import {
   checkPrune,
   checkReports,
   checkRetry,
+  isStep,
 } from '../requests.ts'
 import type * as contract from '../store.ts'
 import { compactCounts, hasCommitted } from './apply.ts'
@@ -295,7 +296,7 @@ export class PostgresStore implements contract.Store {
     const settled = await this.#transact('settle', (session) =>
       settle(shared, session, ticket, settlements, next),
     )
-    this.#wakeUps.signal()
+    if (!settlements.every(isStep)) this.#wakeUps.signal()
     return settled
   }
 

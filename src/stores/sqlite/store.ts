@@ -20,6 +20,7 @@ import {
   checkPrune,
   checkReports,
   checkRetry,
+  isStep,
   type PayloadOptions,
   payloadBoundsOf,
 } from '../requests.ts'
@@ -194,10 +195,12 @@ class SqliteStore implements contract.Store {
     next?: contract.ClaimRequest,
   ): Promise<contract.Settled> {
     if (next !== undefined) checkClaim(next)
-    return this.#write('settle', (db, now) => ({
+    const settled = await this.#writer.write('settle', (db, now) => ({
       answers: settle(this.#shared, db, now, settlements),
       claimed: next === undefined ? [] : claim(this.#shared, db, now, next),
     }))
+    if (!settlements.every(isStep)) this.#wakeUps.signal()
+    return settled
   }
 
   async commit(
