@@ -79,7 +79,15 @@ export {
   type JobOptions,
 } from './engine/define-job.ts'
 export type { Duration } from './engine/durations.ts'
-export type { Deliver, Delivery, EffectOptions, Effects, Tx } from './engine/effects.ts'
+export type {
+  Deliver,
+  Delivery,
+  EffectOptions,
+  Effects,
+  NoEffects,
+  PayloadOf,
+  Tx,
+} from './engine/effects.ts'
 export * from './engine/errors.ts'
 export type { JobOutcome } from './engine/outcome.ts'
 export {

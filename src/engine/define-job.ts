@@ -9,13 +9,19 @@ import { policyFor } from '../core/lifecycles/lifecycle.ts'
 import { standard } from '../core/lifecycles/standard.ts'
 import type { JobPolicy, PolicyOverrides } from '../core/retry.ts'
 import { type Duration, toMs } from './durations.ts'
-import { type EffectDefinition, type Effects, effectsOf, type Tx } from './effects.ts'
+import {
+  type EffectDefinition,
+  type Effects,
+  effectsOf,
+  type NoEffects,
+  type Tx,
+} from './effects.ts'
 import { type RetryOptions, retryOf } from './retry-options.ts'
 import type { InputOf, OutputOf, Schema } from './schema.ts'
 import type { StepFunction } from './steps.ts'
 
 /** What an attempt works with. */
-export interface JobContext<Input, Payloads = Record<string, unknown>> {
+export interface JobContext<Input, E = Effects> {
   readonly input: Input
   /**
    * Does something once: the result, as JSON, is remembered, and a later attempt is given it
@@ -28,7 +34,7 @@ export interface JobContext<Input, Payloads = Record<string, unknown>> {
    * become true together, once, ever. It ends the attempt; what the handler returns after it is
    * ignored. A handler that never calls it commits what it returns.
    */
-  readonly commit: <Output>(work: (tx: Tx<Payloads>) => Output | Promise<Output>) => Promise<Output>
+  readonly commit: <Output>(work: (tx: Tx<E>) => Output | Promise<Output>) => Promise<Output>
   readonly jobId: string
   readonly type: string
   readonly queue: string
@@ -47,12 +53,12 @@ export interface JobContext<Input, Payloads = Record<string, unknown>> {
 }
 
 /** The code of a job. */
-export type Handler<Input, Output, Payloads = Record<string, unknown>> = (
-  context: JobContext<Input, Payloads>,
+export type Handler<Input, Output, E = Effects> = (
+  context: JobContext<Input, E>,
 ) => Output | Promise<Output>
 
 /** What `defineJob` takes. */
-export interface JobOptions<S extends Schema, Output, Payloads = Record<never, never>> {
+export interface JobOptions<S extends Schema, Output, E extends Effects = NoEffects> {
   readonly name: string
   /** 'default' if absent. */
   readonly queue?: string
@@ -69,8 +75,8 @@ export interface JobOptions<S extends Schema, Output, Payloads = Record<never, n
   /** How long one attempt may take; passing it is a failure that may be retried. */
   readonly timeout?: Duration
   /** What commits may declare, and how each is delivered. */
-  readonly effects?: Effects<Payloads>
-  readonly run?: Handler<OutputOf<S>, Output, Payloads>
+  readonly effects?: E & Effects
+  readonly run?: Handler<OutputOf<S>, Output, E>
 }
 
 /** A kind of job. */
@@ -88,9 +94,9 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   /** What delivers its effects, where this process has it. */
   readonly effects: ReadonlyMap<string, EffectDefinition>
   /** The same kind of job with its code. */
-  implement<NewOutput, Payloads = Record<never, never>>(
-    run: Handler<Parsed, NewOutput, Payloads>,
-    options?: { readonly effects?: Effects<Payloads> },
+  implement<NewOutput, E extends Effects = NoEffects>(
+    run: Handler<Parsed, NewOutput, E>,
+    options?: { readonly effects?: E & Effects },
   ): JobDefinition<Input, Parsed, NewOutput>
   /** Carries the type of the input; never there. */
   readonly '~input'?: Input
@@ -100,8 +106,8 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
 export function defineJob<
   S extends Schema = Schema,
   Output = unknown,
-  Payloads = Record<never, never>,
->(options: JobOptions<S, Output, Payloads>): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
+  E extends Effects = NoEffects,
+>(options: JobOptions<S, Output, E>): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
   const { name, queue = 'default', lifecycle = standard, priority = 0 } = options
   for (const [field, value] of Object.entries({ name, queue })) {
     const why = checkName(value)

@@ -4,8 +4,8 @@
  * job that it has functions for, and no more than it can deliver now.
  *
  * An effect is held under a lease that is longer than any delivery may take, so it need not be
- * renewed: `longest time-out + 15 s`. A dispatcher that dies lets it run out, and any other
- * delivers the effect again, under the same key. So it is where a delivery was made and could not
+ * renewed: half as long again as the longest time-out of all its effects, and at least two seconds
+ * longer. A dispatcher that dies lets it run out, and any other delivers the effect again, under the same key. So it is where a delivery was made and could not
  * be recorded: an effect is delivered at least once. What was finished while the store was away
  * stays here until it can be recorded.
  *
@@ -52,7 +52,7 @@ const IDLE_MIN_MS = 20
 /** Hints of the store come with every commit of anybody, and most are about something else. */
 const HINT_MIN_MS = 5
 const HINT_MAX_MS = 250
-const LEASE_MARGIN_MS = 15_000
+const LEASE_MARGIN_MS = 2000
 /** How long a stopping dispatcher tries to record what it has delivered. */
 const GIVE_UP_MS = 10_000
 
@@ -82,7 +82,8 @@ export class Dispatcher {
     const known = [...parts.jobs.values()].filter(({ effects }) => effects.size > 0)
     const timeouts = known.flatMap(({ effects }) => [...effects.values()])
     this.#types = known.map(({ name }) => name)
-    this.#leaseMs = Math.max(...timeouts.map(({ timeoutMs }) => timeoutMs)) + LEASE_MARGIN_MS
+    const longest = Math.max(...timeouts.map(({ timeoutMs }) => timeoutMs))
+    this.#leaseMs = Math.round(longest + Math.max(LEASE_MARGIN_MS, longest / 2))
     this.#nudge = new Nudge(parts.environment.timers)
     this.#unsubscribe = parts.store.onWake(() => this.#hint())
     this.#ended = this.#run()

@@ -42,10 +42,21 @@ export interface EffectOptions<Payload = unknown> {
   readonly timeout?: Duration
 }
 
-/** The effects of a kind of job, by their names and with what each takes. */
-export type Effects<Payloads> = {
-  readonly [Name in keyof Payloads]: Deliver<Payloads[Name]> | EffectOptions<Payloads[Name]>
-}
+// biome-ignore lint/suspicious/noExplicitAny: what an effect takes is an affair of its function
+type Whatever = any
+
+/** The effects of a kind of job, by their names. */
+export type Effects = Readonly<Record<string, Deliver<Whatever> | EffectOptions<Whatever>>>
+
+/** What an effect takes, as its function says; anything where it does not say. */
+export type PayloadOf<Effect> = Effect extends
+  | Deliver<infer Payload>
+  | { readonly deliver: Deliver<infer Payload> }
+  ? Payload
+  : never
+
+/** No effects at all. */
+export type NoEffects = Readonly<Record<never, never>>
 
 /** An effect as it was defined, complete and checked. */
 export interface EffectDefinition {
@@ -66,9 +77,7 @@ const TIMEOUT_MS = 30_000
 const TIMEOUT_MAX_MS = 60 * 60 * 1000
 
 /** The effects of a kind of job, checked. */
-export function effectsOf(
-  effects: Effects<Record<string, never>> | undefined,
-): ReadonlyMap<string, EffectDefinition> {
+export function effectsOf(effects: Effects | undefined): ReadonlyMap<string, EffectDefinition> {
   const entries = Object.entries(effects ?? {}).map(([name, effect]) => {
     const why = checkName(name)
     if (why !== undefined) throw new DefinitionInvalid('effects', why)
@@ -77,12 +86,9 @@ export function effectsOf(
   return new Map(entries)
 }
 
-function definitionOf(
-  name: string,
-  effect: Deliver<never> | EffectOptions<never>,
-): EffectDefinition {
+function definitionOf(name: string, effect: Effects[string]): EffectDefinition {
   const options = typeof effect === 'function' ? { deliver: effect } : effect
-  const { deliver, retry, timeout = TIMEOUT_MS } = (options ?? {}) as EffectOptions
+  const { deliver, retry, timeout = TIMEOUT_MS } = (options ?? {}) as Partial<EffectOptions>
   if (typeof deliver !== 'function') {
     throw new DefinitionInvalid(`effects.${name}`, 'must have a function that delivers it')
   }
@@ -95,7 +101,7 @@ function definitionOf(
 }
 
 /** What the function of a commit works with: a transaction on the database of the store. */
-export interface Tx<Payloads = Record<string, unknown>> {
+export interface Tx<E = Effects> {
   /** Runs a statement of your own; returns its rows. */
   query(sql: string, values?: readonly (string | number | null)[]): Promise<unknown[]>
   /**
@@ -103,9 +109,9 @@ export interface Tx<Payloads = Record<string, unknown>> {
    * where n counts the effects of one name. Throws `EffectUnknown` where nobody could deliver it,
    * and the commit fails.
    */
-  effect<Name extends keyof Payloads & string>(
+  effect<Name extends keyof E & string>(
     name: Name,
-    ...payload: undefined extends Payloads[Name] ? [Payloads[Name]?] : [Payloads[Name]]
+    ...payload: undefined extends PayloadOf<E[Name]> ? [PayloadOf<E[Name]>?] : [PayloadOf<E[Name]>]
   ): void
   /**
    * The driver's own handle in this transaction, for query builders: on SQLite a `DatabaseSync` of

@@ -247,6 +247,16 @@ describe('the definition of effects', () => {
       { effects },
     )
     defineJob({
+      name: 'plain',
+      effects: { email: ({ key, payload }) => [key, payload] },
+      run: ({ commit }) =>
+        commit((tx) => {
+          tx.effect('email', { to: 'anybody' })
+          // @ts-expect-error there is no such effect
+          tx.effect('mail', 1)
+        }),
+    })
+    defineJob({
       name: 'none',
       // @ts-expect-error it has no effects
       run: ({ commit }) => commit((tx) => tx.effect('email', 1)),
