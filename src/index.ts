@@ -89,6 +89,7 @@ export type {
   Tx,
 } from './engine/effects.ts'
 export * from './engine/errors.ts'
+export type { NotifyFunction, NotifyOptions } from './engine/notify.ts'
 export type { JobOutcome } from './engine/outcome.ts'
 export {
   createPawl,
@@ -104,4 +105,6 @@ export type { RetryOptions } from './engine/retry-options.ts'
 export { type InputOf, type OutputOf, type Schema, typed } from './engine/schema.ts'
 export type { SlotMove, WorkerState, WorkerTrigger } from './engine/slots.ts'
 export type { StepContext, StepFunction } from './engine/steps.ts'
+export type { WebhookOptions } from './engine/webhook.ts'
 export { JobWorker, type WorkerEvent } from './engine/worker.ts'
+export type { Notice } from './stores/notices.ts'
