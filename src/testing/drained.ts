@@ -10,7 +10,7 @@ export interface DrainedAttempt {
   readonly attempt: number
 }
 
-/** Ids of jobs by where they are after a drain that worked on them, in the order of their starts. */
+/** The jobs that a drain worked on: their ids, by where they are after it, in order of start. */
 export interface Drained {
   readonly succeeded: readonly string[]
   readonly failed: readonly string[]

@@ -1,4 +1,4 @@
-/** The test kit: Pawl under a clock that the test owns, and the suite that every store must pass. */
+/** The test kit: Pawl under a clock that the test owns, and the suite of every store. */
 export { CRASH_POINTS, type CrashPoint } from './crash-points.ts'
 export type { Drained, DrainedAttempt } from './drained.ts'
 export * from './errors.ts'
