@@ -298,13 +298,14 @@ export class TestPawl implements AsyncDisposable {
     return new DrainStuck(held, waitedMs)
   }
 
-  /** Lets happen what needs no time. */
+  /** Lets happen what needs no time; a commit that waits for the test may go on waiting. */
   async #quiet(): Promise<void> {
     const process = this.#process
     let calls = process?.calls
-    for (let quiet = 0, turn = 0; quiet < QUIET_TURNS && turn < STEPS_MAX; turn++) {
+    for (let quiet = 0, turn = 0; quiet < EAGER_TURNS && turn < STEPS_MAX; turn++) {
+      if (quiet >= QUIET_TURNS && !process?.isBusy) return
       await this.#turn()
-      quiet = process?.calls === calls && !process?.isBusy ? quiet + 1 : 0
+      quiet = process?.calls === calls ? quiet + 1 : 0
       calls = process?.calls
     }
   }

@@ -137,6 +137,25 @@ describe('a process that dies', () => {
   })
 })
 
+it('writes that share a transaction with the fatal one share its fate', async () => {
+  for (const [point, children] of [
+    ['enqueue.begun', 0],
+    ['enqueue.written', 0],
+    ['enqueue.committed', 2],
+  ] as const) {
+    const parent = defineJob({
+      name: 'parent',
+      run: ({ jobId }) => test.pawl.enqueue(child, jobId, { key: jobId }),
+    })
+    const test = await createTestPawl({ jobs: [parent] })
+    onTestFinished(() => test.close())
+    await test.pawl.enqueueMany(parent, [{ input: null }, { input: null }])
+    test.crashAt(point)
+    expect((await test.drain({ concurrency: 2 })).held).toHaveLength(2)
+    expect(await test.enqueued(child)).toHaveLength(children)
+  }
+})
+
 describe('a crash point', () => {
   it('that is not reached crashes nothing, also not a later drain', async () => {
     const { test, book } = await opened()

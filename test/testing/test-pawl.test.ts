@@ -237,6 +237,20 @@ describe('advance', () => {
     expect(await test.store.get(id)).toMatchObject({ failures: 1, error: { kind: 'timeout' } })
   })
 
+  it('does not wait for a commit that waits for the test', async () => {
+    let release: (value: string) => void = () => {}
+    const released = new Promise<string>((resolve) => {
+      release = resolve
+    })
+    const job = defineJob({ name: 'job', run: ({ commit }) => commit(() => released) })
+    const test = await opened({ jobs: [job] })
+    const handle = await test.pawl.enqueue(job, null)
+    const draining = test.drain()
+    await test.advance('1s')
+    release('late, but in time')
+    expect((await draining).succeeded).toEqual([handle.id])
+  })
+
   it('refuses to go back', async () => {
     const test = await opened({ jobs: [echo] })
     await expect(test.advance(-1)).rejects.toMatchObject({ code: 'E_DEFINITION_INVALID' })
