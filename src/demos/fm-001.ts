@@ -127,7 +127,8 @@ function withoutFence(store: Store, { transact }: Fm001Place): Pick<Store, 'comm
       const answer = await store.commit(held, work)
       const isLate = answer.kind === 'rejected' && answer.error instanceof StaleFence
       if (!isLate) return answer
-      const result = await transact(async (query) => work({ query, effect: () => {} }))
+      // The commit of this demo queries, and does nothing else.
+      const result = await transact(async (query) => work({ query } as CommitTx))
       return { kind: 'done', job: held.job, result }
     },
   }

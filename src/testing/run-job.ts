@@ -145,10 +145,11 @@ class LoneCommit {
   async commit(...[held, work, usage]: Parameters<Store['commit']>): Promise<CommitAnswer> {
     this.#committed ??= (async () => {
       const effects: RunJobTraces['effects'][number][] = []
-      this.result = await work({
+      const tx: Pick<CommitTx, 'query' | 'effect'> = {
         query: this.#query,
         effect: (name, payload) => void effects.push({ name, payload: JSON.parse(payload) }),
-      })
+      }
+      this.result = await work(tx as CommitTx)
       this.effects = effects
       this.usage = usage?.() ?? {}
       return { kind: 'done', job: held.job, result: this.result }

@@ -11,7 +11,7 @@ import { TWO_STORES, type TwoStores } from './two-stores.ts'
 const LEASE_MS = 30_000
 
 describe.each(TWO_STORES)('on $name', ({ open }) => {
-  it('a late failure of an older attempt does not revive a job that a newer one ended', async () => {
+  it('a late failure of an older attempt does not revive what a newer one ended', async () => {
     const stores = await open()
     for (const lifecycle of [standard, leased]) {
       const first = await enqueued(stores, lifecycle)

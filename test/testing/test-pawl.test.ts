@@ -310,7 +310,7 @@ describe('query', () => {
     await test.query('CREATE TABLE invoices (order_id INTEGER NOT NULL)')
     await test.pawl.enqueue(invoice, { order: 7 })
     await test.drain()
-    expect(await test.query('SELECT order_id FROM invoices')).toEqual([{ order_id: 7 }])
+    expect(await test.query('SELECT order_id FROM invoices')).toStrictEqual([{ order_id: 7 }])
     expect(await test.query('SELECT ? AS n', [3])).toEqual([{ n: 3 }])
   })
 
