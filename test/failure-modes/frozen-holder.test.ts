@@ -23,19 +23,10 @@ it.each(PLACES)(
   'on $name no verb of a frozen holder that wakes after the commit of another changes anything',
   async ({ place }) => {
     const here = await place()
-    const { pawl, store, bookings } = here
-    const ids = await enqueueOneForEach(pawl)
-    const frozen = new Helper(new URL('frozen-holder.mjs', import.meta.url))
-    onTestFinished(() => {
-      // A frozen process could not be ended otherwise.
-      frozen.signal('SIGCONT')
-      return frozen.stop()
-    })
-    const held = await frozen.ask({ store, types: VERBS, leaseMs: LEASE_MS })
-    expect(held).toEqual(VERBS.map((verb) => [verb, 1]))
-    frozen.signal('SIGSTOP')
-
-    await commitAll(here)
+    const { pawl, bookings } = here
+    const { ids, frozen } = await freeze(here)
+    const taken = await takeOver(here)
+    for (const held of taken) expect((await book(here, held)).kind).toBe('done')
     const before = await everythingOf(pawl, ids)
     expect(before.map(({ job }) => [job?.outcome, job?.attempt])).toEqual(
       VERBS.map(() => ['succeeded', 2]),
@@ -44,11 +35,44 @@ it.each(PLACES)(
     frozen.signal('SIGCONT')
     expect(await frozen.ask({})).toEqual(ANSWERS)
     expect(await everythingOf(pawl, ids)).toEqual(before)
-    const booked = ids.map((job) => ({ job, attempt: 2 }))
-    expect(await bookings()).toEqual(booked.sort((a, b) => (a.job < b.job ? -1 : 1)))
+    expect(await bookings()).toEqual(bookedOnceEach(ids))
     expect(await brokenPromises(pawl.store)).toEqual([])
   },
 )
+
+it.each(PLACES)(
+  'on $name a frozen holder that wakes while another runs its jobs takes nothing from it',
+  async ({ place }) => {
+    const here = await place()
+    const { pawl, bookings } = here
+    const { ids, frozen } = await freeze(here)
+    const taken = await takeOver(here)
+    const before = await everythingOf(pawl, ids)
+
+    frozen.signal('SIGCONT')
+    expect(await frozen.ask({})).toEqual(ANSWERS)
+    // Also the leases of the other are as long as they were.
+    expect(await everythingOf(pawl, ids)).toEqual(before)
+    for (const held of taken) expect((await book(here, held)).kind).toBe('done')
+    expect(await bookings()).toEqual(bookedOnceEach(ids))
+    expect(await brokenPromises(pawl.store)).toEqual([])
+  },
+)
+
+/** A process that holds a job for each verb, and is stopped. */
+async function freeze({ pawl, store }: Place): Promise<{ ids: string[]; frozen: Helper }> {
+  const ids = await enqueueOneForEach(pawl)
+  const frozen = new Helper(new URL('frozen-holder.mjs', import.meta.url))
+  onTestFinished(() => {
+    // A stopped process could not be ended otherwise.
+    frozen.signal('SIGCONT')
+    return frozen.stop()
+  })
+  const held = await frozen.ask({ store, types: VERBS, leaseMs: LEASE_MS })
+  expect(held).toEqual(VERBS.map((verb) => [verb, 1]))
+  frozen.signal('SIGSTOP')
+  return { ids, frozen }
+}
 
 /** A job for each verb, of a type that is named after it. */
 async function enqueueOneForEach(pawl: Pawl): Promise<string[]> {
@@ -60,8 +84,8 @@ async function enqueueOneForEach(pawl: Pawl): Promise<string[]> {
   return ids
 }
 
-/** Takes every job back when its lease has run out, and commits it as its second attempt. */
-async function commitAll({ pawl: { store } }: Place): Promise<void> {
+/** Takes every job back when its lease has run out, and holds it as its second attempt. */
+async function takeOver({ pawl: { store } }: Place): Promise<Held[]> {
   const taken: Held[] = []
   await until('all jobs are taken over', async () => {
     await store.recover(100)
@@ -70,14 +94,20 @@ async function commitAll({ pawl: { store } }: Place): Promise<void> {
     taken.push(...(await store.claim(request)))
     return taken.length === VERBS.length
   })
-  for (const held of taken) {
-    const { id, attempt } = held.job
-    const answer = await store.commit(held, async (tx) => {
-      await tx.query(`INSERT INTO bookings (job, attempt) VALUES ('${id}', ${attempt})`)
-      return '"theirs"'
-    })
-    expect(answer.kind).toBe('done')
-  }
+  return taken
+}
+
+/** Commits a job with a row of the user's own. */
+function book({ pawl }: Place, held: Held) {
+  const { id, attempt } = held.job
+  return pawl.store.commit(held, async (tx) => {
+    await tx.query(`INSERT INTO bookings (job, attempt) VALUES ('${id}', ${attempt})`)
+    return '"theirs"'
+  })
+}
+
+function bookedOnceEach(ids: readonly string[]) {
+  return [...ids].sort().map((job) => ({ job, attempt: 2 }))
 }
 
 /** All that there is to know of these jobs. */
