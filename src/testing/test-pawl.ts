@@ -43,6 +43,8 @@ export interface DrainOptions {
   readonly queues?: readonly string[]
   /** How long, in real time, nothing may happen while a handler runs; 5 seconds if absent. */
   readonly patience?: Duration
+  /** After so many attempts it is taken for endless: jobs enqueue each other, say; 100 000. */
+  readonly attemptsMax?: number
 }
 
 /** For so many turns of the event loop nothing may happen before it is said that nothing will. */
@@ -51,6 +53,7 @@ const QUIET_TURNS = 8
 const EAGER_TURNS = 200
 const LOOK_MS = 1
 const PATIENCE_MS = 5000
+const ATTEMPTS_MAX = 100_000
 const BATCH = 1000
 const BATCHES_MAX = 1000
 /** How often time is moved to what is due next before it is taken for endless. */
@@ -59,14 +62,11 @@ const STEPS_MAX = 20_000
 
 /** Opens Pawl on a store in memory, under a time that the test owns. */
 export async function createTestPawl(options: TestPawlOptions): Promise<TestPawl> {
-  const environment = testEnvironment(options)
   const crash: CrashPlan = { pass: () => {} }
+  const crashPoint = (name: string) => crash.pass(name)
+  const environment = { ...testEnvironment(options), crashPoint }
   const lifecycles = [...new Set([...LIFECYCLES, ...options.jobs.map((job) => job.lifecycle)])]
-  const { store, query } = await openSqlite({
-    path: ':memory:',
-    lifecycles,
-    environment: { ...environment, crashPoint: (name) => crash.pass(name) },
-  })
+  const { store, query } = await openSqlite({ path: ':memory:', lifecycles, environment })
   const { jobs, wrap = (same) => same } = options
   const wrapped = wrap(store)
   const pawl = await createPawl({ store: wrapped, jobs, environment })
@@ -115,29 +115,42 @@ export class TestPawl implements AsyncDisposable {
    */
   async drain(options: DrainOptions = {}): Promise<Drained> {
     if (this.#process !== undefined) throw new CommandInvalid('drain', 'must end before the next')
-    const { environment, wrapped, jobs } = this.#parts
-    const process = new TestProcess(environment, wrapped)
+    const process = new TestProcess(this.environment, this.#parts.wrapped)
     const attempts: DrainedAttempt[] = []
-    const onEvent = (event: WorkerEvent) => {
-      if (event.type !== 'started') return
-      const { id: jobId, type, attempt } = event.job
-      attempts.push({ jobId, type, attempt })
-    }
-    const { concurrency = 1, queues, patience = PATIENCE_MS } = options
     this.#process = process
     try {
-      const { store, environment } = process
-      const pawl = await createPawl({ store, environment, jobs })
-      const work = { id: 'test-worker', concurrency, ...(queues !== undefined && { queues }) }
-      const worker = await pawl.work({ ...work, onEvent })
-      await this.#untilDone(process, worker, toMs(patience, 'patience'), attempts)
-      if (process.cause === undefined) await pawl.close()
+      // A worker that sleeps may learn of new jobs later, in a time that stands still here; one
+      // that begins looks for them. So there is nothing left when one has begun and found nothing.
+      for (let before = -1; process.cause === undefined && attempts.length > before; ) {
+        before = attempts.length
+        await this.#work(process, options, attempts)
+      }
       const drained = await this.#sort(attempts)
       return process.cause === undefined ? drained : { ...drained, crashed: process.cause }
     } finally {
       this.#process = undefined
       this.#crashAt = undefined
     }
+  }
+
+  /** One worker, from its start until it has nothing to do. */
+  async #work(
+    process: TestProcess,
+    { concurrency = 1, queues, patience = PATIENCE_MS, attemptsMax = ATTEMPTS_MAX }: DrainOptions,
+    attempts: DrainedAttempt[],
+  ): Promise<void> {
+    const { store, environment } = process
+    const onEvent = (event: WorkerEvent) => {
+      if (event.type !== 'started') return
+      const { id: jobId, type, attempt } = event.job
+      attempts.push({ jobId, type, attempt })
+    }
+    const pawl = await createPawl({ store, environment, jobs: this.#parts.jobs })
+    const work = { id: 'test-worker', concurrency, ...(queues !== undefined && { queues }) }
+    const worker = await pawl.work({ ...work, onEvent })
+    const patienceMs = toMs(patience, 'patience')
+    await this.#untilDone(process, worker, { patienceMs, attemptsMax }, attempts)
+    if (process.cause === undefined) await pawl.close()
   }
 
   /**
@@ -267,7 +280,7 @@ export class TestPawl implements AsyncDisposable {
   async #untilDone(
     process: TestProcess,
     worker: JobWorker,
-    patienceMs: number,
+    { patienceMs, attemptsMax }: { readonly patienceMs: number; readonly attemptsMax: number },
     attempts: readonly DrainedAttempt[],
   ): Promise<void> {
     const real = systemEnvironment()
@@ -282,6 +295,10 @@ export class TestPawl implements AsyncDisposable {
         calls = process.calls
         changedAt = real.clock.now()
         turn = 0
+      }
+      if (attempts.length > attemptsMax) {
+        process.die('endless', new ProcessDied('endless'))
+        throw new CommandInvalid('drain', `must come to an end within ${attemptsMax} attempts`)
       }
       const waitedMs = real.clock.now() - changedAt
       if (waitedMs > patienceMs) throw await this.#giveUp(process, attempts, waitedMs)

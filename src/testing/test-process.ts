@@ -43,9 +43,9 @@ export class TestProcess {
     return this.#calls
   }
 
-  /** Whether it waits for the store, or for the delivery of an effect. */
+  /** Whether it waits for the store, or for the delivery of an effect; the dead deliver nothing. */
   get isBusy(): boolean {
-    return this.#underWay > 0 || this.#deliveries > 0
+    return this.#underWay > 0 || (this.#deliveries > 0 && this.#cause === undefined)
   }
 
   /** Ends it; the error is what its open transaction sees. */

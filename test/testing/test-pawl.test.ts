@@ -167,6 +167,39 @@ describe('drain', () => {
     expect(await test.store.get(id)).toMatchObject({ state: 'running' })
   })
 
+  it('gives up on jobs that enqueue each other without end', async () => {
+    const key = defineJob({ name: 'job' })
+    const job = key.implement(async () => void (await test.pawl.enqueue(key, null)))
+    const test = await opened({ jobs: [job] })
+    await test.pawl.enqueue(job, null)
+    await expect(test.drain({ attemptsMax: 50 })).rejects.toThrow('50 attempts')
+    await test.pawl.pauseQueue('default')
+    expect(await test.drain()).toEqual(NOTHING_RAN)
+  })
+
+  it('also finds jobs whose hints its worker has not heard', async () => {
+    const child = defineJob({ name: 'child', run: () => null })
+    const parent = defineJob({
+      name: 'parent',
+      run: async () => {
+        await test.pawl.enqueue(child, null)
+      },
+    })
+    const test = await opened({
+      jobs: [parent, child],
+      wrap: (store) =>
+        new Proxy(store, {
+          get(target, name: keyof Store) {
+            const value: unknown = target[name]
+            if (name === 'onWake') return () => () => {}
+            return typeof value === 'function' ? value.bind(target) : value
+          },
+        }),
+    })
+    await test.pawl.enqueue(parent, null)
+    expect((await test.drain()).succeeded).toHaveLength(2)
+  })
+
   it('does not run beside another one', async () => {
     const test = await opened({ jobs: [echo] })
     const first = test.drain()

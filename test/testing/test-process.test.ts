@@ -1,7 +1,9 @@
 // What a process of the kit is when it has died: nobody answers it, and nothing wakes it.
+import { standard } from 'pawl'
 import { ProcessDied, testEnvironment } from 'pawl/testing'
 import { expect, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
+import type { EffectReport, Held } from '../../src/stores/store.ts'
 import { TestProcess } from '../../src/testing/test-process.ts'
 
 it('a dead process gets no answer, no timer and no hint', async () => {
@@ -24,6 +26,32 @@ it('a dead process gets no answer, no timer and no hint', async () => {
   unsubscribe()
   expect(heard).toEqual([])
   expect(process).toMatchObject({ cause: 'test', calls: 1, isBusy: false })
+})
+
+it('a process is busy until it has told of each effect, or is dead', async () => {
+  const environment = testEnvironment()
+  await using store = await openSqliteStore({ path: ':memory:', environment })
+  const command = { jobId: environment.ids.next(), type: 'job', queue: 'default' }
+  await store.enqueue([{ lifecycle: standard, command, input: 'null' }])
+  const [held] = await store.claim({ worker: 'w', limit: 1, leaseMs: 30_000, start: true })
+  await store.commit(held as Held, (tx) => {
+    for (const n of ['1', '2', '3']) tx.effect('mail', n)
+    return 'null'
+  })
+  const process = new TestProcess(environment, store)
+  const effects = await process.store.claimEffects({ limit: 10, leaseMs: 30_000 })
+  const [first, ...others] = effects.map((effect) => ({ kind: 'delivered', effect }) as const)
+  expect(others).toHaveLength(2)
+  await process.store.settleEffects(others)
+  expect(process.isBusy).toBe(true)
+  const other = new TestProcess(environment, store)
+  environment.advance(30_000)
+  await other.store.claimEffects({ limit: 10, leaseMs: 30_000 })
+  expect(other.isBusy).toBe(true)
+  other.die('test', new ProcessDied('test'))
+  expect(other.isBusy).toBe(false)
+  await process.store.settleEffects([first as EffectReport])
+  expect(process.isBusy).toBe(false)
 })
 
 it('a living process hears all of it, and its commits and errors are its own', async () => {
