@@ -14,8 +14,14 @@ import type { Job } from '../core/job/job.ts'
 import { findLifecycle, LIFECYCLES } from '../core/lifecycles/index.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { type Duration, toMs } from '../engine/durations.ts'
-import { createPawl, type JobKey, type Pawl, type PawlOptions } from '../engine/pawl.ts'
-import type { JobWorker, WorkerEvent } from '../engine/worker.ts'
+import {
+  createPawl,
+  type JobKey,
+  type Pawl,
+  type PawlOptions,
+  type WorkOptions,
+} from '../engine/pawl.ts'
+import type { JobWorker } from '../engine/worker.ts'
 import { systemEnvironment } from '../environment/system.ts'
 import { openSqlite } from '../stores/sqlite/store.ts'
 import type { CommitTx, Store } from '../stores/store.ts'
@@ -30,7 +36,9 @@ import {
 import { TestProcess } from './test-process.ts'
 
 /** What a test Pawl is made of. */
-export interface TestPawlOptions extends TestEnvironmentOptions {
+export interface TestPawlOptions
+  extends TestEnvironmentOptions,
+    Omit<PawlOptions, 'store' | 'environment'> {
   readonly jobs: NonNullable<PawlOptions['jobs']>
   /** Puts something between Pawl and its store, such as one that loses replies. */
   readonly wrap?: (store: Store) => Store
@@ -66,11 +74,12 @@ export async function createTestPawl(options: TestPawlOptions): Promise<TestPawl
   const crashPoint = (name: string) => crash.pass(name)
   const environment = { ...testEnvironment(options), crashPoint }
   const lifecycles = [...new Set([...LIFECYCLES, ...options.jobs.map((job) => job.lifecycle)])]
-  const { store, query } = await openSqlite({ path: ':memory:', lifecycles, environment })
-  const { jobs, wrap = (same) => same } = options
+  const { start, seed, wrap = (same) => same, ...pawlOptions } = options
+  const opening = { ...pawlOptions, path: ':memory:', lifecycles, environment }
+  const { store, query } = await openSqlite(opening)
   const wrapped = wrap(store)
-  const pawl = await createPawl({ store: wrapped, jobs, environment })
-  return new TestPawl({ environment, store, wrapped, query, pawl, jobs, lifecycles, crash })
+  const pawl = await createPawl({ ...pawlOptions, store: wrapped, environment })
+  return new TestPawl({ environment, store, wrapped, query, pawl, pawlOptions, lifecycles, crash })
 }
 
 /** Who is asked at every crash point of the store. */
@@ -84,7 +93,7 @@ interface Parts {
   readonly wrapped: Store
   readonly query: CommitTx['query']
   readonly pawl: Pawl
-  readonly jobs: TestPawlOptions['jobs']
+  readonly pawlOptions: Omit<PawlOptions, 'store' | 'environment'>
   readonly lifecycles: readonly Lifecycle[]
   readonly crash: CrashPlan
 }
@@ -140,12 +149,12 @@ export class TestPawl implements AsyncDisposable {
     attempts: DrainedAttempt[],
   ): Promise<void> {
     const { store, environment } = process
-    const onEvent = (event: WorkerEvent) => {
+    const onEvent: NonNullable<WorkOptions['onEvent']> = (event) => {
       if (event.type !== 'started') return
       const { id: jobId, type, attempt } = event.job
       attempts.push({ jobId, type, attempt })
     }
-    const pawl = await createPawl({ store, environment, jobs: this.#parts.jobs })
+    const pawl = await createPawl({ ...this.#parts.pawlOptions, store, environment })
     const work = { id: 'test-worker', concurrency, ...(queues !== undefined && { queues }) }
     const worker = await pawl.work({ ...work, onEvent })
     const patienceMs = toMs(patience, 'patience')

@@ -388,6 +388,17 @@ describe('a test Pawl', () => {
     expect((await handle.get()).createdAt).toBe(start)
   })
 
+  it('takes the options of Pawl, for its store and for its workers', async () => {
+    const lines: string[] = []
+    const log = (_fields: unknown, message: string) => void lines.push(message)
+    const logger = { debug: log, info: log, warn: log, error: log }
+    const test = await opened({ jobs: [echo], logger, payloadBytesMax: 20 })
+    const tooLong = test.pawl.enqueue(echo, 'x'.repeat(30))
+    await expect(tooLong).rejects.toMatchObject({ code: 'E_VALUE_INVALID' })
+    await test.drain()
+    expect(lines).not.toEqual([])
+  })
+
   it('can have something between Pawl and its store', async () => {
     let refusals = 0
     const test = await opened({
