@@ -38,6 +38,11 @@ export class TestProcess {
     return this.#cause
   }
 
+  /** Resolves when it has died, if it ever does. */
+  async dies(): Promise<void> {
+    await this.#died.catch(() => {})
+  }
+
   /** How often it has called the store. */
   get calls(): number {
     return this.#calls

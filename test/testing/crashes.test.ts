@@ -45,6 +45,12 @@ const COMMITTING: readonly [CrashPoint, { runs: number; bookings: number; facts:
   ['commit.committed', { runs: 1, bookings: 1, facts: ['create', 'claim', 'commit'] }],
 ]
 
+/** The verbs that a worker calls here. */
+const REACHED = [
+  ...['enqueue', 'claim', 'settle', 'commit', 'promote', 'recover', 'reportWorker'],
+  'removeWorker',
+]
+
 describe('a process that dies', () => {
   it.each(COMMITTING)('at %s leaves what was committed, and others finish', async (point, left) => {
     const { test, book, bookings, runs } = await opened()
@@ -157,6 +163,26 @@ it('writes that share a transaction with the fatal one share its fate', async ()
 })
 
 describe('a crash point', () => {
+  it.each(CRASH_POINTS)('%s keeps no drain from ending, and no job', async (point) => {
+    const { test, book, bookings } = await opened()
+    const [job] = await test.pawl.enqueueMany(book, [
+      { input: { how: 'commit' } },
+      { input: { how: 'enqueue' } },
+      { input: { how: 'return' }, delay: '10s' },
+    ])
+    await test.pawl.enqueue(child, null, { delay: '1s' })
+    test.environment.advance(20_000)
+    test.crashAt(point)
+    const { crashed } = await test.drain()
+    expect(crashed).toBe(REACHED.includes(point.split('.')[0] ?? '') ? point : undefined)
+    await test.advance('30s')
+    await test.fastForward()
+    expect(await job?.result()).toMatchObject({ kind: 'succeeded' })
+    expect(await bookings()).toBe(1)
+    const { lanes } = await test.store.counts()
+    expect(lanes).toMatchObject({ ended: 5, held: 0, ready: 0, waiting: 0 })
+  })
+
   it('that is not reached crashes nothing, also not a later drain', async () => {
     const { test, book } = await opened()
     test.crashAt('commit.written')

@@ -313,6 +313,21 @@ describe('fastForward', () => {
   })
 })
 
+describe('fastForward, where something is due that nobody here can run', () => {
+  it('comes to an end', async () => {
+    const test = await opened({ jobs: [echo] })
+    const { id } = await test.pawl.enqueue(echo, 1)
+    let asked = 0
+    const nextDue = async () => {
+      asked++
+      return test.store.now()
+    }
+    Object.assign(test.store, { nextDue })
+    expect((await test.fastForward()).succeeded).toEqual([id])
+    expect(asked).toBeLessThan(20)
+  })
+})
+
 describe('enqueued', () => {
   it('lists the inputs of a kind of job in order, whatever became of them', async () => {
     const other = defineJob({ name: 'other', input: typed<string>(), run: () => null })
