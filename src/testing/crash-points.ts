@@ -16,6 +16,7 @@ const VERBS = [
   'commit',
   'claimEffects',
   'settleEffects',
+  'retryEffects',
   'cancel',
   'promote',
   'recover',

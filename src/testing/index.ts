@@ -5,7 +5,13 @@ export * from './errors.ts'
 export { type Given, givenJob, givenRun, type Then } from './given.ts'
 export { JobScript, type JobScriptOptions, type ScriptAsker } from './job-script.ts'
 export { ManualClock } from './manual-clock.ts'
-export { type RunJobOptions, type RunJobOutcome, type RunJobTraces, runJob } from './run-job.ts'
+export {
+  type RunJobOptions,
+  type RunJobOutcome,
+  type RunJobStep,
+  type RunJobTraces,
+  runJob,
+} from './run-job.ts'
 export { RunScript } from './run-script.ts'
 export { SeededRandom } from './seeded-random.ts'
 export { SequentialIds } from './sequential-ids.ts'

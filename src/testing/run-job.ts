@@ -11,7 +11,15 @@ import { Attempt } from '../engine/attempt.ts'
 import type { JobDefinition } from '../engine/define-job.ts'
 import type { JobKey } from '../engine/pawl.ts'
 import { payloadBoundsOf } from '../stores/requests.ts'
-import type { CommitAnswer, CommitTx, Settlement, Store } from '../stores/store.ts'
+import type {
+  Answer,
+  CommitAnswer,
+  CommitTx,
+  Settled,
+  Settlement,
+  StepResult,
+  Store,
+} from '../stores/store.ts'
 import { JobScript } from './job-script.ts'
 import { SequentialIds } from './sequential-ids.ts'
 import { type TestEnvironment, testEnvironment } from './test-environment.ts'
@@ -25,8 +33,17 @@ export interface RunJobOptions {
   readonly signal?: AbortSignal
   /** Answers the statements of a commit; without it they are refused. */
   readonly query?: CommitTx['query']
+  /** What steps of earlier attempts gave; known to attempts after the first. */
+  readonly steps?: readonly RunJobStep[]
   /** Whose time the attempt goes by; a time-out passes only where the test moves it. */
   readonly environment?: TestEnvironment
+}
+
+/** The result of a step; `n` counts the steps of one name from 1, which it is if absent. */
+export interface RunJobStep {
+  readonly name: string
+  readonly n?: number
+  readonly result: unknown
 }
 
 /** What came of the attempt, and what it told on the way. */
@@ -49,6 +66,8 @@ export interface RunJobTraces {
   readonly progress: readonly unknown[]
   /** The totals of `count`. */
   readonly usage: Usage
+  /** The steps that this attempt finished, in order. */
+  readonly steps: readonly RunJobStep[]
   /** What the commit declared for delivery after it, in order. */
   readonly effects: readonly { readonly name: string; readonly payload: unknown }[]
 }
@@ -63,7 +82,7 @@ export async function runJob<Input, Output>(
   const environment = options.environment ?? testEnvironment()
   const bounds = payloadBoundsOf({})
   const progress: unknown[] = []
-  const commits = new LoneCommit(options.query ?? refuseQuery)
+  const store = new LoneStore(options.query ?? refuseQuery, options.steps ?? [])
   const job = leasedJob(definition as JobDefinition, options, environment)
   const attempt = new Attempt(
     { ref: 1, job, input: encode(input ?? null, bounds) },
@@ -71,7 +90,7 @@ export async function runJob<Input, Output>(
     {
       environment,
       bounds,
-      commit: (held, work, usage) => commits.commit(held, work, usage),
+      store,
       now: () => environment.clock.now(),
       onProgress: (text) => progress.push(JSON.parse(text)),
     },
@@ -83,11 +102,11 @@ export async function runJob<Input, Output>(
   const report = await attempt.report
   signal?.removeEventListener('abort', cancel)
   if (report.kind === 'settle') {
-    return { ...outcomeOf<Output>(report.settlement), progress, effects: [] }
+    return { ...outcomeOf<Output>(report.settlement), progress, steps: store.made, effects: [] }
   }
-  const { result, usage, effects } = commits
+  const { result, usage, effects, made: steps } = store
   const output = JSON.parse(result) as Output
-  return { kind: 'succeeded', isCommit: true, output, usage, effects, progress }
+  return { kind: 'succeeded', isCommit: true, output, usage, effects, steps, progress }
 }
 
 /** The job as a worker would hold it. */
@@ -130,16 +149,38 @@ function outcomeOf<Output>({
   }
 }
 
-/** The commit of an attempt that has no store: the function runs once, and its result stays. */
-class LoneCommit {
+/** What an attempt sees that has no store: its function of a commit runs once, steps are kept. */
+class LoneStore implements Pick<Store, 'commit' | 'settle' | 'steps'> {
   readonly #query: CommitTx['query']
+  readonly #earlier: readonly RunJobStep[]
+  readonly made: RunJobStep[] = []
   #committed: Promise<CommitAnswer> | undefined
   result = 'null'
   usage: Usage = {}
   effects: RunJobTraces['effects'] = []
 
-  constructor(query: CommitTx['query']) {
+  constructor(query: CommitTx['query'], earlier: readonly RunJobStep[]) {
     this.#query = query
+    this.#earlier = earlier
+  }
+
+  async steps(): Promise<StepResult[]> {
+    return this.#earlier.map(({ name, n = 1, result }) => ({
+      name,
+      n,
+      payload: JSON.stringify(result ?? null),
+    }))
+  }
+
+  /** An attempt settles its steps itself; everything else is its report. */
+  async settle(settlements: readonly Settlement[]): Promise<Settled> {
+    const answers = settlements.map(({ held: { job }, command, payload = 'null' }): Answer => {
+      if (command.kind === 'step') {
+        this.made.push({ name: command.name, n: command.n, result: JSON.parse(payload) })
+      }
+      return { kind: 'asked', job }
+    })
+    return { answers, claimed: [] }
   }
 
   async commit(...[held, work, usage]: Parameters<Store['commit']>): Promise<CommitAnswer> {

@@ -195,7 +195,7 @@ export class TestPawl implements AsyncDisposable {
       attempts.push(...drained.attempts)
       const { crashed } = drained
       if (crashed !== undefined) return { ...(await this.#sort(attempts)), crashed }
-      const due = await this.store.nextDue()
+      const due = await this.#nextDue()
       // What is due and did not run, such as a job of an unknown kind, would never run here.
       if (due === undefined || due === reached) return this.#sort(attempts)
       reached = due
@@ -278,6 +278,22 @@ export class TestPawl implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  /** When the next job or effect is due that waits for its time. */
+  async #nextDue(): Promise<number | undefined> {
+    let due = await this.store.nextDue()
+    let after: string | undefined
+    do {
+      const more = after !== undefined && { after }
+      const page = await this.store.listEffects({ state: 'pending' }, { limit: BATCH, ...more })
+      for (const { runAt } of page.items) {
+        // What is due already was not delivered by a drain: nobody here can do it.
+        if (runAt > this.store.now()) due = Math.min(due ?? runAt, runAt)
+      }
+      after = page.next
+    } while (after !== undefined)
+    return due
   }
 
   /** The store is at a crash point. A dead process gets past none of them. */

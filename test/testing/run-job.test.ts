@@ -3,7 +3,7 @@ import { defineJob, document, RetryAfter, Retryable, Terminal, typed } from 'paw
 import { runJob, testEnvironment } from 'pawl/testing'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 
-const NO_TRACES = { progress: [], usage: {}, effects: [] }
+const NO_TRACES = { progress: [], usage: {}, steps: [], effects: [] }
 
 describe('runJob', () => {
   it('gives the handler its input and its context, and gives back its output', async () => {
