@@ -247,9 +247,9 @@ const STORES = [
     open: (environment: TestEnvironment) => {
       const url = sharedPostgres()
       const schema = freshSchema(url)
-      const connectionString = `${url}${url.includes('?') ? '&' : '?'}options=-csearch_path%3D${schema}`
+      const config = { connectionString: url, options: `-c search_path=${schema}` }
       const clock = 'environment'
-      return openPostgresStore({ connectionString, schema, environment, clock, connections: 3 })
+      return openPostgresStore({ config, schema, environment, clock, connections: 3 })
     },
   },
 ] as const
