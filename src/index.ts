@@ -82,6 +82,8 @@ export {
 } from './engine/define-job.ts'
 export type { Duration } from './engine/durations.ts'
 export * from './engine/errors.ts'
+export type * from './engine/events.ts'
+export * from './engine/metrics.ts'
 export type { JobOutcome } from './engine/outcome.ts'
 export {
   createPawl,
@@ -94,4 +96,5 @@ export {
 } from './engine/pawl.ts'
 export { type InputOf, type OutputOf, type Schema, typed } from './engine/schema.ts'
 export type { SlotMove, WorkerState, WorkerTrigger } from './engine/slots.ts'
-export { JobWorker, type WorkerEvent } from './engine/worker.ts'
+export type { StuckAction, StuckPolicy } from './engine/stuck.ts'
+export { JobWorker } from './engine/worker.ts'

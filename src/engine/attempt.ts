@@ -15,11 +15,18 @@ import { classify, type Failure, toBoundedText } from '../core/failure.ts'
 import { USAGE_MAX } from '../core/job/checks.ts'
 import type { Fence, Usage } from '../core/job/commands.ts'
 import type { Job } from '../core/job/job.ts'
+import { pathOf } from '../core/lifecycles/lifecycle.ts'
 import type { Timer } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
 import type { Held, Settlement, Store } from '../stores/store.ts'
 import type { Handler, JobContext, JobDefinition, Tx } from './define-job.ts'
-import { AttemptTimeout, Cancelled, DeadlinePassed, ShuttingDown } from './errors.ts'
+import {
+  AttemptStalled,
+  AttemptTimeout,
+  Cancelled,
+  DeadlinePassed,
+  ShuttingDown,
+} from './errors.ts'
 import { validate } from './schema.ts'
 
 /** How long a handler may take to notice that it is to stop, before it is reported without. */
@@ -56,11 +63,14 @@ export class Attempt {
   readonly #timers: Timer[] = []
   #settle: (report: Report) => void = () => {}
   #isClear = false
+  /** When the handler last showed that it goes on. */
+  #aliveAt: number
 
   constructor(held: Held, definition: JobDefinition, parts: AttemptParts) {
     this.held = held
     this.#definition = definition
     this.#parts = parts
+    this.#aliveAt = parts.environment.clock.now()
     this.report = new Promise((resolve) => {
       this.#settle = resolve
     })
@@ -102,6 +112,42 @@ export class Attempt {
     if (deadlineAt !== null) {
       const left = Math.max(0, deadlineAt - this.#parts.now())
       this.#after(left, () => this.#expire(new DeadlinePassed(job.id, deadlineAt), 'deadline'))
+    }
+    const { stallTimeoutMs } = this.#definition
+    if (stallTimeoutMs !== undefined) this.#armStall(stallTimeoutMs, stallTimeoutMs)
+  }
+
+  /** The handler goes on: whatever it does through its context shows that. */
+  #showLife(): void {
+    this.#aliveAt = this.#parts.environment.clock.now()
+  }
+
+  #armStall(stallTimeoutMs: number, delayMs: number): void {
+    this.#after(delayMs, () => {
+      const silentMs = this.#parts.environment.clock.now() - this.#aliveAt
+      if (silentMs < stallTimeoutMs) this.#armStall(stallTimeoutMs, stallTimeoutMs - silentMs)
+      else this.#stall(new AttemptStalled(this.held.job.id, stallTimeoutMs))
+    })
+  }
+
+  /**
+   * A failure that may be retried, no sooner than its lifecycle lets a silent job run again. Where
+   * that needs an operator, or a lifecycle retries crashes alone, the lease is left to end, and
+   * recovery does the rest.
+   */
+  #stall(reason: AttemptStalled): void {
+    if (this.#isClear) return
+    this.#controller.abort(reason)
+    const { lifecycle } = this.#definition
+    const { recovery } = this.held.job.policy ?? lifecycle.policy
+    const { delayMs } = lifecycle.crash
+    const failure: Failure = { class: 'retryable', kind: 'timeout', message: reason.message }
+    if (recovery === 'operator' || pathOf(lifecycle, lifecycle.held, 'retry') === undefined) {
+      this.#conclude({ kind: 'lost' })
+    } else if (delayMs === 'as-retry') {
+      this.#conclude(this.#failed(failure))
+    } else {
+      this.#conclude(this.#failed({ ...failure, retryAfterMs: delayMs }))
     }
   }
 
@@ -159,6 +205,7 @@ export class Attempt {
       tags,
       signal: this.#controller.signal,
       progress: (value) => {
+        this.#showLife()
         if (!this.#isClear) this.#parts.onProgress(encode(value, this.#parts.bounds))
       },
       count: (name, by = 1) => this.#count(name, by),
@@ -167,6 +214,7 @@ export class Attempt {
 
   /** Refused here, where the mistake is, and not when the attempt is reported. */
   #count(name: string, by: number): void {
+    this.#showLife()
     const total = (this.#usage[name] ?? 0) + by
     const why = checkName(name) ?? (Number.isFinite(total) ? undefined : 'must stay finite')
     if (why !== undefined) throw new CommandInvalid('count', why)
@@ -222,6 +270,7 @@ export class Attempt {
   /** Once, however often it is called: a repeated one is given the result of the first. */
   async #commit<Output>(work: (tx: Tx) => Output | Promise<Output>): Promise<Output> {
     const { bounds } = this.#parts
+    this.#showLife()
     const answer = await this.#parts.commit(
       this.held,
       async (tx) => encode((await (work(tx) as Promise<Output>)) ?? null, bounds),

@@ -37,7 +37,8 @@ export interface JobContext<Input> {
   readonly tags: readonly string[]
   /**
    * Aborted when the attempt is no longer wanted; its reason says why: `LeaseLost`, `Cancelled`,
-   * `AttemptTimeout` or `ShuttingDown`. What the attempt writes after that is refused.
+   * `AttemptTimeout`, `AttemptStalled`, `DeadlinePassed` or `ShuttingDown`. What the attempt writes
+   * after that is refused.
    */
   readonly signal: AbortSignal
   /** Tells how far the attempt is; any JSON. Kept beside the job, not in its ledger. */
@@ -69,6 +70,11 @@ export interface JobOptions<S extends Schema, Output> {
   readonly priority?: number
   /** How long one attempt may take; passing it is a failure that may be retried. */
   readonly timeout?: Duration
+  /**
+   * How long an attempt may go without a sign of life of its own: progress, count, step or commit.
+   * Passing it is a failure that may be retried. If absent, only the lease tells who is silent.
+   */
+  readonly stallTimeout?: Duration
   readonly run?: Handler<OutputOf<S>, Output>
 }
 
@@ -82,6 +88,7 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   readonly policy: JobPolicy | undefined
   readonly priority: number
   readonly timeoutMs: number | undefined
+  readonly stallTimeoutMs: number | undefined
   /** The code, where this process has it. */
   readonly run: Handler<Parsed, Output> | undefined
   /** The same kind of job with its code. */
@@ -109,10 +116,17 @@ export function defineJob<S extends Schema = Schema, Output = unknown>(
     policy: overrides === undefined ? undefined : policyFor(lifecycle, overrides),
     priority,
     timeoutMs: options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout'),
+    stallTimeoutMs: stallTimeoutOf(options.stallTimeout),
     run: options.run,
     implement: (run) => ({ ...definition, run }) as JobDefinition<InputOf<S>, OutputOf<S>, never>,
   }
   return definition
+}
+
+function stallTimeoutOf(duration: Duration | undefined): number | undefined {
+  const ms = duration === undefined ? undefined : toMs(duration, 'stallTimeout')
+  if (ms === 0) throw new DefinitionInvalid('stallTimeout', 'must be longer than nothing')
+  return ms
 }
 
 function overridesOf<S extends Schema, O>({

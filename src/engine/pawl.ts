@@ -16,14 +16,19 @@ import type { Answer, Asker, EnqueueItem, OnConflict, Store } from '../stores/st
 import type { JobDefinition } from './define-job.ts'
 import { type Duration, toMs } from './durations.ts'
 import { InputInvalid, JobTypeTwice } from './errors.ts'
+import type { PawlEvent } from './events.ts'
 import { type HeartbeatEvents, type HeartbeatHost, TimerHeartbeat } from './heartbeat.ts'
 import { canHaveThread, ThreadHeartbeat } from './heartbeat-thread.ts'
-import { SILENT } from './log.ts'
+import { harmless, harmlessLogger } from './hooks.ts'
+import { logEvent, SILENT } from './log.ts'
+import { type Metrics, measure } from './metrics.ts'
 import { openStore } from './open-store.ts'
 import { isSettled, type JobOutcome, outcomeOf } from './outcome.ts'
 import { Results } from './results.ts'
 import { validate } from './schema.ts'
-import { JobWorker, type WorkerEvent } from './worker.ts'
+import type { StuckPolicy } from './stuck.ts'
+import { watchStore } from './watched-store.ts'
+import { JobWorker } from './worker.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: what a handler gets is an affair of its definition
 type Whatever = any
@@ -40,6 +45,10 @@ export interface PawlOptions extends PayloadOptions {
   readonly jobs?: readonly AnyJob[]
   readonly environment?: Environment
   readonly logger?: Logger
+  /** Told of everything that happens here, in every worker. */
+  readonly onEvent?: (event: PawlEvent) => void
+  /** Where measurements go; `METRICS` has their names. */
+  readonly metrics?: Metrics
 }
 
 /** What may be said of a job when it is enqueued. */
@@ -77,7 +86,14 @@ export interface WorkOptions {
   readonly recover?: Duration
   /** How long a stopping worker waits for its handlers before it tells them to stop. */
   readonly drain?: Duration
-  readonly onEvent?: (event: WorkerEvent) => void
+  /**
+   * What to do about a handler that goes on five seconds after its abort. 'hold', the default,
+   * leaves its slot taken; 'replace' opens a new one in its stead; 'exit' stops the worker, and
+   * `worker.ended` rejects.
+   */
+  readonly onStuck?: StuckPolicy
+  /** Told of what happens in this worker. */
+  readonly onEvent?: (event: PawlEvent) => void
 }
 
 const DEFAULTS = {
@@ -87,13 +103,14 @@ const DEFAULTS = {
   recoverMs: 1000,
   drainMs: 25_000,
 }
+const STUCK_ACTIONS = ['hold', 'replace', 'exit']
 const CONCURRENCY_MAX = 10_000
 
 /** Opens Pawl: the store is made or brought up to date as needed. */
 export async function createPawl(options: PawlOptions): Promise<Pawl> {
   const environment = options.environment ?? systemEnvironment()
   const isReal = options.environment === undefined
-  const logger = options.logger ?? SILENT
+  const logger = harmlessLogger(options.logger ?? SILENT)
   const jobs = new Map<string, AnyJob>()
   for (const job of options.jobs ?? []) {
     if (jobs.has(job.name)) throw new JobTypeTwice(job.name)
@@ -113,7 +130,25 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
   }
   const store = typeof given === 'string' ? await openStore(given, opening) : given
   const storeName = typeof given === 'string' ? given : undefined
-  return new Pawl({ store, storeName, environment, isReal, logger, jobs, bounds, lifecycles })
+  const observe = observerOf(options, environment, logger)
+  const parts = { store, storeName, environment, isReal, logger, jobs, bounds, lifecycles, observe }
+  return new Pawl(parts)
+}
+
+/** Tells the log, and whoever was given to `createPawl`; what they throw hurts nobody. */
+function observerOf(
+  { onEvent, metrics }: PawlOptions,
+  { clock }: Environment,
+  logger: Logger,
+): (event: PawlEvent) => void {
+  const tell = harmless('onEvent', onEvent, { clock, logger })
+  const toMetrics = metrics && ((event: PawlEvent) => measure(metrics, event))
+  const measured = harmless('metrics', toMetrics, { clock, logger })
+  return (event) => {
+    logEvent(logger, event)
+    tell(event)
+    measured(event)
+  }
 }
 
 interface Parts {
@@ -127,6 +162,7 @@ interface Parts {
   readonly jobs: ReadonlyMap<string, AnyJob>
   readonly bounds: JsonBounds
   readonly lifecycles: readonly Lifecycle[]
+  readonly observe: (event: PawlEvent) => void
 }
 
 /** An open Pawl. */
@@ -139,7 +175,7 @@ export class Pawl implements AsyncDisposable {
   /** Made by `createPawl`. */
   constructor(parts: Parts) {
     this.#parts = parts
-    this.store = parts.store
+    this.store = watchStore(parts.store, { worker: null, observe: parts.observe })
     const settled = (job: Job) => isSettled(job, parts.lifecycles)
     this.#results = new Results(parts.store, parts.environment, settled)
   }
@@ -197,18 +233,20 @@ export class Pawl implements AsyncDisposable {
     const settings = settingsOf(options, environment)
     const runnable = new Map([...jobs].filter(([, job]) => job.run !== undefined))
     if (runnable.size === 0) throw new CommandInvalid('jobs', 'must hold one that has code')
+    const tell = harmless('onEvent', options.onEvent, { clock: environment.clock, logger })
+    const observe = (event: PawlEvent) => {
+      if (event.type === 'reported') this.#results.tell(event.job)
+      this.#parts.observe(event)
+      tell(event)
+    }
     const worker = new JobWorker({
-      store,
+      store: watchStore(store, { worker: settings.id, observe }),
       environment,
-      logger,
       bounds,
       settings,
       jobs: runnable,
       heartbeats: (events) => this.#heartbeats(settings.leaseMs, events),
-      observe: (event) => {
-        if (event.type === 'reported') this.#results.tell(event.job)
-        options.onEvent?.(event)
-      },
+      observe,
     })
     this.#workers.add(worker)
     return worker
@@ -291,7 +329,13 @@ function settingsOf(options: WorkOptions, environment: Environment) {
     pollMaxMs: toMs(options.poll ?? DEFAULTS.pollMs, 'poll'),
     recoverMs: toMs(options.recover ?? DEFAULTS.recoverMs, 'recover'),
     drainMs: toMs(options.drain ?? DEFAULTS.drainMs, 'drain'),
+    onStuck: stuckPolicyOf(options.onStuck),
   }
+}
+
+function stuckPolicyOf(policy: StuckPolicy = 'hold'): StuckPolicy {
+  if (typeof policy === 'function' || STUCK_ACTIONS.includes(policy)) return policy
+  throw new CommandInvalid('onStuck', `must be ${STUCK_ACTIONS.join(', ')} or a function`)
 }
 
 interface HandleParts {

@@ -2,8 +2,9 @@
 import { type TestEnvironment, testEnvironment } from 'pawl/testing'
 import { onTestFinished } from 'vitest'
 import type { JobDefinition } from '../../src/engine/define-job.ts'
-import { createPawl, type Pawl, type WorkOptions } from '../../src/engine/pawl.ts'
-import type { JobWorker, WorkerEvent } from '../../src/engine/worker.ts'
+import type { PawlEvent } from '../../src/engine/events.ts'
+import { createPawl, type Pawl, type PawlOptions, type WorkOptions } from '../../src/engine/pawl.ts'
+import type { JobWorker } from '../../src/engine/worker.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Store } from '../../src/stores/store.ts'
 
@@ -15,7 +16,7 @@ export class EngineBench {
   readonly environment: TestEnvironment
   readonly store: Store
   readonly pawl: Pawl
-  readonly events: WorkerEvent[] = []
+  readonly events: PawlEvent[] = []
 
   private constructor(environment: TestEnvironment, store: Store, pawl: Pawl) {
     this.environment = environment
@@ -27,10 +28,11 @@ export class EngineBench {
   static async open(
     jobs: readonly AnyJob[],
     wrap: (store: Store) => Store = (store) => store,
+    options: Pick<PawlOptions, 'logger' | 'onEvent' | 'metrics'> = {},
   ): Promise<EngineBench> {
     const environment = testEnvironment()
     const store = await openSqliteStore({ path: ':memory:', environment })
-    const pawl = await createPawl({ store: wrap(store), jobs, environment })
+    const pawl = await createPawl({ store: wrap(store), jobs, environment, ...options })
     const bench = new EngineBench(environment, store, pawl)
     onTestFinished(async () => {
       await bench.finish(pawl.close())
@@ -41,7 +43,7 @@ export class EngineBench {
 
   /** Starts a worker whose events are kept. */
   work(options: WorkOptions = {}): Promise<JobWorker> {
-    const onEvent = (event: WorkerEvent) => {
+    const onEvent = (event: PawlEvent) => {
       this.events.push(event)
     }
     return this.pawl.work({ concurrency: 1, ...options, onEvent })
@@ -64,6 +66,12 @@ export class EngineBench {
       this.environment.advance(stepMs)
     }
     throw new Error('it never came true')
+  }
+
+  /** Lets so much time pass. */
+  async pass(ms: number, stepMs = 10): Promise<void> {
+    const end = this.environment.clock.now() + ms
+    await this.until(() => this.environment.clock.now() >= end, stepMs)
   }
 
   /** Moves the time on until a promise has settled. */

@@ -238,7 +238,7 @@ class SqliteStore implements contract.Store {
     return this.#write('promote', (db, now) => promote(this.#shared, db, now, limit))
   }
 
-  async recover(limit: number): Promise<contract.Answer[]> {
+  async recover(limit: number): Promise<contract.Recovered[]> {
     checkLimit(limit)
     return this.#write('recover', (db, now) => recover(this.#shared, db, now, limit))
   }
@@ -277,6 +277,10 @@ class SqliteStore implements contract.Store {
 
   get(id: string) {
     return this.#read((db) => query.get(db, id))
+  }
+
+  getMany(ids: readonly string[]) {
+    return this.#read((db) => query.getMany(db, ids))
   }
 
   getByKey(type: string, key: string) {

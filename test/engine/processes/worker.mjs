@@ -107,7 +107,7 @@ const worker = await pawl.work({
   ...options,
   onEvent: (event) => {
     if (event.type === 'state' && event.slot === 'idle') say({ kind: 'state', state: event.to })
-    else if (event.type === 'lost') say({ kind: 'lost', jobId: event.jobId })
+    else if (event.type === 'lost') say({ kind: 'lost', jobId: event.job.id })
   },
 })
 
