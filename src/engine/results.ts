@@ -159,7 +159,8 @@ export class Results {
     }
     const now = clock.now()
     this.#isAsking = false
-    this.#restUntil = now + (now - start) * REST
+    // The clock counts whole milliseconds: what seems to have taken one may have taken none.
+    this.#restUntil = now + Math.max(0, now - start - 1) * REST
     this.#pace.looked(now, found > 0)
     this.#askIn(this.#isHinted ? this.#pace.delay(now) : this.#pauseMs)
     this.#pauseMs = Math.min(this.#pauseMs * 2, ASK_MAX_MS)

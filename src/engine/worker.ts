@@ -55,7 +55,7 @@ export interface WorkerParts {
 
 const IDLE_MIN_MS = 20
 /** Hints that come for nothing make an idle worker look this often at most. */
-const HINT_MAX_MS = 10
+const HINT_MAX_MS = 5
 const WORKER_ROW_MS = 5000
 const RECOVER_BATCH = 100
 /** How long a stopping worker tries to report what it has given back. */

@@ -23,7 +23,7 @@ import {
 } from '../requests.ts'
 import type * as contract from '../store.ts'
 import { whileBusy } from './busy.ts'
-import { claim } from './claim.ts'
+import { claim, hasReady } from './claim.ts'
 import { commit } from './commit.ts'
 import { type Connection, connect, type Durability } from './connect.ts'
 import type { Shared } from './context.ts'
@@ -183,6 +183,8 @@ class SqliteStore implements contract.Store {
 
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
     checkClaim(request)
+    // Idle workers claim with every commit of anybody; a look keeps nobody from writing.
+    if (this.#reading !== this.#writing && !(await this.#read(hasReady))) return []
     return this.#write('claim', (db, now) => claim(this.#shared, db, now, request))
   }
 
