@@ -231,6 +231,7 @@ export class JobWorker implements AsyncDisposable {
     try {
       const settlements = reports.map(({ settlement }) => settlement)
       const { answers, claimed } = await store.settle(settlements, request)
+      this.#parts.environment.crashPoint?.('worker.reported')
       this.#untrack(reports.map(({ running }) => running))
       for (const [i, report] of reports.entries()) this.#reported(report, answers[i])
       return this.#start(claimed)
@@ -261,7 +262,10 @@ export class JobWorker implements AsyncDisposable {
   #start(claimed: readonly Held[]): number {
     const { jobs, environment, bounds, store, observe } = this.#parts
     // Before any handler runs: it may keep this thread busy for longer than its lease.
-    if (claimed.length > 0) this.#heartbeats.track(claimed.map(beatOf))
+    if (claimed.length > 0) {
+      environment.crashPoint?.('worker.claimed')
+      this.#heartbeats.track(claimed.map(beatOf))
+    }
     for (const held of claimed) {
       observe({ type: 'started', worker: this.id, job: held.job })
       const attempt = new Attempt(held, jobs.get(held.job.type) as JobDefinition, {

@@ -45,8 +45,8 @@ const WRITING = [
   'prune',
 ]
 const READING = [
-  ...['now', 'steps', 'listWorkers', 'get', 'getByKey', 'facts', 'asOf', 'payloads'],
-  ...['list', 'counts', 'tail', 'progress', 'nextDue'],
+  ...['now', 'steps', 'listWorkers', 'get', 'getMany', 'getByKey', 'facts', 'asOf'],
+  ...['payloads', 'list', 'counts', 'tail', 'progress', 'nextDue'],
 ]
 const OTHER = ['constructor', 'close', 'onWake']
 const POINTS = ['begun', 'written', 'committed']

@@ -184,6 +184,7 @@ class SqliteStore implements contract.Store {
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
     checkClaim(request)
     // Idle workers claim with every commit of anybody; a look keeps nobody from writing.
+    await this.#writer.outsideTransactions()
     if (this.#reading !== this.#writing && !(await this.#read(hasReady))) return []
     return this.#write('claim', (db, now) => claim(this.#shared, db, now, request))
   }
