@@ -78,6 +78,7 @@ export {
   type JobDefinition,
   type JobOptions,
   type RetryOptions,
+  type RunnableJob,
   type Tx,
 } from './engine/define-job.ts'
 export type { Duration } from './engine/durations.ts'
@@ -94,7 +95,7 @@ export {
   type PawlOptions,
   type WorkOptions,
 } from './engine/pawl.ts'
-export { type InputOf, type OutputOf, type Schema, typed } from './engine/schema.ts'
+export { type InputOf, type OutputOf, type Schema, type Typed, typed } from './engine/schema.ts'
 export type { SlotMove, WorkerState, WorkerTrigger } from './engine/slots.ts'
 export type { StuckAction, StuckPolicy } from './engine/stuck.ts'
 export { JobWorker } from './engine/worker.ts'

@@ -10,7 +10,7 @@ import { standard } from '../core/lifecycles/standard.ts'
 import type { JobPolicy, PolicyOverrides, RetryPolicy } from '../core/retry.ts'
 import type { CommitTx } from '../stores/store.ts'
 import { type Duration, toMs } from './durations.ts'
-import type { InputOf, OutputOf, Schema } from './schema.ts'
+import type { InputOf, OutputOf, Schema, Typed } from './schema.ts'
 
 /** How failures are retried, with durations as people write them. */
 export type RetryOptions =
@@ -61,6 +61,11 @@ export interface JobOptions<S extends Schema, Output> {
   /** `standard` if absent. */
   readonly lifecycle?: Lifecycle
   readonly input?: S
+  /**
+   * The type of what the code gives, for processes that only enqueue and wait: `typed<T>()`. Code
+   * that gives anything else does not compile.
+   */
+  readonly output?: Typed<Output>
   readonly retry?: RetryOptions
   readonly crashesMax?: number
   readonly releasesMax?: number
@@ -92,13 +97,27 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   /** The code, where this process has it. */
   readonly run: Handler<Parsed, Output> | undefined
   /** The same kind of job with its code. */
-  implement<NewOutput>(run: Handler<Parsed, NewOutput>): JobDefinition<Input, Parsed, NewOutput>
+  implement<NewOutput extends Output>(
+    run: Handler<Parsed, NewOutput>,
+  ): RunnableJob<Input, Parsed, NewOutput>
   /** Carries the type of the input; never there. */
   readonly '~input'?: Input
 }
 
+/** A kind of job with its code: what a worker can run. */
+export interface RunnableJob<Input = unknown, Parsed = unknown, Output = unknown>
+  extends JobDefinition<Input, Parsed, Output> {
+  readonly run: Handler<Parsed, Output>
+}
+
 /** Defines a kind of job. */
 export function defineJob<S extends Schema = Schema, Output = unknown>(
+  options: JobOptions<S, Output> & { readonly run: Handler<OutputOf<S>, Output> },
+): RunnableJob<InputOf<S>, OutputOf<S>, Output>
+export function defineJob<S extends Schema = Schema, Output = unknown>(
+  options: JobOptions<S, Output>,
+): JobDefinition<InputOf<S>, OutputOf<S>, Output>
+export function defineJob<S extends Schema, Output>(
   options: JobOptions<S, Output>,
 ): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
   const { name, queue = 'default', lifecycle = standard, priority = 0 } = options
@@ -118,7 +137,7 @@ export function defineJob<S extends Schema = Schema, Output = unknown>(
     timeoutMs: options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout'),
     stallTimeoutMs: stallTimeoutOf(options.stallTimeout),
     run: options.run,
-    implement: (run) => ({ ...definition, run }) as JobDefinition<InputOf<S>, OutputOf<S>, never>,
+    implement: (run) => ({ ...definition, run }) as RunnableJob<InputOf<S>, OutputOf<S>, never>,
   }
   return definition
 }

@@ -13,7 +13,7 @@ import { CLIENT } from '../stores/asker.ts'
 import { StoreClosed } from '../stores/errors.ts'
 import { type PayloadOptions, payloadBoundsOf } from '../stores/requests.ts'
 import type { Answer, Asker, EnqueueItem, OnConflict, Store } from '../stores/store.ts'
-import type { JobDefinition } from './define-job.ts'
+import type { JobDefinition, RunnableJob } from './define-job.ts'
 import { type Duration, toMs } from './durations.ts'
 import { InputInvalid, JobTypeTwice } from './errors.ts'
 import type { PawlEvent } from './events.ts'
@@ -76,6 +76,8 @@ export interface EnqueueOptions {
 /** How to work. */
 export interface WorkOptions {
   readonly id?: string
+  /** What this worker runs; every kind of job that has code here if absent. */
+  readonly jobs?: readonly RunnableJob<Whatever, Whatever, Whatever>[]
   readonly concurrency?: number
   readonly queues?: readonly string[]
   /** How long a lease lasts that is not renewed. */
@@ -111,11 +113,7 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
   const environment = options.environment ?? systemEnvironment()
   const isReal = options.environment === undefined
   const logger = harmlessLogger(options.logger ?? SILENT)
-  const jobs = new Map<string, AnyJob>()
-  for (const job of options.jobs ?? []) {
-    if (jobs.has(job.name)) throw new JobTypeTwice(job.name)
-    jobs.set(job.name, job)
-  }
+  const jobs = byName(options.jobs ?? [])
   const bounds = payloadBoundsOf(options)
   const lifecycles = [
     ...new Set([...LIFECYCLES, ...[...jobs.values()].map((job) => job.lifecycle)]),
@@ -227,12 +225,11 @@ export class Pawl implements AsyncDisposable {
     return this.store.resumeQueue(queue, asker)
   }
 
-  /** Starts a worker for every kind of job that has code here. */
+  /** Starts a worker, for every kind of job that has code here unless said otherwise. */
   async work(options: WorkOptions = {}): Promise<JobWorker> {
     const { store, environment, logger, jobs, bounds } = this.#parts
     const settings = settingsOf(options, environment)
-    const runnable = new Map([...jobs].filter(([, job]) => job.run !== undefined))
-    if (runnable.size === 0) throw new CommandInvalid('jobs', 'must hold one that has code')
+    const runnable = runnableOf(jobs, options.jobs)
     const tell = harmless('onEvent', options.onEvent, { clock: environment.clock, logger })
     const observe = (event: PawlEvent) => {
       if (event.type === 'reported') this.#results.tell(event.job)
@@ -331,6 +328,29 @@ function settingsOf(options: WorkOptions, environment: Environment) {
     drainMs: toMs(options.drain ?? DEFAULTS.drainMs, 'drain'),
     onStuck: stuckPolicyOf(options.onStuck),
   }
+}
+
+/** What a worker runs: everything that has code, or what was chosen, which then must have it. */
+function runnableOf(
+  known: ReadonlyMap<string, AnyJob>,
+  chosen: readonly AnyJob[] = [...known.values()].filter(({ run }) => run !== undefined),
+): Map<string, AnyJob> {
+  if (chosen.length === 0) throw new CommandInvalid('jobs', 'must hold one that has code')
+  for (const { name, run, lifecycle } of chosen) {
+    if (run === undefined) throw new CommandInvalid('jobs', `must have code, and ${name} has none`)
+    if (known.get(name)?.lifecycle === lifecycle) continue
+    throw new CommandInvalid('jobs', `must be given to createPawl as well, and ${name} is not`)
+  }
+  return byName(chosen)
+}
+
+function byName(definitions: readonly AnyJob[]): Map<string, AnyJob> {
+  const jobs = new Map<string, AnyJob>()
+  for (const job of definitions) {
+    if (jobs.has(job.name)) throw new JobTypeTwice(job.name)
+    jobs.set(job.name, job)
+  }
+  return jobs
 }
 
 function stuckPolicyOf(policy: StuckPolicy = 'hold'): StuckPolicy {
