@@ -110,13 +110,15 @@ export interface RunnableJob<Input = unknown, Parsed = unknown, Output = unknown
   readonly run: Handler<Parsed, Output>
 }
 
-/** Defines a kind of job. */
+/** Defines a kind of job with its code. */
 export function defineJob<S extends Schema = Schema, Output = unknown>(
   options: JobOptions<S, Output> & { readonly run: Handler<OutputOf<S>, Output> },
 ): RunnableJob<InputOf<S>, OutputOf<S>, Output>
+/** Defines a kind of job by its key alone; `implement` adds the code. */
 export function defineJob<S extends Schema = Schema, Output = unknown>(
   options: JobOptions<S, Output>,
 ): JobDefinition<InputOf<S>, OutputOf<S>, Output>
+/** Defines a kind of job, with or without its code. */
 export function defineJob<S extends Schema, Output>(
   options: JobOptions<S, Output>,
 ): JobDefinition<InputOf<S>, OutputOf<S>, Output> {

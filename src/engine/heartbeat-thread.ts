@@ -41,8 +41,8 @@ export function canHaveThread(storeName: string): boolean {
 const RESTART_MS = 500
 
 /**
- * The end in the worker's own thread. A thread that dies is replaced, and told everything anew: also
- * when each lease was renewed last, so that one which no thread could renew is given up in time.
+ * The end in the worker's own thread. A thread that dies is replaced, and told everything anew:
+ * also when each lease was renewed last, so that one which no thread could renew is given up.
  */
 export class ThreadHeartbeat implements HeartbeatHost {
   readonly #data: ThreadData

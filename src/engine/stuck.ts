@@ -1,8 +1,8 @@
 /**
  * Handlers that ignore their abort. Their attempts are reported and over, whatever they still write
- * is refused; but they hold what they hold: a slot, memory, connections. So each is counted at once,
- * and one that has not ended five seconds later is told of, again and again at growing distances,
- * and every time a policy decides:
+ * is refused; but they hold what they hold: a slot, memory, connections. So each is counted, and
+ * one that has not ended five seconds later is told of, again and again at growing distances, and
+ * every time a policy decides:
  *
  *   hold      its slot stays taken until it ends
  *   replace   a new slot is opened in its stead, and closed in exchange when it ends; there are at

@@ -41,7 +41,7 @@ const renewed = async () => ({ lost: [], cancelling: [] })
 const away = () => Promise.reject(new StoreUnavailable(0, 'away'))
 
 describe('a lease', () => {
-  it('that no heartbeat could renew is given up after its whole length, and not before', async () => {
+  it('that nobody could renew is given up after its whole length, and not before', async () => {
     const { host, lost, pass } = hosted(away)
     host.track([beat(1)])
     await pass(LEASE_MS - 100)

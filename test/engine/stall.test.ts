@@ -80,7 +80,7 @@ describe('an attempt without a sign of life', () => {
     expect(await bench.finish(job.result())).toMatchObject({ error: { kind: 'timeout' } })
   })
 
-  it('does not matter where no stallTimeout is set: the lease alone tells who is silent', async () => {
+  it('does not matter where no stallTimeout is set: only the lease counts', async () => {
     let end: () => void = () => {}
     const patient = defineJob({
       name: 'patient',
