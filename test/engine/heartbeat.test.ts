@@ -150,6 +150,9 @@ describe('an attempt whose lease cannot be renewed', () => {
     await bench.until(() => refused.length > 0 && worker.running === 0)
     expect(refused).toMatchObject([{ code: 'E_STALE_FENCE' }])
     expect(bench.events.filter(({ type }) => type === 'lost')).toHaveLength(1)
+    expect(bench.events.filter(({ type }) => type === 'refused')).toMatchObject([
+      { jobId: handle.id, command: 'commit', worker: worker.id },
+    ])
     await bench.until(async () => (await bench.state(handle.id)) === 'quarantined', 100)
   })
 

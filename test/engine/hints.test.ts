@@ -1,5 +1,5 @@
 // Hints of the store: they make an idle worker start at once, and cost little where they are many.
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { Pace } from '../../src/engine/pace.ts'
 import type { Store } from '../../src/stores/store.ts'
@@ -107,12 +107,15 @@ describe('a worker without a free slot', () => {
     await bench.until(() => worker.running === 1)
     const next = await bench.pawl.enqueue(echo, 1)
     looks.length = 0
+    const defer = vi.spyOn(bench.environment.timers, 'defer')
     for (let i = 0; i < 100; i++) {
       await commit()
       bench.environment.advance(1)
       await turns()
     }
     expect(looks).toEqual([])
+    // The store's own turns, one for each write, and none of the worker's.
+    expect(defer.mock.calls.length).toBeLessThanOrEqual(100)
     end()
     await turns()
     expect(await next.get()).toMatchObject({ state: 'succeeded' })

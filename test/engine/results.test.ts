@@ -132,6 +132,36 @@ describe('whoever waits for a result', () => {
     expect(await bench.finish(results)).toMatchObject([{ output: 0 }, { output: 1 }, { output: 2 }])
   })
 
+  it('leaves a slow store alone for ten times as long as a look took', async () => {
+    const asked: number[] = []
+    const bench = await EngineBench.open(
+      [job],
+      (store) =>
+        new Proxy(store, {
+          get(target, name: keyof Store) {
+            const value = target[name] as unknown
+            if (typeof value !== 'function') return value
+            if (name !== 'getMany') return value.bind(target)
+            return async () => {
+              asked.push(target.now())
+              await new Promise<void>((done) => bench.environment.timers.after(200, done))
+              return []
+            }
+          },
+        }),
+    )
+    const handle = await bench.pawl.enqueue(job, null)
+    const result = handle.result({ timeout: '20s' }).catch((error: unknown) => error)
+    for (let i = 0; i < 40; i++) {
+      await bench.pawl.enqueue(job, null)
+      await bench.pass(300, 10)
+    }
+    expect(await bench.finish(result)).toBeInstanceOf(ResultTimeout)
+    const distances = asked.slice(1).map((at, i) => at - (asked[i] as number))
+    expect(distances.length).toBeGreaterThan(3)
+    expect(Math.min(...distances)).toBeGreaterThanOrEqual(2000)
+  })
+
   it('and has given up costs nothing any more', async () => {
     const { bench, looks, enqueue } = await client()
     const [handle] = await enqueue(1)

@@ -1,6 +1,6 @@
 // What the compiler refuses. `tsc` checks this file with all others: a line that compiles under
-// `@ts-expect-error` is itself an error. Where a program without types could do the same, the running
-// test shows that it is refused there as well.
+// `@ts-expect-error` is itself an error. Where a program without types could do the same, the
+// running test shows that it is refused there as well.
 import {
   defineJob,
   type JobError,
