@@ -105,6 +105,32 @@ describe('an outage', () => {
     expect((await bench.store.list({})).items.every(({ attempt }) => attempt === 1)).toBe(true)
   })
 
+  it('longer than a lease leaves what was finished to its fence, and loses it once', async () => {
+    const outage = new Outage()
+    let end: () => void = () => {}
+    const job = defineJob({
+      name: 'too late',
+      run: ({ attempt }) =>
+        attempt > 1
+          ? attempt
+          : new Promise<number>((resolve) => {
+              end = () => resolve(attempt)
+            }),
+    })
+    const bench = await EngineBench.open([job], outage.between)
+    await bench.work({ lease: '30s' })
+    const handle = await bench.pawl.enqueue(job, null)
+    await bench.until(async () => (await bench.store.get(handle.id))?.state === 'running')
+    outage.isOn = true
+    end()
+    await bench.pass(60_000, 100)
+    const lost = () => bench.events.filter(({ type }) => type === 'lost')
+    expect(lost()).toEqual([])
+    outage.isOn = false
+    expect(await bench.finish(handle.result())).toMatchObject({ kind: 'succeeded', output: 2 })
+    expect(lost()).toHaveLength(1)
+  })
+
   it('does not keep a worker from stopping, which asks as rarely', async () => {
     const outage = new Outage()
     const job = defineJob({ name: 'running', ...untilAborted([]) })

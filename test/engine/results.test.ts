@@ -10,6 +10,7 @@ const job = defineJob({ name: 'elsewhere' })
 /** A client alone; the test does the work of a worker elsewhere, and counts the client's looks. */
 async function client({ hasMany = true, hasHints = true } = {}) {
   const looks: number[] = []
+  const listening = { count: 0 }
   const bench = await EngineBench.open(
     [job],
     (store) =>
@@ -20,6 +21,7 @@ async function client({ hasMany = true, hasHints = true } = {}) {
           const value = target[name] as unknown
           if (typeof value !== 'function') return value
           const verb = value.bind(target) as (...values: unknown[]) => unknown
+          if (name === 'onWake') return countedHints(target, listening)
           return (...values: unknown[]) => {
             if (name === 'getMany') looks.push((values[0] as unknown[]).length)
             if (name === 'get') looks.push(1)
@@ -42,7 +44,19 @@ async function client({ hasMany = true, hasHints = true } = {}) {
         return { held: one, command: { kind: 'commit', fence } as const, payload: one.input }
       }),
     )
-  return { bench, looks, enqueue, claim, commit }
+  return { bench, looks, listening, enqueue, claim, commit }
+}
+
+/** Hints that know how many listen to them. */
+function countedHints(store: Store, listening: { count: number }): Store['onWake'] {
+  return (listener) => {
+    listening.count++
+    const unsubscribe = store.onWake(listener)
+    return () => {
+      listening.count--
+      unsubscribe()
+    }
+  }
 }
 
 /** Lets happen what needs no time. */
@@ -163,11 +177,12 @@ describe('whoever waits for a result', () => {
   })
 
   it('and has given up costs nothing any more', async () => {
-    const { bench, looks, enqueue } = await client()
+    const { bench, looks, listening, enqueue } = await client()
     const [handle] = await enqueue(1)
     await expect(
       bench.finish(handle?.result({ timeout: '1s' }) ?? Promise.reject()),
     ).rejects.toThrow(ResultTimeout)
+    expect(listening.count).toBe(0)
     looks.length = 0
     await enqueue(5)
     await bench.pass(10_000, 100)
