@@ -8,11 +8,11 @@ import type { Clock, Logger, LogLevel } from '../core/ports.ts'
 const LOG_EVERY_MS = 60_000
 
 /** The hook, made harmless; nothing is called where there is none. */
-export function harmless<T extends readonly unknown[]>(
+export function harmless<T>(
   name: string,
-  hook: ((...values: T) => unknown) | undefined,
+  hook: ((value: T) => unknown) | undefined,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
-): (...values: T) => void {
+): (value: T) => void {
   if (hook === undefined) return () => {}
   let quietUntil = Number.NEGATIVE_INFINITY
   const note = (error: unknown) => {
@@ -21,9 +21,9 @@ export function harmless<T extends readonly unknown[]>(
     const fields = { event: 'hook.failed', hook: name, error: textOf(error) }
     logger.error(fields, `${name} threw; the work goes on`)
   }
-  return (...values) => {
+  return (value) => {
     try {
-      const returned = hook(...values)
+      const returned = hook(value)
       if (returned instanceof Promise) returned.catch(note)
     } catch (error) {
       note(error)
