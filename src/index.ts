@@ -77,6 +77,7 @@ export {
   type JobContext,
   type JobDefinition,
   type JobOptions,
+  type RunnableJob,
 } from './engine/define-job.ts'
 export type { Duration } from './engine/durations.ts'
 export type {
@@ -89,6 +90,8 @@ export type {
   Tx,
 } from './engine/effects.ts'
 export * from './engine/errors.ts'
+export type * from './engine/events.ts'
+export * from './engine/metrics.ts'
 export type { NotifyFunction, NotifyOptions } from './engine/notify.ts'
 export type { JobOutcome } from './engine/outcome.ts'
 export {
@@ -102,9 +105,10 @@ export {
   type WorkOptions,
 } from './engine/pawl.ts'
 export type { RetryOptions } from './engine/retry-options.ts'
-export { type InputOf, type OutputOf, type Schema, typed } from './engine/schema.ts'
+export { type InputOf, type OutputOf, type Schema, type Typed, typed } from './engine/schema.ts'
 export type { SlotMove, WorkerState, WorkerTrigger } from './engine/slots.ts'
 export type { StepContext, StepFunction } from './engine/steps.ts'
+export type { StuckAction, StuckPolicy } from './engine/stuck.ts'
 export type { WebhookOptions } from './engine/webhook.ts'
-export { JobWorker, type WorkerEvent } from './engine/worker.ts'
+export { JobWorker } from './engine/worker.ts'
 export type { Notice } from './stores/notices.ts'

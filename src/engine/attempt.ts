@@ -15,13 +15,20 @@ import { classify, type Failure, toBoundedText } from '../core/failure.ts'
 import { USAGE_MAX } from '../core/job/checks.ts'
 import type { Fence, Usage } from '../core/job/commands.ts'
 import type { Job } from '../core/job/job.ts'
+import { pathOf } from '../core/lifecycles/lifecycle.ts'
 import type { Timer } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
 import { UseTx } from '../stores/errors.ts'
 import type { Held, Settlement, Store } from '../stores/store.ts'
 import type { Handler, JobContext, JobDefinition } from './define-job.ts'
 import { openTx, type Tx } from './effects.ts'
-import { AttemptTimeout, Cancelled, DeadlinePassed, ShuttingDown } from './errors.ts'
+import {
+  AttemptStalled,
+  AttemptTimeout,
+  Cancelled,
+  DeadlinePassed,
+  ShuttingDown,
+} from './errors.ts'
 import { validate } from './schema.ts'
 import { Steps } from './steps.ts'
 
@@ -66,6 +73,8 @@ export class Attempt {
   #settle: (report: Report) => void = () => {}
   #isClear = false
   #isCommitted = false
+  /** When the handler last showed that it goes on. */
+  #aliveAt: number
 
   constructor(held: Held, definition: JobDefinition, parts: AttemptParts) {
     this.held = held
@@ -73,6 +82,7 @@ export class Attempt {
     this.#parts = parts
     this.#job = held.job
     this.#steps = this.#openSteps()
+    this.#aliveAt = parts.environment.clock.now()
     this.report = new Promise((resolve) => {
       this.#settle = resolve
     })
@@ -139,6 +149,42 @@ export class Attempt {
       const left = Math.max(0, deadlineAt - this.#parts.now())
       this.#after(left, () => this.#expire(new DeadlinePassed(job.id, deadlineAt), 'deadline'))
     }
+    const { stallTimeoutMs } = this.#definition
+    if (stallTimeoutMs !== undefined) this.#armStall(stallTimeoutMs, stallTimeoutMs)
+  }
+
+  /** The handler goes on: whatever it does through its context shows that. */
+  #showLife(): void {
+    this.#aliveAt = this.#parts.environment.clock.now()
+  }
+
+  #armStall(stallTimeoutMs: number, delayMs: number): void {
+    this.#after(delayMs, () => {
+      const silentMs = this.#parts.environment.clock.now() - this.#aliveAt
+      if (silentMs < stallTimeoutMs) this.#armStall(stallTimeoutMs, stallTimeoutMs - silentMs)
+      else this.#stall(new AttemptStalled(this.held.job.id, stallTimeoutMs))
+    })
+  }
+
+  /**
+   * A failure that may be retried, no sooner than its lifecycle lets a silent job run again. Where
+   * that needs an operator, or a lifecycle retries crashes alone, the lease is left to end, and
+   * recovery does the rest.
+   */
+  #stall(reason: AttemptStalled): void {
+    if (this.#isClear) return
+    this.#controller.abort(reason)
+    const { lifecycle } = this.#definition
+    const { recovery } = this.held.job.policy ?? lifecycle.policy
+    const { delayMs } = lifecycle.crash
+    const failure: Failure = { class: 'retryable', kind: 'timeout', message: reason.message }
+    if (recovery === 'operator' || pathOf(lifecycle, lifecycle.held, 'retry') === undefined) {
+      this.#conclude({ kind: 'lost' })
+    } else if (delayMs === 'as-retry') {
+      this.#conclude(this.#failed(failure))
+    } else {
+      this.#conclude(this.#failed({ ...failure, retryAfterMs: delayMs }))
+    }
   }
 
   #expire(reason: AttemptTimeout | DeadlinePassed, kind: 'timeout' | 'deadline'): void {
@@ -196,6 +242,7 @@ export class Attempt {
       tags,
       signal: this.#controller.signal,
       progress: (value) => {
+        this.#showLife()
         if (!this.#isClear) this.#parts.onProgress(encode(value, this.#parts.bounds))
       },
       count: (name, by = 1) => this.#count(name, by),
@@ -204,6 +251,7 @@ export class Attempt {
 
   /** Refused here, where the mistake is, and not when the attempt is reported. */
   #count(name: string, by: number): void {
+    this.#showLife()
     const total = (this.#usage[name] ?? 0) + by
     const why = checkName(name) ?? (Number.isFinite(total) ? undefined : 'must stay finite')
     if (why !== undefined) throw new CommandInvalid('count', why)
@@ -262,6 +310,7 @@ export class Attempt {
   async #commit<Output>(work: (tx: Tx) => Output | Promise<Output>): Promise<Output> {
     const { bounds, store } = this.#parts
     const { name, effects } = this.#definition
+    this.#showLife()
     const answer = await store.commit(
       this.held,
       (inner) =>

@@ -18,7 +18,7 @@ import {
   type Tx,
 } from './effects.ts'
 import { type RetryOptions, retryOf } from './retry-options.ts'
-import type { InputOf, OutputOf, Schema } from './schema.ts'
+import type { InputOf, OutputOf, Schema, Typed } from './schema.ts'
 import type { StepFunction } from './steps.ts'
 
 /** What an attempt works with. */
@@ -44,7 +44,8 @@ export interface JobContext<Input, E = Effects> {
   readonly tags: readonly string[]
   /**
    * Aborted when the attempt is no longer wanted; its reason says why: `LeaseLost`, `Cancelled`,
-   * `AttemptTimeout` or `ShuttingDown`. What the attempt writes after that is refused.
+   * `AttemptTimeout`, `AttemptStalled`, `DeadlinePassed` or `ShuttingDown`. What the attempt writes
+   * after that is refused.
    */
   readonly signal: AbortSignal
   /** Tells how far the attempt is; any JSON. Kept beside the job, not in its ledger. */
@@ -66,6 +67,11 @@ export interface JobOptions<S extends Schema, Output, E extends Effects = NoEffe
   /** `standard` if absent. */
   readonly lifecycle?: Lifecycle
   readonly input?: S
+  /**
+   * The type of what the code gives, for processes that only enqueue and wait: `typed<T>()`. Code
+   * that gives anything else does not compile.
+   */
+  readonly output?: Typed<Output>
   readonly retry?: RetryOptions
   readonly crashesMax?: number
   readonly releasesMax?: number
@@ -77,6 +83,11 @@ export interface JobOptions<S extends Schema, Output, E extends Effects = NoEffe
   readonly priority?: number
   /** How long one attempt may take; passing it is a failure that may be retried. */
   readonly timeout?: Duration
+  /**
+   * How long an attempt may go without a sign of life of its own: progress, count, step or commit.
+   * Passing it is a failure that may be retried. If absent, only the lease tells who is silent.
+   */
+  readonly stallTimeout?: Duration
   /** What commits may declare, and how each is delivered. */
   readonly effects?: E & Effects
   readonly run?: Handler<OutputOf<S>, Output, E>
@@ -92,25 +103,44 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   readonly policy: JobPolicy | undefined
   readonly priority: number
   readonly timeoutMs: number | undefined
+  readonly stallTimeoutMs: number | undefined
   /** The code, where this process has it. */
   readonly run: Handler<Parsed, Output> | undefined
   /** What delivers its effects, where this process has it. */
   readonly effects: ReadonlyMap<string, EffectDefinition>
   /** The same kind of job with its code. */
-  implement<NewOutput, E extends Effects = NoEffects>(
+  implement<NewOutput extends Output, E extends Effects = NoEffects>(
     run: Handler<Parsed, NewOutput, E>,
     options?: { readonly effects?: E & Effects },
-  ): JobDefinition<Input, Parsed, NewOutput>
+  ): RunnableJob<Input, Parsed, NewOutput>
   /** Carries the type of the input; never there. */
   readonly '~input'?: Input
 }
 
-/** Defines a kind of job. */
+/** A kind of job with its code: what a worker can run. */
+export interface RunnableJob<Input = unknown, Parsed = unknown, Output = unknown>
+  extends JobDefinition<Input, Parsed, Output> {
+  readonly run: Handler<Parsed, Output>
+}
+
+/** Defines a kind of job with its code. */
 export function defineJob<
   S extends Schema = Schema,
   Output = unknown,
   E extends Effects = NoEffects,
->(options: JobOptions<S, Output, E>): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
+>(
+  options: JobOptions<S, Output, E> & { readonly run: Handler<OutputOf<S>, Output, E> },
+): RunnableJob<InputOf<S>, OutputOf<S>, Output>
+/** Defines a kind of job by its key alone; `implement` adds the code. */
+export function defineJob<
+  S extends Schema = Schema,
+  Output = unknown,
+  E extends Effects = NoEffects,
+>(options: JobOptions<S, Output, E>): JobDefinition<InputOf<S>, OutputOf<S>, Output>
+/** Defines a kind of job, with or without its code. */
+export function defineJob<S extends Schema, Output, E extends Effects>(
+  options: JobOptions<S, Output, E>,
+): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
   const { name, queue = 'default', lifecycle = standard, priority = 0 } = options
   for (const [field, value] of Object.entries({ name, queue })) {
     const why = checkName(value) ?? reservedName(value)
@@ -126,6 +156,7 @@ export function defineJob<
     policy: overrides === undefined ? undefined : policyFor(lifecycle, overrides),
     priority,
     timeoutMs: options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout'),
+    stallTimeoutMs: stallTimeoutOf(options.stallTimeout),
     run: options.run as Handler<OutputOf<S>, Output> | undefined,
     effects: effectsOf(options.effects),
     implement: (run, { effects } = {}) =>
@@ -133,9 +164,15 @@ export function defineJob<
         ...definition,
         run,
         ...(effects !== undefined && { effects: effectsOf(effects) }),
-      }) as JobDefinition<InputOf<S>, OutputOf<S>, never>,
+      }) as RunnableJob<InputOf<S>, OutputOf<S>, never>,
   }
   return definition
+}
+
+function stallTimeoutOf(duration: Duration | undefined): number | undefined {
+  const ms = duration === undefined ? undefined : toMs(duration, 'stallTimeout')
+  if (ms === 0) throw new DefinitionInvalid('stallTimeout', 'must be longer than nothing')
+  return ms
 }
 
 function overridesOf({

@@ -12,42 +12,27 @@
  *
  * Nothing that the store or a function does ends the loop; outages are waited out as a worker does.
  */
-import type { Logger } from '../core/ports.ts'
 import { ERROR_WAIT_MS } from '../core/worker.ts'
 import type { Environment } from '../environment/system.ts'
 import type { EffectReport, HeldEffect, Store } from '../stores/store.ts'
 import type { JobDefinition } from './define-job.ts'
 import { RunningDelivery } from './delivery.ts'
+import type { PawlEvent } from './events.ts'
 import { Nudge } from './nudge.ts'
 
 /** What a dispatcher is made of. */
 export interface DispatcherParts {
+  /** The worker that it stands beside. */
+  readonly worker: string
   readonly store: Pick<Store, 'claimEffects' | 'settleEffects' | 'onWake' | 'now'>
   readonly environment: Environment
-  readonly logger: Logger
   /** The kinds of job by name; those without effects do not matter here. */
   readonly jobs: ReadonlyMap<string, Pick<JobDefinition, 'name' | 'effects'>>
   readonly concurrency: number
   /** The longest sleep of an idle dispatcher that nobody wakes. */
   readonly pollMaxMs: number
-  readonly observe: (event: DispatcherEvent) => void
+  readonly observe: (event: PawlEvent) => void
 }
-
-/** What came of one delivery, or what went wrong between the dispatcher and its store. */
-export type DispatcherEvent =
-  | {
-      readonly type: 'effect'
-      /** Lost: somebody else has taken it since, and will deliver it again. */
-      readonly result: EffectReport['kind'] | 'lost'
-      readonly key: string
-      readonly jobId: string
-      readonly jobType: string
-      readonly name: string
-      /** Above 1 it may have been delivered before. */
-      readonly tries: number
-      readonly error?: string
-    }
-  | { readonly type: 'error'; readonly error: unknown }
 
 const IDLE_MIN_MS = 20
 /** Hints of the store come with every commit of anybody, and most are about something else. */
@@ -123,7 +108,7 @@ export class Dispatcher {
         await this.#record()
         await this.#sleep(await this.#take())
       } catch (error) {
-        this.#observe({ type: 'error', error })
+        this.#parts.observe({ type: 'error', worker: this.#parts.worker, error })
         await this.#nudge.wait(ERROR_WAIT_MS, { onlyIf: () => this.#stopAt !== undefined })
       }
     }
@@ -221,22 +206,7 @@ export class Dispatcher {
       ...{ key, jobId, jobType, name, tries },
       ...(report.kind !== 'delivered' && { error: report.error }),
     }
-    this.#observe({ type: 'effect', ...fields })
-    const { logger } = this.#parts
-    const line = { event: `effect.${fields.result}`, ...fields }
-    if (fields.result === 'delivered') logger.debug(line, 'An effect was delivered')
-    else if (fields.result === 'parked')
-      logger.error(line, 'An effect is parked: it cannot be sent')
-    else logger.warn(line, 'An effect is to be delivered again')
-  }
-
-  /** Whoever looks on must not stand in the way. */
-  #observe(event: DispatcherEvent): void {
-    try {
-      this.#parts.observe(event)
-    } catch {
-      // It is theirs to know of.
-    }
+    this.#parts.observe({ type: 'effect', worker: this.#parts.worker, ...fields })
   }
 
   #now(): number {

@@ -21,6 +21,18 @@ export class AttemptTimeout extends PawlError {
   }
 }
 
+/** The attempt has shown no sign of life for longer than it may. */
+export class AttemptStalled extends PawlError {
+  readonly code = 'E_ATTEMPT_STALLED'
+  constructor(jobId: string, stallTimeoutMs: number) {
+    super(
+      `The attempt at job ${jobId} showed no sign of life for ${stallTimeoutMs} ms`,
+      'Stop; it is recorded as a failure. Call progress, count, step or commit more often.',
+      { jobId, stallTimeoutMs },
+    )
+  }
+}
+
 /** The job as a whole has taken longer than it may. */
 export class DeadlinePassed extends PawlError {
   readonly code = 'E_DEADLINE_PASSED'
@@ -38,6 +50,19 @@ export class ShuttingDown extends PawlError {
   readonly code = 'E_SHUTTING_DOWN'
   constructor() {
     super('The worker is stopping', 'Stop; the job is given back and another worker takes it.')
+  }
+}
+
+/** A handler ignored its abort, and the worker was told to end for that. */
+export class WorkerStuck extends PawlError {
+  readonly code = 'E_WORKER_STUCK'
+  constructor(workerId: string, jobId: string, forMs: number) {
+    super(
+      `Worker ${workerId} has ended: the handler of job ${jobId} went on for ${forMs} ms after \
+its abort`,
+      'Start the process anew, and let the handler of this kind of job obey its signal.',
+      { workerId, jobId, forMs },
+    )
   }
 }
 

@@ -5,20 +5,26 @@
  */
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { LIFECYCLES } from '../core/lifecycles/index.ts'
-import { systemEnvironment } from '../environment/system.ts'
-import type { Beat, Ref } from '../stores/store.ts'
-import { type HeartbeatEvents, type HeartbeatHost, TimerHeartbeat } from './heartbeat.ts'
+import { type Environment, systemEnvironment } from '../environment/system.ts'
+import type { Beat, Heartbeat, Ref, Store } from '../stores/store.ts'
+import {
+  type BeatStore,
+  type HeartbeatEvents,
+  type HeartbeatHost,
+  TimerHeartbeat,
+} from './heartbeat.ts'
 import { SILENT } from './log.ts'
 import { openStore } from './open-store.ts'
 
 type Order =
-  | { readonly kind: 'track'; readonly beats: readonly Beat[] }
+  | { readonly kind: 'track'; readonly beats: readonly Beat[]; readonly agesMs: readonly number[] }
   | { readonly kind: 'untrack'; readonly refs: readonly Ref[] }
   | { readonly kind: 'progress'; readonly ref: Ref; readonly text: string }
   | { readonly kind: 'close' }
 
 type Message =
   | { readonly kind: 'lost' | 'cancel'; readonly beat: Beat }
+  | { readonly kind: 'renewed'; readonly refs: readonly Ref[]; readonly agoMs: number }
   | { readonly kind: 'error'; readonly error: string }
 
 interface ThreadData {
@@ -34,11 +40,14 @@ export function canHaveThread(storeName: string): boolean {
 /** How long after its end a thread is replaced. */
 const RESTART_MS = 500
 
-/** The end in the worker's own thread. A thread that dies is replaced, and told everything anew. */
+/**
+ * The end in the worker's own thread. A thread that dies is replaced, and told everything anew:
+ * also when each lease was renewed last, so that one which no thread could renew is given up.
+ */
 export class ThreadHeartbeat implements HeartbeatHost {
   readonly #data: ThreadData
   readonly #events: HeartbeatEvents
-  readonly #tracked = new Map<Ref, Beat>()
+  readonly #tracked = new Map<Ref, { readonly beat: Beat; renewedAt: number }>()
   #thread: Worker
   #exited: Promise<void>
   #isClosing = false
@@ -51,8 +60,9 @@ export class ThreadHeartbeat implements HeartbeatHost {
   }
 
   track(beats: readonly Beat[]): void {
-    for (const beat of beats) this.#tracked.set(beat.ref, beat)
-    this.#order({ kind: 'track', beats })
+    const renewedAt = performance.now()
+    for (const beat of beats) this.#tracked.set(beat.ref, { beat, renewedAt })
+    this.#order({ kind: 'track', beats, agesMs: [] })
   }
 
   untrack(refs: readonly Ref[]): void {
@@ -83,7 +93,16 @@ export class ThreadHeartbeat implements HeartbeatHost {
   #hear(message: Message): void {
     if (message.kind === 'error') this.#events.onError(new Error(message.error))
     else if (message.kind === 'lost') this.#events.onLost(message.beat)
+    else if (message.kind === 'renewed') this.#noteRenewed(message.refs, message.agoMs)
     else this.#events.onCancel(message.beat)
+  }
+
+  #noteRenewed(refs: readonly Ref[], agoMs: number): void {
+    const renewedAt = performance.now() - agoMs
+    for (const ref of refs) {
+      const tracked = this.#tracked.get(ref)
+      if (tracked !== undefined) tracked.renewedAt = Math.max(tracked.renewedAt, renewedAt)
+    }
   }
 
   #replace(): void {
@@ -93,7 +112,10 @@ export class ThreadHeartbeat implements HeartbeatHost {
       if (this.#isClosing) return
       this.#thread = this.#start()
       this.#exited = exitOf(this.#thread)
-      this.#order({ kind: 'track', beats: [...this.#tracked.values()] })
+      const all = [...this.#tracked.values()]
+      const now = performance.now()
+      const agesMs = all.map(({ renewedAt }) => Math.ceil(now - renewedAt))
+      this.#order({ kind: 'track', beats: all.map(({ beat }) => beat), agesMs })
     }, RESTART_MS)
   }
 
@@ -106,21 +128,56 @@ function exitOf(thread: Worker): Promise<void> {
   return new Promise((resolve) => thread.on('exit', () => resolve()))
 }
 
+/**
+ * The store as the thread has it. A thread that begins while the database is away must not end for
+ * it: what could not be opened is opened with a later renewal.
+ */
+class PatientStore implements BeatStore {
+  readonly #open: () => Promise<Store>
+  #opening: Promise<Store> | undefined
+
+  constructor(name: string, environment: Environment) {
+    const options = { lifecycles: LIFECYCLES, environment, logger: SILENT, connections: 1 }
+    this.#open = () => openStore(name, options)
+    // Whoever needs it is told of a failure.
+    this.#opened().catch(() => {})
+  }
+
+  async heartbeat(beats: readonly Beat[], leaseMs: number): Promise<Heartbeat> {
+    return (await this.#opened()).heartbeat(beats, leaseMs)
+  }
+
+  async close(): Promise<void> {
+    const store = await this.#opening?.catch(() => undefined)
+    await store?.close()
+  }
+
+  async #opened(): Promise<Store> {
+    this.#opening ??= this.#open()
+    try {
+      return await this.#opening
+    } catch (error) {
+      this.#opening = undefined
+      throw error
+    }
+  }
+}
+
 /** The end in the thread. */
-async function runThread({ storeName, leaseMs }: ThreadData['pawlHeartbeat']): Promise<void> {
+function runThread({ storeName, leaseMs }: ThreadData['pawlHeartbeat']): void {
   const port = parentPort
   if (port === null) return
   const tell = (message: Message) => port.postMessage(message)
   const environment = systemEnvironment()
-  const options = { lifecycles: LIFECYCLES, environment, logger: SILENT, connections: 1 }
-  const store = await openStore(storeName, options)
+  const store = new PatientStore(storeName, environment)
   const host = new TimerHeartbeat(store, environment, leaseMs, {
+    onRenewed: (refs, agoMs) => tell({ kind: 'renewed', refs, agoMs }),
     onLost: (beat) => tell({ kind: 'lost', beat }),
     onCancel: (beat) => tell({ kind: 'cancel', beat }),
     onError: (error) => tell({ kind: 'error', error: String(error) }),
   })
   port.on('message', (order: Order) => {
-    if (order.kind === 'track') host.track(order.beats)
+    if (order.kind === 'track') host.track(order.beats, order.agesMs)
     else if (order.kind === 'untrack') host.untrack(order.refs)
     else if (order.kind === 'progress') host.progress(order.ref, order.text)
     else {
@@ -133,4 +190,4 @@ async function runThread({ storeName, leaseMs }: ThreadData['pawlHeartbeat']): P
 }
 
 const data = workerData as ThreadData | null
-if (!isMainThread && data?.pawlHeartbeat !== undefined) await runThread(data.pawlHeartbeat)
+if (!isMainThread && data?.pawlHeartbeat !== undefined) runThread(data.pawlHeartbeat)

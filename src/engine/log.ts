@@ -1,5 +1,106 @@
-/** A logger for those who want none. */
+/**
+ * Events as log lines; what is not here is not logged.
+ *
+ *   refused   error   Invalid transition: {from} → {to}, where the machine has no such edge
+ *             warn    the message of the error, where it was refused for anything else
+ *   same      debug   Same state: {state}
+ *   expired   warn    recovered, or flagged for an operator
+ *   lost      warn
+ *   stuck     warn    and info when it has ended after all
+ *   effect    debug   delivered; error where it is parked, and warn where it is tried again
+ *   error     error
+ */
+import { InvalidTransition } from '../core/errors.ts'
+import type { Job } from '../core/job/job.ts'
 import type { Logger } from '../core/ports.ts'
+import type { EffectEvent, ExpiredEvent, PawlEvent, RefusedEvent, StuckEvent } from './events.ts'
 
 /** Says nothing. */
 export const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** Writes the line of an event, where it has one. */
+export function logEvent(logger: Logger, event: PawlEvent): void {
+  switch (event.type) {
+    case 'refused':
+      logRefused(logger, event)
+      break
+    case 'same': {
+      const { worker, command, job } = event
+      const fields = { event: 'transition.same', ...fieldsOf(job, worker), command }
+      logger.debug(fields, `Same state: ${job.state}`)
+      break
+    }
+    case 'expired':
+      logExpired(logger, event)
+      break
+    case 'lost': {
+      const fields = { event: 'job.lost', ...fieldsOf(event.job, event.worker) }
+      logger.warn(fields, 'The lease was lost: what the attempt does now is refused')
+      break
+    }
+    case 'stuck':
+    case 'unstuck':
+      logStuck(logger, event)
+      break
+    case 'effect':
+      logEffect(logger, event)
+      break
+    case 'error': {
+      const { worker, error } = event
+      const fields = { event: 'worker.error', worker_id: worker, error: String(error) }
+      logger.error(fields, 'The worker met an error and goes on')
+    }
+  }
+}
+
+function logRefused(logger: Logger, event: RefusedEvent): void {
+  const { worker, jobId, command, machine, from, to, error } = event
+  const fields = {
+    event: 'transition.refused',
+    job_id: jobId,
+    worker_id: worker,
+    command,
+    machine,
+    from,
+    to,
+    code: error.code,
+  }
+  logger[error instanceof InvalidTransition ? 'error' : 'warn'](fields, error.message)
+}
+
+function logExpired(logger: Logger, event: ExpiredEvent): void {
+  const { worker, job, attempt, holder, isStalled, expiredForMs } = event
+  const fields = {
+    event: isStalled ? 'job.stalled' : 'job.recovered',
+    ...fieldsOf(job, holder),
+    attempt,
+    found_by: worker,
+    state: job.state,
+    expired_ms: expiredForMs,
+    age_ms: job.updatedAt - (job.startedAt ?? job.updatedAt),
+  }
+  const what = isStalled ? 'it is stalled and waits for an operator' : 'it was taken back'
+  logger.warn(fields, `The lease of a job has expired: ${what}`)
+}
+
+function logStuck(logger: Logger, { type, worker, job, forMs, stuck }: StuckEvent): void {
+  const fields = { event: `worker.${type}`, ...fieldsOf(job, worker), for_ms: forMs, stuck }
+  if (type === 'stuck') logger.warn(fields, 'A handler goes on after its abort')
+  else logger.info(fields, 'A handler has ended long after its abort')
+}
+
+function logEffect(logger: Logger, event: EffectEvent): void {
+  const { worker, result, key, jobId, jobType, name, tries, error } = event
+  const fields = {
+    event: `effect.${result}`,
+    ...{ job_id: jobId, kind: jobType, worker_id: worker, effect: name, key, tries },
+    ...(error !== undefined && { error }),
+  }
+  if (result === 'delivered') logger.debug(fields, 'An effect was delivered')
+  else if (result === 'parked') logger.error(fields, 'An effect is parked: it cannot be sent')
+  else logger.warn(fields, 'An effect is to be delivered again')
+}
+
+function fieldsOf({ id, attempt, queue, type }: Job, worker: string | null) {
+  return { job_id: id, attempt, queue, kind: type, worker_id: worker }
+}

@@ -13,20 +13,25 @@ import { CLIENT } from '../stores/asker.ts'
 import { StoreClosed } from '../stores/errors.ts'
 import { type PayloadOptions, payloadBoundsOf } from '../stores/requests.ts'
 import type { Answer, Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stores/store.ts'
-import type { JobDefinition } from './define-job.ts'
-import { Dispatcher, type DispatcherEvent, type DispatcherParts } from './dispatcher.ts'
+import type { JobDefinition, RunnableJob } from './define-job.ts'
+import { Dispatcher, type DispatcherParts } from './dispatcher.ts'
 import { type Duration, toMs } from './durations.ts'
 import { storeTxOf } from './effects.ts'
 import { InputInvalid, JobTypeTwice } from './errors.ts'
+import type { PawlEvent } from './events.ts'
 import { type HeartbeatEvents, type HeartbeatHost, TimerHeartbeat } from './heartbeat.ts'
 import { canHaveThread, ThreadHeartbeat } from './heartbeat-thread.ts'
-import { SILENT } from './log.ts'
+import { harmless, harmlessLogger } from './hooks.ts'
+import { logEvent, SILENT } from './log.ts'
+import { type Metrics, measure } from './metrics.ts'
 import { type NotifyOptions, noticesOf } from './notify.ts'
 import { openStore } from './open-store.ts'
 import { isSettled, type JobOutcome, outcomeOf } from './outcome.ts'
 import { Results } from './results.ts'
 import { validate } from './schema.ts'
-import { JobWorker, type WorkerEvent } from './worker.ts'
+import type { StuckPolicy } from './stuck.ts'
+import { watchStore } from './watched-store.ts'
+import { JobWorker } from './worker.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: what a handler gets is an affair of its definition
 type Whatever = any
@@ -47,6 +52,10 @@ export interface PawlOptions extends PayloadOptions {
   readonly notify?: NotifyOptions
   readonly environment?: Environment
   readonly logger?: Logger
+  /** Told of everything that happens here, in every worker. */
+  readonly onEvent?: (event: PawlEvent) => void
+  /** Where measurements go; `METRICS` has their names. */
+  readonly metrics?: Metrics
 }
 
 /** What a queue will take; null lifts a bound that was set before. */
@@ -82,6 +91,8 @@ export interface EnqueueOptions {
 /** How to work. */
 export interface WorkOptions {
   readonly id?: string
+  /** What this worker runs; every kind of job that has code here if absent. */
+  readonly jobs?: readonly RunnableJob<Whatever, Whatever, Whatever>[]
   readonly concurrency?: number
   readonly queues?: readonly string[]
   /** How long a lease lasts that is not renewed. */
@@ -94,7 +105,14 @@ export interface WorkOptions {
   readonly drain?: Duration
   /** Whether effects are delivered here, and how many at once; 10 if absent. */
   readonly effects?: boolean | { readonly concurrency?: number }
-  readonly onEvent?: (event: WorkerEvent) => void
+  /**
+   * What to do about a handler that goes on five seconds after its abort. 'hold', the default,
+   * leaves its slot taken; 'replace' opens a new one in its stead; 'exit' stops the worker, and
+   * `worker.ended` rejects.
+   */
+  readonly onStuck?: StuckPolicy
+  /** Told of what happens in this worker. */
+  readonly onEvent?: (event: PawlEvent) => void
 }
 
 const DEFAULTS = {
@@ -104,18 +122,15 @@ const DEFAULTS = {
   recoverMs: 1000,
   drainMs: 25_000,
 }
+const STUCK_ACTIONS = ['hold', 'replace', 'exit']
 const CONCURRENCY_MAX = 10_000
 
 /** Opens Pawl: the store is made or brought up to date as needed. */
 export async function createPawl(options: PawlOptions): Promise<Pawl> {
   const environment = options.environment ?? systemEnvironment()
   const isReal = options.environment === undefined
-  const logger = options.logger ?? SILENT
-  const jobs = new Map<string, AnyJob>()
-  for (const job of options.jobs ?? []) {
-    if (jobs.has(job.name)) throw new JobTypeTwice(job.name)
-    jobs.set(job.name, job)
-  }
+  const logger = harmlessLogger(options.logger ?? SILENT)
+  const jobs = byName(options.jobs ?? [])
   const bounds = payloadBoundsOf(options)
   const lifecycles = [
     ...new Set([...LIFECYCLES, ...[...jobs.values()].map((job) => job.lifecycle)]),
@@ -134,7 +149,8 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
     await store.limitQueue(queue, limitsOf(limits))
   }
   const deliverable = deliverableOf(jobs, options.notify, environment)
-  const parts = { environment, isReal, logger, jobs, deliverable, bounds, lifecycles }
+  const observe = observerOf(options, environment, logger)
+  const parts = { environment, isReal, logger, jobs, deliverable, bounds, lifecycles, observe }
   return new Pawl({ store, storeName, ...parts })
 }
 
@@ -156,6 +172,22 @@ function deliverableOf(
   return new Map([...known, ...notices.map((one) => [one.name, one] as const)])
 }
 
+/** Tells the log, and whoever was given to `createPawl`; what they throw hurts nobody. */
+function observerOf(
+  { onEvent, metrics }: PawlOptions,
+  { clock }: Environment,
+  logger: Logger,
+): (event: PawlEvent) => void {
+  const tell = harmless('onEvent', onEvent, { clock, logger })
+  const toMetrics = metrics && ((event: PawlEvent) => measure(metrics, event))
+  const measured = harmless('metrics', toMetrics, { clock, logger })
+  return (event) => {
+    logEvent(logger, event)
+    tell(event)
+    measured(event)
+  }
+}
+
 interface Parts {
   readonly store: Store
   /** Nothing where the store was opened by somebody else. */
@@ -168,6 +200,7 @@ interface Parts {
   readonly deliverable: DispatcherParts['jobs']
   readonly bounds: JsonBounds
   readonly lifecycles: readonly Lifecycle[]
+  readonly observe: (event: PawlEvent) => void
 }
 
 /** An open Pawl. */
@@ -180,7 +213,7 @@ export class Pawl implements AsyncDisposable {
   /** Made by `createPawl`. */
   constructor(parts: Parts) {
     this.#parts = parts
-    this.store = parts.store
+    this.store = watchStore(parts.store, { worker: null, observe: parts.observe })
     const settled = (job: Job) => isSettled(job, parts.lifecycles)
     this.#results = new Results(parts.store, parts.environment, settled)
   }
@@ -237,50 +270,48 @@ export class Pawl implements AsyncDisposable {
     return this.store.limitQueue(queue, limitsOf(limits))
   }
 
-  /** Starts a worker for every kind of job that has code here. */
+  /** Starts a worker, for every kind of job that has code here unless said otherwise. */
   async work(options: WorkOptions = {}): Promise<JobWorker> {
     const { store, environment, logger, jobs, bounds } = this.#parts
     const settings = settingsOf(options, environment)
-    const runnable = new Map([...jobs].filter(([, job]) => job.run !== undefined))
-    if (runnable.size === 0) throw new CommandInvalid('jobs', 'must hold one that has code')
-    const dispatcher = this.#dispatcher(options)
+    const runnable = runnableOf(jobs, options.jobs)
+    const tell = harmless('onEvent', options.onEvent, { clock: environment.clock, logger })
+    const observe = (event: PawlEvent) => {
+      if (event.type === 'reported') {
+        this.#results.tell(event.job)
+        if (leavesWork(event.job)) dispatcher?.wake()
+      }
+      this.#parts.observe(event)
+      tell(event)
+    }
+    const dispatcher = this.#dispatcher(options, settings.id, observe)
     const worker = new JobWorker({
-      store,
+      store: watchStore(store, { worker: settings.id, observe }),
       environment,
-      logger,
       bounds,
       settings,
       jobs: runnable,
       dispatcher,
       heartbeats: (events) => this.#heartbeats(settings.leaseMs, events),
-      observe: (event) => {
-        if (event.type === 'reported') {
-          this.#results.tell(event.job)
-          if (leavesWork(event.job)) dispatcher?.wake()
-        }
-        options.onEvent?.(event)
-      },
+      observe,
     })
     this.#workers.add(worker)
     return worker
   }
 
   /** Delivers the effects of the kinds of job that have some here; nothing where none has. */
-  #dispatcher({ effects = true, poll, onEvent }: WorkOptions): Dispatcher | undefined {
-    const { store, environment, logger, deliverable } = this.#parts
+  #dispatcher(
+    { effects = true, poll }: WorkOptions,
+    worker: string,
+    observe: (event: PawlEvent) => void,
+  ): Dispatcher | undefined {
+    const { store, environment, deliverable: jobs } = this.#parts
     const { concurrency = DEFAULTS.concurrency } = typeof effects === 'object' ? effects : {}
     checkConcurrency('effects.concurrency', concurrency)
-    if (effects === false || deliverable.size === 0) return undefined
-    const observe = (event: DispatcherEvent) => {
-      if (event.type === 'error') {
-        const fields = { event: 'dispatcher.error', error: String(event.error) }
-        logger.error(fields, 'The dispatcher met an error and goes on')
-      }
-      onEvent?.(event)
-    }
+    if (effects === false || jobs.size === 0) return undefined
     const pollMaxMs = toMs(poll ?? DEFAULTS.pollMs, 'poll')
-    const jobs = deliverable
-    return new Dispatcher({ store, environment, logger, jobs, concurrency, pollMaxMs, observe })
+    const parts = { worker, environment, jobs, concurrency, pollMaxMs, observe }
+    return new Dispatcher({ store, ...parts })
   }
 
   /** Stops every worker, and closes the store if it was opened here. */
@@ -363,6 +394,7 @@ function settingsOf(options: WorkOptions, environment: Environment) {
     pollMaxMs: toMs(options.poll ?? DEFAULTS.pollMs, 'poll'),
     recoverMs: toMs(options.recover ?? DEFAULTS.recoverMs, 'recover'),
     drainMs: toMs(options.drain ?? DEFAULTS.drainMs, 'drain'),
+    onStuck: stuckPolicyOf(options.onStuck),
   }
 }
 
@@ -370,6 +402,34 @@ function checkConcurrency(field: string, count: number): void {
   if (!Number.isSafeInteger(count) || count < 1 || count > CONCURRENCY_MAX) {
     throw new CommandInvalid(field, `must be from 1 to ${CONCURRENCY_MAX}`)
   }
+}
+
+/** What a worker runs: everything that has code, or what was chosen, which then must have it. */
+function runnableOf(
+  known: ReadonlyMap<string, AnyJob>,
+  chosen: readonly AnyJob[] = [...known.values()].filter(({ run }) => run !== undefined),
+): Map<string, AnyJob> {
+  if (chosen.length === 0) throw new CommandInvalid('jobs', 'must hold one that has code')
+  for (const { name, run, lifecycle } of chosen) {
+    if (run === undefined) throw new CommandInvalid('jobs', `must have code, and ${name} has none`)
+    if (known.get(name)?.lifecycle === lifecycle) continue
+    throw new CommandInvalid('jobs', `must be given to createPawl as well, and ${name} is not`)
+  }
+  return byName(chosen)
+}
+
+function byName(definitions: readonly AnyJob[]): Map<string, AnyJob> {
+  const jobs = new Map<string, AnyJob>()
+  for (const job of definitions) {
+    if (jobs.has(job.name)) throw new JobTypeTwice(job.name)
+    jobs.set(job.name, job)
+  }
+  return jobs
+}
+
+function stuckPolicyOf(policy: StuckPolicy = 'hold'): StuckPolicy {
+  if (typeof policy === 'function' || STUCK_ACTIONS.includes(policy)) return policy
+  throw new CommandInvalid('onStuck', `must be ${STUCK_ACTIONS.join(', ')} or a function`)
 }
 
 interface HandleParts {

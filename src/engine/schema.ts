@@ -28,10 +28,15 @@ export type InputOf<S extends Schema> = NonNullable<S['~standard']['types']>['in
 /** What the handler gets. */
 export type OutputOf<S extends Schema> = NonNullable<S['~standard']['types']>['output']
 
+/** A type, and nothing that is checked while a program runs. */
+export interface Typed<T> extends Schema<T, T> {
+  readonly '~typed': true
+}
+
 /** A schema that checks nothing, for those who want the type alone. */
-export function typed<T>(): Schema<T, T> {
+export function typed<T>(): Typed<T> {
   const validate = (value: unknown) => ({ value: value as T })
-  return { '~standard': { version: 1, vendor: 'pawl', validate } }
+  return { '~standard': { version: 1, vendor: 'pawl', validate }, '~typed': true }
 }
 
 /** What came of a check. */

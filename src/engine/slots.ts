@@ -28,8 +28,8 @@ export interface SlotMove {
 
 /** The slots of one worker. */
 export class Slots {
-  /** The states of slots that have jobs; nothing for those that have none. */
-  readonly #own: (WorkerState | undefined)[]
+  /** The states of slots that have jobs; nothing for those that have none, null for closed ones. */
+  readonly #own: (WorkerState | undefined | null)[]
   readonly #observe: (move: SlotMove) => void
   #shared: WorkerState = 'Startup'
 
@@ -45,7 +45,7 @@ export class Slots {
 
   /** Where each slot is. */
   get states(): readonly WorkerState[] {
-    return this.#own.map((own) => own ?? this.#shared)
+    return this.#own.filter((own) => own !== null).map((own) => own ?? this.#shared)
   }
 
   /** How many slots have no job. */
@@ -73,7 +73,7 @@ export class Slots {
   /** Moves a slot that has a job. */
   moveOne(slot: number, on: WorkerTrigger): void {
     const from = this.#own[slot]
-    if (from === undefined) throw new Error(`slot ${slot} has no job`)
+    if (from === undefined || from === null) throw new Error(`slot ${slot} has no job`)
     const to = targetOf(from, on)
     this.#own[slot] = to
     this.#observe({ slot, from, to, on })
@@ -84,6 +84,18 @@ export class Slots {
     this.moveOne(slot, 'reported')
     if (this.#shared === 'Draining') this.moveOne(slot, 'drain')
     this.#own[slot] = undefined
+  }
+
+  /** Opens one more slot. */
+  open(): void {
+    const closed = this.#own.indexOf(null)
+    this.#own[closed < 0 ? this.#own.length : closed] = undefined
+  }
+
+  /** Closes a slot whose job is reported. */
+  close(slot: number): void {
+    this.release(slot)
+    this.#own[slot] = null
   }
 }
 

@@ -12,16 +12,20 @@
  */
 import { Committed, StaleFence } from '../core/errors.ts'
 import type { Job } from '../core/job/job.ts'
-import type { Logger } from '../core/ports.ts'
+import type { Timer } from '../core/ports.ts'
 import { ERROR_WAIT_MS } from '../core/worker.ts'
 import type { Environment } from '../environment/system.ts'
 import type { Answer, Beat, ClaimRequest, Held, Ref, Settlement, Store } from '../stores/store.ts'
 import { Attempt, type AttemptParts, type Report } from './attempt.ts'
 import type { JobDefinition } from './define-job.ts'
-import type { Dispatcher, DispatcherEvent } from './dispatcher.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import { WorkerStuck } from './errors.ts'
+import type { PawlEvent } from './events.ts'
 import type { HeartbeatEvents, HeartbeatHost } from './heartbeat.ts'
 import { Nudge } from './nudge.ts'
-import { type SlotMove, Slots, type WorkerState } from './slots.ts'
+import { Pace } from './pace.ts'
+import { Slots, type WorkerState } from './slots.ts'
+import { StuckHandlers, type StuckPolicy } from './stuck.ts'
 
 /** How a worker works; every field has a default that is fit for production. */
 interface WorkerSettings {
@@ -36,6 +40,7 @@ interface WorkerSettings {
   readonly drainMs: number
   /** In order of preference; all queues if absent. */
   readonly queues: readonly string[] | undefined
+  readonly onStuck: StuckPolicy
 }
 
 /** What a worker is made of. */
@@ -44,24 +49,16 @@ export interface WorkerParts {
   readonly environment: Environment
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly settings: WorkerSettings
-  readonly logger: Logger
   readonly bounds: AttemptParts['bounds']
   readonly heartbeats: (events: HeartbeatEvents) => HeartbeatHost
   /** Delivers effects beside the worker, and stops with it. */
   readonly dispatcher: Dispatcher | undefined
-  readonly observe: (event: WorkerEvent) => void
+  readonly observe: (event: PawlEvent) => void
 }
 
-/** What happens in a worker, for logs, metrics and tests. */
-export type WorkerEvent =
-  | ({ readonly type: 'state' } & SlotMove)
-  | { readonly type: 'started'; readonly job: Job }
-  | { readonly type: 'reported'; readonly job: Job }
-  | { readonly type: 'refused'; readonly jobId: string; readonly error: unknown }
-  | { readonly type: 'lost'; readonly jobId: string }
-  | DispatcherEvent
-
 const IDLE_MIN_MS = 20
+/** Hints that come for nothing make an idle worker look this often at most. */
+const HINT_MAX_MS = 5
 const WORKER_ROW_MS = 5000
 const RECOVER_BATCH = 100
 /** How long a stopping worker tries to report what it has given back. */
@@ -73,6 +70,8 @@ const PROMOTE_BATCH = 1000
 interface Running {
   readonly slot: number
   readonly attempt: Attempt
+  /** It is clear what came of it. */
+  isOver?: true
 }
 
 interface WaitingReport {
@@ -89,12 +88,20 @@ export class JobWorker implements AsyncDisposable {
   readonly #running = new Map<Ref, Running>()
   /** Reports that the store has not taken yet; at most one for each slot. */
   #reports: WaitingReport[] = []
-  /** Slots whose attempt was reported while its handler goes on. */
-  readonly #stuck = new Set<number>()
+  /** Handlers that go on although their attempts are over. */
+  readonly #stuck: StuckHandlers
   readonly #heartbeats: HeartbeatHost
   readonly #nudge: Nudge
+  readonly #pace = new Pace(HINT_MAX_MS)
+  #hint: Timer | undefined
   readonly #unsubscribe: () => void
-  readonly #ended: Promise<void>
+  readonly #stopped: Promise<void>
+  /**
+   * Resolves when the worker has stopped; rejects with `WorkerStuck` where it did so because of a
+   * handler that ignored its abort, and was told to (`onStuck`).
+   */
+  readonly ended: Promise<void>
+  #endedBy: WorkerStuck | undefined
   #isStopping = false
   #idleMs = IDLE_MIN_MS
   #recoverAt = 0
@@ -106,15 +113,22 @@ export class JobWorker implements AsyncDisposable {
   constructor(parts: WorkerParts) {
     this.#parts = parts
     const { environment, settings, store, observe } = parts
-    this.#slots = new Slots(settings.concurrency, (move) => observe({ type: 'state', ...move }))
+    const worker = settings.id
+    this.#slots = new Slots(settings.concurrency, (move) =>
+      observe({ type: 'state', worker, ...move }),
+    )
     this.#nudge = new Nudge(environment.timers)
+    this.#stuck = this.#watchStuck()
     this.#heartbeats = parts.heartbeats({
       onLost: (beat) => this.#lose(this.#findRunning(beat)),
       onCancel: (beat) => this.#findRunning(beat)?.attempt.cancel(),
       onError: (error) => this.#noteError(error),
     })
-    this.#unsubscribe = store.onWake(() => this.#nudge.now())
-    this.#ended = this.#run()
+    this.#unsubscribe = store.onWake(() => this.#takeHint())
+    this.#stopped = this.#run()
+    this.ended = this.#stopped.then(() => {
+      if (this.#endedBy !== undefined) throw this.#endedBy
+    })
   }
 
   get id(): string {
@@ -128,7 +142,7 @@ export class JobWorker implements AsyncDisposable {
 
   /** How many handlers go on although their attempts were given up. */
   get stuck(): number {
-    return this.#stuck.size
+    return this.#stuck.count
   }
 
   /** How many jobs are being worked on. */
@@ -147,7 +161,7 @@ export class JobWorker implements AsyncDisposable {
     }
     this.#isStopping = true
     this.#nudge.now()
-    await this.#ended
+    await this.#stopped
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -182,6 +196,7 @@ export class JobWorker implements AsyncDisposable {
     // Polling
     while (!this.#isStopping) {
       const found = await this.#poll()
+      this.#pace.looked(this.#now(), found > 0)
       if (this.#isRecoveryDue()) {
         this.#slots.moveShared('recovery-due')
         await this.#recover()
@@ -222,6 +237,7 @@ export class JobWorker implements AsyncDisposable {
     try {
       const settlements = reports.map(({ settlement }) => settlement)
       const { answers, claimed } = await store.settle(settlements, request)
+      this.#parts.environment.crashPoint?.('worker.reported')
       this.#untrack(reports.map(({ running }) => running))
       for (const [i, report] of reports.entries()) this.#reported(report, answers[i])
       return this.#start(claimed)
@@ -252,9 +268,12 @@ export class JobWorker implements AsyncDisposable {
   #start(claimed: readonly Held[]): number {
     const { jobs, environment, bounds, store, observe } = this.#parts
     // Before any handler runs: it may keep this thread busy for longer than its lease.
-    if (claimed.length > 0) this.#heartbeats.track(claimed.map(beatOf))
+    if (claimed.length > 0) {
+      environment.crashPoint?.('worker.claimed')
+      this.#heartbeats.track(claimed.map(beatOf))
+    }
     for (const held of claimed) {
-      observe({ type: 'started', job: held.job })
+      observe({ type: 'started', worker: this.id, job: held.job })
       const attempt = new Attempt(held, jobs.get(held.job.type) as JobDefinition, {
         environment,
         bounds,
@@ -262,7 +281,7 @@ export class JobWorker implements AsyncDisposable {
         now: () => store.now(),
         onProgress: (text) => this.#heartbeats.progress(held.ref, text),
       })
-      const running = { slot: this.#slots.take(), attempt }
+      const running: Running = { slot: this.#slots.take(), attempt }
       // Whoever held this job here before has lost it, though no heartbeat may have said so yet.
       this.#lose(this.#running.get(held.ref))
       this.#running.set(held.ref, running)
@@ -273,6 +292,8 @@ export class JobWorker implements AsyncDisposable {
 
   /** It is clear what came of an attempt; most of it is yet to be told to the store. */
   #finish(running: Running, report: Report): void {
+    if (report.kind === 'lost' && !running.isOver) this.#tellLost(running)
+    running.isOver = true
     const isCommit = report.kind === 'settle' && report.settlement.command.kind === 'commit'
     const isOk = isCommit || report.kind === 'committed'
     this.#slots.moveOne(running.slot, isOk ? 'execution-ok' : 'execution-error')
@@ -280,16 +301,14 @@ export class JobWorker implements AsyncDisposable {
       this.#reports.push({ running, settlement: report.settlement })
     } else {
       this.#untrack([running])
-      if (report.kind === 'committed') this.#parts.observe({ type: 'reported', job: report.job })
+      if (report.kind === 'committed') this.#tellReported(report.job)
       this.#release(running)
     }
     this.#nudge.now()
   }
 
   #reported({ running, isFallback }: WaitingReport, answer: Answer | undefined): void {
-    const { observe } = this.#parts
     if (answer?.kind === 'rejected') {
-      const { id: jobId } = running.attempt.held.job
       const { error } = answer
       const isOver = error instanceof StaleFence || error instanceof Committed
       if (!isOver && !isFallback) {
@@ -299,11 +318,9 @@ export class JobWorker implements AsyncDisposable {
         this.#heartbeats.track([beatOf(running.attempt.held)])
         return
       }
-      observe(
-        error instanceof StaleFence ? { type: 'lost', jobId } : { type: 'refused', jobId, error },
-      )
+      if (error instanceof StaleFence) this.#tellLost(running)
     } else if (answer !== undefined) {
-      observe({ type: 'reported', job: answer.job })
+      this.#tellReported(answer.job)
     }
     this.#release(running)
   }
@@ -316,11 +333,24 @@ export class JobWorker implements AsyncDisposable {
       this.#slots.release(slot)
       return
     }
-    this.#stuck.add(slot)
-    void attempt.ended.then(() => {
-      this.#stuck.delete(slot)
-      this.#slots.release(slot)
-      this.#nudge.now()
+    this.#stuck.add(slot, attempt.held.job, attempt.ended)
+  }
+
+  #watchStuck(): StuckHandlers {
+    const { environment, settings, observe } = this.#parts
+    return new StuckHandlers({
+      worker: settings.id,
+      environment,
+      slots: this.#slots,
+      replacementsMax: settings.concurrency,
+      policy: settings.onStuck,
+      observe,
+      onError: (error) => this.#noteError(error),
+      onExit: ({ job, forMs }) => {
+        this.#endedBy ??= new WorkerStuck(this.id, job.id, forMs)
+        if (!this.#isStopping) void this.stop()
+      },
+      onFree: () => this.#nudge.now(),
     })
   }
 
@@ -341,10 +371,33 @@ export class JobWorker implements AsyncDisposable {
     return running?.attempt.fence.claim === fence.claim ? running : undefined
   }
 
+  /** What came of an attempt that is over is reported all the same, and its fence then decides. */
   #lose(running: Running | undefined): void {
-    if (running === undefined) return
-    this.#parts.observe({ type: 'lost', jobId: running.attempt.held.job.id })
+    if (running === undefined || running.isOver) return
+    running.isOver = true
+    this.#tellLost(running)
     running.attempt.loseLease()
+  }
+
+  #tellLost({ attempt }: Running): void {
+    const { job } = attempt.held
+    this.#parts.observe({ type: 'lost', worker: this.id, job })
+  }
+
+  #tellReported(job: Job): void {
+    this.#parts.observe({ type: 'reported', worker: this.id, job })
+  }
+
+  /** Something may be ready. Where every slot is taken, that is found out when one is free. */
+  #takeHint(): void {
+    if (this.#hint !== undefined || this.#slots.free === 0) return
+    const delay = this.#pace.delay(this.#now())
+    const follow = () => {
+      this.#hint = undefined
+      this.#nudge.now()
+    }
+    if (delay <= 0) follow()
+    else this.#hint = this.#parts.environment.timers.after(delay, follow)
   }
 
   #isRecoveryDue(): boolean {
@@ -380,9 +433,7 @@ export class JobWorker implements AsyncDisposable {
   }
 
   #noteError(error: unknown): void {
-    this.#parts.observe({ type: 'error', error })
-    const fields = { event: 'worker.error', worker: this.id, error: String(error) }
-    this.#parts.logger.error(fields, 'The worker met an error and goes on')
+    this.#parts.observe({ type: 'error', worker: this.id, error })
   }
 
   #giveBack(): void {
@@ -394,6 +445,7 @@ export class JobWorker implements AsyncDisposable {
     const { environment, settings, store } = this.#parts
     this.#slots.moveShared('drain')
     this.#unsubscribe()
+    this.#hint?.cancel()
     const timer = environment.timers.after(settings.drainMs, () => this.#giveBack())
     // Past this, whatever the store could not be told is for others to recover.
     const end = this.#now() + settings.drainMs + GIVE_UP_MS
@@ -403,12 +455,14 @@ export class JobWorker implements AsyncDisposable {
         await this.#poll()
       } catch (error) {
         this.#noteError(error)
-        await this.#nudge.wait(IDLE_MIN_MS)
+        const left = end - this.#now()
+        await this.#nudge.wait(Math.min(ERROR_WAIT_MS, left), { onlyIf: () => false })
       }
     }
     timer.cancel()
     // What these jobs have committed is delivered in what is left of the time.
     await this.#parts.dispatcher?.stop(end - GIVE_UP_MS)
+    this.#stuck.close()
     await this.#heartbeats.close()
     await store.removeWorker(settings.id).catch((error: unknown) => this.#noteError(error))
     this.#slots.moveShared('drained')

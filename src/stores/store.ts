@@ -65,6 +65,9 @@ export type Answer =
   | { readonly kind: 'asked'; readonly job: Job }
   | { readonly kind: 'rejected'; readonly error: PawlError }
 
+/** What became of a job whose lease had expired, and who held it. */
+export type Recovered = Answer & { readonly holder?: string }
+
 /** What a worker asks for. */
 export interface ClaimRequest {
   readonly worker: string
@@ -346,7 +349,7 @@ export interface Store extends AsyncDisposable {
   nextDue(): Promise<number | undefined>
 
   /** Takes back jobs whose lease has expired; at most `limit`, each by compare-and-set. */
-  recover(limit: number): Promise<Answer[]>
+  recover(limit: number): Promise<Recovered[]>
 
   pauseQueue(queue: string, asker: Asker): Promise<void>
   resumeQueue(queue: string, asker: Asker): Promise<void>
@@ -371,6 +374,11 @@ export interface Store extends AsyncDisposable {
 
   /** The job as it is now; nothing where there is none. */
   get(id: string): Promise<Job | undefined>
+  /**
+   * Those of these jobs that there are, in any order, by one look for all of them. A store that
+   * lacks it is asked for one after the other.
+   */
+  getMany?(ids: readonly string[]): Promise<Job[]>
   /** The job that has this key. */
   getByKey(type: string, key: string): Promise<Job | undefined>
   /** Every fact of a job, in order. */

@@ -1,5 +1,5 @@
 // Document 003 as it was meant: its worker on PostgreSQL, in real time.
-import { createPawl, defineJob, task, viewOf, type WorkerEvent } from 'pawl'
+import { createPawl, defineJob, type PawlEvent, task, viewOf } from 'pawl'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
@@ -34,7 +34,7 @@ describe('the loop on PostgreSQL', () => {
   it('takes a task from pending to done along the documented states', async () => {
     const store = await openStore(await freshDatabase(sharedPostgres()))
     const pawl = await openPawl(store)
-    const events: WorkerEvent[] = []
+    const events: PawlEvent[] = []
     const handle = await pawl.enqueue(plain, { page: 1 })
     await pawl.work({ concurrency: 1, onEvent: (event) => void events.push(event) })
     expect(await handle.result({ timeout: '10s' })).toMatchObject({ output: { page: 1 } })

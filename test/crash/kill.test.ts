@@ -48,8 +48,8 @@ const WRITING = [
   'prune',
 ]
 const READING = [
-  ...['now', 'steps', 'listWorkers', 'get', 'getByKey', 'facts', 'asOf', 'payloads'],
-  ...['list', 'counts', 'tail', 'progress', 'nextDue', 'listEffects'],
+  ...['now', 'steps', 'listWorkers', 'get', 'getMany', 'getByKey', 'facts', 'asOf'],
+  ...['payloads', 'list', 'counts', 'tail', 'progress', 'nextDue', 'listEffects'],
 ]
 const OTHER = ['constructor', 'close', 'onWake']
 const POINTS = ['begun', 'written', 'committed']

@@ -103,7 +103,8 @@ describe('a commit', () => {
     await bench.until(() => worker.running === 0)
     expect(failures).toHaveLength(1)
     const refused = bench.events.filter(({ type }) => type === 'refused')
-    expect(refused).toEqual([{ type: 'refused', jobId: handle.id, error: expect.any(Committed) }])
+    const expected = { command: 'fail', jobId: handle.id, error: expect.any(Committed) }
+    expect(refused).toEqual([expect.objectContaining(expected)])
   })
 
   it('of an attempt that lost its job is refused, and writes nothing', async () => {

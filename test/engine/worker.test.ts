@@ -4,8 +4,6 @@ import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { InputInvalid, ShuttingDown } from '../../src/engine/errors.ts'
 import type { Schema } from '../../src/engine/schema.ts'
-import { StoreUnavailable } from '../../src/stores/errors.ts'
-import type { Store } from '../../src/stores/store.ts'
 import { EngineBench, untilAborted } from './bench.ts'
 
 const echo = defineJob({ name: 'echo', run: ({ input }) => input })
@@ -267,47 +265,6 @@ describe('stopping', () => {
     await bench.finish(Promise.all([worker.stop(), worker.stop()]))
     expect(bench.environment.clock.now() - start).toBeLessThan(10_000)
     expect(await bench.state(handle.id)).toBe('queued')
-  })
-})
-
-describe('an outage', () => {
-  /** A store whose verbs fail while it is away. */
-  const withOutages = (isAway: () => boolean) => (store: Store) =>
-    new Proxy(store, {
-      get(target, name: keyof Store) {
-        const value = target[name] as unknown
-        if (typeof value !== 'function') return value
-        const verb = (value as (...values: unknown[]) => unknown).bind(target)
-        if (['now', 'onWake', 'close', 'get'].includes(String(name))) return verb
-        return (...values: unknown[]) =>
-          isAway() ? Promise.reject(new StoreUnavailable(0, 'away')) : verb(...values)
-      },
-    })
-
-  it('is waited out five seconds at a time, and then what was finished is reported', async () => {
-    let away = false
-    let end: () => void = () => {}
-    const job = defineJob({
-      name: 'through',
-      run: () =>
-        new Promise<string>((resolve) => {
-          end = () => resolve('kept')
-        }),
-    })
-    const bench = await EngineBench.open(
-      [job],
-      withOutages(() => away),
-    )
-    const worker = await bench.work()
-    const handle = await bench.pawl.enqueue(job, null)
-    await bench.until(async () => (await bench.state(handle.id)) === 'running')
-    away = true
-    end()
-    await bench.until(() => bench.trace.filter((step) => step.endsWith('→ ErrorWait')).length === 2)
-    expect(worker.states[0]).toBe('ReportingSuccess')
-    away = false
-    expect(await bench.finish(handle.result())).toMatchObject({ kind: 'succeeded', output: 'kept' })
-    expect((await handle.get()).attempt).toBe(1)
   })
 })
 

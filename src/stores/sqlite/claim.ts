@@ -97,6 +97,11 @@ const READY_QUEUES = `
   )
   SELECT queue FROM ready WHERE queue IS NOT NULL`
 
+/** Whether anything at all is ready. */
+export function hasReady(connection: Connection): boolean {
+  return connection.get('SELECT 1 FROM pawl_jobs WHERE lane = 2 LIMIT 1') !== undefined
+}
+
 /** Takes up to `limit` jobs, queue by queue in the order asked for. */
 export function claim(
   shared: Shared,

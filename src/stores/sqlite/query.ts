@@ -34,6 +34,12 @@ export function get(connection: Connection, id: string): Job | undefined {
   return named(connection.get<NamedJobRow>(`${SELECT_JOB} WHERE pawl_jobs.id = ?`, id))
 }
 
+/** Those of these jobs that there are. */
+export function getMany(connection: Connection, ids: readonly string[]): Job[] {
+  const those = `${SELECT_JOB} WHERE pawl_jobs.id IN (SELECT value FROM json_each(?))`
+  return connection.all<NamedJobRow>(those, JSON.stringify(ids)).flatMap((row) => named(row) ?? [])
+}
+
 /** The job of this type that has this key. */
 export function getByKey(connection: Connection, type: string, key: string): Job | undefined {
   const row = connection.get<NamedJobRow>(

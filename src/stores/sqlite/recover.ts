@@ -6,7 +6,7 @@
 
 import type { Command } from '../../core/job/commands.ts'
 import { ENGINE } from '../asker.ts'
-import type { Answer } from '../store.ts'
+import type { Recovered } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
 import { type NumberedRow, type Shared, toRead } from './context.ts'
@@ -27,8 +27,8 @@ export function recover(
   connection: Connection,
   now: number,
   limit: number,
-): Answer[] {
-  const answers: Answer[] = []
+): Recovered[] {
+  const answers: Recovered[] = []
   type Row = NumberedRow & { readonly cancel_asked_at: number | null }
   for (const row of connection.all<Row>(SELECT_EXPIRED, now, shared.machines.known, limit)) {
     const read = toRead(shared, row)
@@ -37,7 +37,8 @@ export function recover(
     // A wish to cancel outlives the holder that was asked.
     const command: Command =
       row.cancel_asked_at === null ? { kind: 'expire', fence } : { kind: 'cancel' }
-    answers.push(answer(shared, connection, now, read, command, ENGINE))
+    const holder = read.job.execution.worker
+    answers.push({ ...answer(shared, connection, now, read, command, ENGINE), holder })
   }
   return answers
 }

@@ -26,7 +26,7 @@ import {
 } from '../requests.ts'
 import type * as contract from '../store.ts'
 import { whileBusy } from './busy.ts'
-import { claim } from './claim.ts'
+import { claim, hasReady } from './claim.ts'
 import { commit } from './commit.ts'
 import { type Connection, connect, type Durability } from './connect.ts'
 import type { Shared } from './context.ts'
@@ -203,6 +203,9 @@ class SqliteStore implements contract.Store {
 
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
     checkClaim(request)
+    // Idle workers claim with every commit of anybody; a look keeps nobody from writing.
+    await this.#writer.outsideTransactions()
+    if (this.#reading !== this.#writing && !(await this.#read(hasReady))) return []
     return this.#write('claim', (db, now) => claim(this.#shared, db, now, request))
   }
 
@@ -281,7 +284,7 @@ class SqliteStore implements contract.Store {
     return this.#write('promote', (db, now) => promote(this.#shared, db, now, limit))
   }
 
-  async recover(limit: number): Promise<contract.Answer[]> {
+  async recover(limit: number): Promise<contract.Recovered[]> {
     checkLimit(limit)
     return this.#write('recover', (db, now) => recover(this.#shared, db, now, limit))
   }
@@ -330,6 +333,10 @@ class SqliteStore implements contract.Store {
 
   get(id: string) {
     return this.#read((db) => query.get(db, id))
+  }
+
+  getMany(ids: readonly string[]) {
+    return this.#read((db) => query.getMany(db, ids))
   }
 
   getByKey(type: string, key: string) {

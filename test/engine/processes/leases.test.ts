@@ -1,8 +1,8 @@
 // Processes that are stopped for longer than their lease, and handlers that block them for as long.
 import type { Fact, Pawl } from 'pawl'
-import { expect, it } from 'vitest'
-import { brokenPromises } from '../../processes/inspect.ts'
-import { hog, outlast } from './jobs.ts'
+import { expect, it, onTestFinished } from 'vitest'
+import { brokenPromises, openRaw } from '../../processes/inspect.ts'
+import { hog, outlast, wait } from './jobs.ts'
 import { PLACES, type Place, sqlitePlace } from './places.ts'
 import { until } from './until.ts'
 import { WorkerProcess } from './worker-process.ts'
@@ -75,6 +75,27 @@ it('a handler that blocks its process for three leases keeps its job and finishe
   const facts = await pawl.store.facts(job.id)
   expect(facts.map(({ trigger }) => trigger)).toEqual(['create', 'claim', 'commit'])
   expect((facts[2] as Fact).at - (facts[1] as Fact).at).toBeGreaterThanOrEqual(3 * leaseMs)
+})
+
+it('a handler whose lease no thread could renew is told so while the file is locked', async () => {
+  const { pawl, path, store } = await sqlitePlace()
+  const leaseMs = 1000
+  const worker = await WorkerProcess.start(store, { lease: leaseMs, recover: '100ms' })
+  const job = await pawl.enqueue(wait, {})
+  const told = { jobId: job.id, attempt: 1 }
+  await worker.tells({ kind: 'started', ...told })
+  const locked = openRaw(path)
+  onTestFinished(() => locked.close())
+  locked.exec('BEGIN IMMEDIATE')
+  const from = performance.now()
+  await worker.tells({ kind: 'aborted', ...told, code: 'E_LEASE_LOST' })
+  expect(performance.now() - from).toBeLessThan(3 * leaseMs)
+  locked.exec('ROLLBACK')
+
+  await worker.tells({ kind: 'started', jobId: job.id, attempt: 2 })
+  worker.order(job.id)
+  expect(await job.result({ timeout: '15s' })).toMatchObject({ output: { attempt: 2 } })
+  expect(await brokenPromises(pawl.store)).toEqual([])
 })
 
 function ledgersOf(pawl: Pawl, ids: readonly string[]): Promise<Fact[][]> {

@@ -11,7 +11,7 @@ import { WorkerProcess } from './worker-process.ts'
 const JOBS = 100
 /** Past this every call of a store that began with the outage has been given up. */
 const GIVEN_UP_SECONDS = 12
-const seconds = Number(process.env.PAWL_TEST_SECONDS ?? 3)
+const seconds = Number(process.env.PAWL_TEST_SECONDS ?? 10)
 const timeout = (seconds + 90) * 1000
 
 it('workers survive a server that is away for a while, and every job is committed once', {
@@ -39,6 +39,28 @@ it('workers survive a server that is away for a while, and every job is committe
   expect(rows.map(({ job }) => job)).toEqual(handles.map(({ id }) => id).sort())
   const { ended } = await pawl.store.counts()
   expect(ended).toEqual({ succeeded: JOBS })
+  expect(await brokenPromises(pawl.store)).toEqual([])
+})
+
+it('a handler whose lease no thread could renew is told so while the server is away', async () => {
+  const server = await startPostgres()
+  onTestFinished(() => server.stop())
+  const { pawl, store } = await postgresPlaceAt(server.url)
+  const leaseMs = 2000
+  const worker = await WorkerProcess.start(store, { lease: leaseMs, recover: '100ms' })
+  const job = await pawl.enqueue(wait, {})
+  const told = { jobId: job.id, attempt: 1 }
+  await worker.tells({ kind: 'started', ...told })
+  await server.kill9()
+  const from = performance.now()
+  await worker.tells({ kind: 'aborted', ...told, code: 'E_LEASE_LOST' })
+  expect(performance.now() - from).toBeLessThan(2 * leaseMs)
+  await worker.tells({ kind: 'lost', jobId: job.id })
+
+  await server.restart()
+  await worker.tells({ kind: 'started', jobId: job.id, attempt: 2 })
+  worker.order(job.id)
+  expect(await job.result({ timeout: '15s' })).toMatchObject({ output: { attempt: 2 } })
   expect(await brokenPromises(pawl.store)).toEqual([])
 })
 

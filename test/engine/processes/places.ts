@@ -32,13 +32,14 @@ export interface Place {
 }
 
 /** A SQLite file. */
-export async function sqlitePlace(): Promise<Place> {
+export async function sqlitePlace(): Promise<Place & { readonly path: string }> {
   const path = join(freshFolder(), 'jobs.db')
   const store = `sqlite:${path}`
   const pawl = await openPawl(store)
   rowsOf(path, BOOKINGS)
   return {
     store,
+    path,
     pawl,
     bookings: async () => rowsOf<Booking>(path, ALL_BOOKED),
     isQuiet: async () => canWrite(path),

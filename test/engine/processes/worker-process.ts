@@ -20,7 +20,12 @@ type Said =
   | { readonly kind: 'lost'; readonly jobId: string }
   | { readonly kind: 'state'; readonly state: WorkerState }
 
-type Options = Omit<WorkOptions, 'onEvent'>
+type Options = Omit<WorkOptions, 'onEvent' | 'onStuck'> & {
+  /** The place where the process kills itself: a crash point, or `handler`. */
+  readonly dieAt?: string
+  /** It does so only once it was asked to stop. */
+  readonly diesWhileStopping?: true
+}
 
 /** How a process ended. */
 interface End {

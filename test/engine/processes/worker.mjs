@@ -2,12 +2,20 @@
 // stops as a service does: SIGTERM closes Pawl, a second SIGTERM does not wait for handlers any more.
 // Nothing calls `exit`: what keeps a closed Pawl alive would keep the process alive as well.
 import { createPawl, defineJob } from 'pawl'
+import { systemEnvironment } from 'pawl/sqlite'
 
-const { store, waits, ...options } = JSON.parse(process.argv[2])
+const { store, waits, dieAt, diesWhileStopping, ...options } = JSON.parse(process.argv[2])
 const placeholders = store.startsWith('postgres') ? '$1, $2' : '?, ?'
 
 const say = (message) => {
   if (process.connected) process.send(message)
+}
+
+let isStopping = false
+
+/** A place where the process may have to die. */
+const reach = (point) => {
+  if (point === dieAt && (isStopping || !diesWhileStopping)) process.kill(process.pid, 'SIGKILL')
 }
 
 /** What the test lets go on, mostly jobs by their ids; it may do so before anybody waits for it. */
@@ -79,6 +87,7 @@ const jobs = {
   },
 
   async book(context) {
+    reach('handler')
     await pause(context.input.ms)
     return book(context)
   },
@@ -99,6 +108,8 @@ process.on('disconnect', orphaned)
 
 const pawl = await createPawl({
   store,
+  // Only where it is needed: with an environment that is not its own, no thread renews leases.
+  ...(dieAt !== undefined && { environment: { ...systemEnvironment(), crashPoint: reach } }),
   jobs: Object.entries(jobs).map(([name, run]) => defineJob({ name, run })),
 })
 say({ kind: 'open' })
@@ -107,17 +118,16 @@ const worker = await pawl.work({
   ...options,
   onEvent: (event) => {
     if (event.type === 'state' && event.slot === 'idle') say({ kind: 'state', state: event.to })
-    else if (event.type === 'lost') say({ kind: 'lost', jobId: event.jobId })
+    else if (event.type === 'lost') say({ kind: 'lost', jobId: event.job.id })
   },
 })
 
-let isClosing = false
 process.on('SIGTERM', () => {
-  if (isClosing) {
+  if (isStopping) {
     void worker.stop()
     return
   }
-  isClosing = true
+  isStopping = true
   void pawl.close().then(() => {
     process.off('disconnect', orphaned)
     process.disconnect()

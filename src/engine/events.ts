@@ -1,0 +1,91 @@
+/**
+ * What happens in a process that uses Pawl, for logs, metrics and tests. Whoever listens is told
+ * after the fact and cannot change it; `worker` says in which worker it happened, and is null where
+ * it was the program itself that asked.
+ */
+import type { PawlError } from '../core/errors.ts'
+import type { Job } from '../core/job/job.ts'
+import type { EffectReport } from '../stores/store.ts'
+import type { SlotMove } from './slots.ts'
+
+/** A command that the store refused; nothing was changed by it. */
+export interface RefusedEvent {
+  readonly type: 'refused'
+  readonly worker: string | null
+  readonly jobId: string
+  /** What was asked for. */
+  readonly command: string
+  /** The machine that has no such edge, or that of the job. */
+  readonly machine: string | null
+  /** The state in which the command found the job, as far as is known. */
+  readonly from: string | null
+  /** The state that it would have led to, where the machine has no edge to it. */
+  readonly to: string | null
+  readonly error: PawlError
+}
+
+/** A lease that ran out, found by recovery. */
+export interface ExpiredEvent {
+  readonly type: 'expired'
+  /** Who found it. */
+  readonly worker: string | null
+  /** The job as it is now. */
+  readonly job: Job
+  /** The attempt that went silent, and who made it, as far as is known. */
+  readonly attempt: number
+  readonly holder: string | null
+  /** Flagged: it waits for an operator. Otherwise it was taken back. */
+  readonly isStalled: boolean
+  /** How long ago the lease had ended. */
+  readonly expiredForMs: number
+}
+
+/** A handler that goes on although its attempt was given up. */
+export interface StuckEvent {
+  /** `unstuck` is told when the handler of a `stuck` has ended after all. */
+  readonly type: 'stuck' | 'unstuck'
+  readonly worker: string
+  readonly job: Job
+  /** How long it has gone on since its attempt was given up. */
+  readonly forMs: number
+  /** How many handlers of this worker are stuck, this one included while it is. */
+  readonly stuck: number
+}
+
+/** What came of one delivery of an effect, or of a notice. */
+export interface EffectEvent {
+  readonly type: 'effect'
+  readonly worker: string
+  /** Lost: somebody else has taken it since, and will deliver it again. */
+  readonly result: EffectReport['kind'] | 'lost'
+  readonly key: string
+  readonly jobId: string
+  readonly jobType: string
+  readonly name: string
+  /** Above 1 it may have been delivered before. */
+  readonly tries: number
+  readonly error?: string
+}
+
+/** What happens in a process. */
+export type PawlEvent =
+  /** Accepted, or part of a transaction of the user's own that may yet be rolled back. */
+  | { readonly type: 'enqueued'; readonly job: Job }
+  | ({ readonly type: 'state'; readonly worker: string } & SlotMove)
+  | { readonly type: 'started'; readonly worker: string; readonly job: Job }
+  /** The store has taken what came of an attempt; the job is as it is then. */
+  | { readonly type: 'reported'; readonly worker: string; readonly job: Job }
+  /** An attempt that has no lease any more; the job is as it was claimed. */
+  | { readonly type: 'lost'; readonly worker: string; readonly job: Job }
+  | StuckEvent
+  | RefusedEvent
+  /** A command that changed nothing: the job is where it would have led to. */
+  | {
+      readonly type: 'same'
+      readonly worker: string | null
+      readonly command: string
+      readonly job: Job
+    }
+  | ExpiredEvent
+  | EffectEvent
+  | { readonly type: 'error'; readonly worker: string; readonly error: unknown }

@@ -1,0 +1,144 @@
+/**
+ * Events as measurements. The names, their labels and what they mean are in `METRICS`, so that an
+ * exporter can announce them before anything was measured; the one function that measures is the
+ * only place in the engine that knows them. Times are in seconds, as everything that draws them
+ * expects. A label never holds what is unbounded, such as the id of a job.
+ */
+import { isCommitted, type Job } from '../core/job/job.ts'
+import type { PawlEvent, RefusedEvent } from './events.ts'
+
+/** What a measurement is. */
+export interface Metric {
+  readonly kind: 'counter' | 'histogram' | 'gauge'
+  readonly labels: readonly string[]
+  readonly help: string
+}
+
+/** Everything that the engine measures. */
+export const METRICS = {
+  pawl_jobs_enqueued_total: {
+    kind: 'counter',
+    labels: ['queue', 'kind'],
+    help: 'Jobs that this process enqueued.',
+  },
+  pawl_executions_total: {
+    kind: 'counter',
+    labels: ['queue', 'kind', 'outcome'],
+    help: 'Attempts that ended here: done, aborted, or duplicate where the lease was lost.',
+  },
+  pawl_execution_duration_seconds: {
+    kind: 'histogram',
+    labels: ['queue', 'kind', 'outcome'],
+    help: 'From the claim of a job to its report.',
+  },
+  pawl_queue_latency_seconds: {
+    kind: 'histogram',
+    labels: ['queue'],
+    help: 'From the moment at which a job might run to its lease.',
+  },
+  pawl_transitions_rejected_total: {
+    kind: 'counter',
+    labels: ['machine', 'from', 'to', 'code'],
+    help: 'Commands that were refused; from and to are empty where they are not known.',
+  },
+  pawl_leases_expired_total: {
+    kind: 'counter',
+    labels: ['queue'],
+    help: 'Leases that recovery in this process found expired.',
+  },
+  pawl_effects_total: {
+    kind: 'counter',
+    labels: ['kind', 'effect', 'result'],
+    help: 'Deliveries of effects by what came of them; a redelivery counts again.',
+  },
+  pawl_worker_loop_state: {
+    kind: 'gauge',
+    labels: ['worker', 'state'],
+    help: 'Where the loop of a worker is: 1 for its state, 0 for those that it has left.',
+  },
+  pawl_worker_stuck_slots: {
+    kind: 'gauge',
+    labels: ['worker'],
+    help: 'Handlers that go on although their attempts were given up.',
+  },
+} as const satisfies Record<string, Metric>
+
+/** The name of a measurement. */
+export type MetricName = keyof typeof METRICS
+
+/** Labels by name. */
+export type MetricLabels = Readonly<Record<string, string>>
+
+/** Where measurements go. */
+export interface Metrics {
+  /** Adds to a counter; one if nothing is said. */
+  count(name: MetricName, labels: MetricLabels, by?: number): void
+  /** Adds a value to a histogram. */
+  observe(name: MetricName, labels: MetricLabels, value: number): void
+  /** Sets a gauge. */
+  gauge(name: MetricName, labels: MetricLabels, value: number): void
+}
+
+/** Tells the metrics of an event. */
+export function measure(metrics: Metrics, event: PawlEvent): void {
+  switch (event.type) {
+    case 'enqueued':
+      metrics.count('pawl_jobs_enqueued_total', kindOf(event.job))
+      break
+    case 'started':
+      metrics.observe('pawl_queue_latency_seconds', queueOf(event.job), waitOf(event.job))
+      break
+    case 'reported':
+      measureEnd(metrics, event.job)
+      break
+    case 'lost':
+      metrics.count('pawl_executions_total', { ...kindOf(event.job), outcome: 'duplicate' })
+      break
+    case 'refused':
+      metrics.count('pawl_transitions_rejected_total', edgeOf(event))
+      break
+    case 'expired':
+      metrics.count('pawl_leases_expired_total', queueOf(event.job))
+      break
+    case 'effect': {
+      const { jobType: kind, name: effect, result } = event
+      metrics.count('pawl_effects_total', { kind, effect, result })
+      break
+    }
+    case 'stuck':
+    case 'unstuck':
+      metrics.gauge('pawl_worker_stuck_slots', { worker: event.worker }, event.stuck)
+      break
+    case 'state':
+      if (event.slot !== 'idle') break
+      metrics.gauge('pawl_worker_loop_state', { worker: event.worker, state: event.from }, 0)
+      metrics.gauge('pawl_worker_loop_state', { worker: event.worker, state: event.to }, 1)
+  }
+}
+
+function edgeOf({ machine, from, to, error }: RefusedEvent): MetricLabels {
+  return { machine: machine ?? '', from: from ?? '', to: to ?? '', code: error.code }
+}
+
+function measureEnd(metrics: Metrics, job: Job): void {
+  const outcome = job.outcome === 'succeeded' || isCommitted(job) ? 'done' : 'aborted'
+  const labels = { ...kindOf(job), outcome }
+  metrics.count('pawl_executions_total', labels)
+  const { startedAt, updatedAt } = job
+  const durationMs = updatedAt - (startedAt ?? updatedAt)
+  metrics.observe('pawl_execution_duration_seconds', labels, durationMs / 1000)
+}
+
+/** How long a job has waited for its lease, in seconds, by the clock of the store. */
+function waitOf({ runAt, createdAt, startedAt }: Job): number {
+  const readyAt = runAt ?? createdAt
+  return Math.max(0, (startedAt ?? readyAt) - readyAt) / 1000
+}
+
+function kindOf({ queue, type }: Job): { queue: string; kind: string } {
+  return { queue, kind: type }
+}
+
+function queueOf({ queue }: Job): { queue: string } {
+  return { queue }
+}

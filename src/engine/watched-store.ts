@@ -1,0 +1,126 @@
+/**
+ * A store whose answers are noticed: what was accepted, what was refused or changed nothing, and
+ * which leases recovery found expired become events, whoever asked. Everything passes through.
+ */
+import { InvalidTransition, type PawlError } from '../core/errors.ts'
+import type { Job } from '../core/job/job.ts'
+import type { Answer, CommitAnswer, Recovered, Store } from '../stores/store.ts'
+import type { PawlEvent } from './events.ts'
+
+/** Who is told, and on whose behalf the store is used. */
+export interface Watch {
+  /** Null where it is the program itself that asks. */
+  readonly worker: string | null
+  readonly observe: (event: PawlEvent) => void
+}
+
+/** What was asked of which job, as far as the asker knows it. */
+interface Asked {
+  readonly jobId: string
+  readonly command: string
+  readonly job?: Job
+}
+
+/** The same store, watched. */
+export function watchStore(store: Store, watch: Watch): Store {
+  const watched: Partial<Store> = {
+    async enqueue(items, options) {
+      const results = await store.enqueue(items, options)
+      for (const result of results) {
+        if (result.kind === 'created') watch.observe({ type: 'enqueued', job: result.job })
+      }
+      return results
+    },
+    async tell(ids, command, asker) {
+      const answers = await store.tell(ids, command, asker)
+      noteAll(watch, answers, (i) => ({ jobId: ids[i] as string, command: command.kind }))
+      return answers
+    },
+    async cancel(ids, asker) {
+      const answers = await store.cancel(ids, asker)
+      noteAll(watch, answers, (i) => ({ jobId: ids[i] as string, command: 'cancel' }))
+      return answers
+    },
+    async settle(settlements, next) {
+      const settled = await store.settle(settlements, next)
+      noteAll(watch, settled.answers, (i) => {
+        const { held, command } = settlements[i] as (typeof settlements)[0]
+        return { jobId: held.job.id, command: command.kind, job: held.job }
+      })
+      return settled
+    },
+    async commit(held, work, usage) {
+      const answer = await store.commit(held, work, usage)
+      noteAll(watch, [answer], () => ({ jobId: held.job.id, command: 'commit', job: held.job }))
+      return answer
+    },
+    async recover(limit) {
+      const answers = await store.recover(limit)
+      for (const answer of answers) noteRecovered(watch, answer)
+      return answers
+    },
+  }
+  return passing(store, watched)
+}
+
+/** The store with some of its verbs replaced. */
+function passing(store: Store, replaced: Partial<Store>): Store {
+  const bound = new Map<PropertyKey, unknown>(Object.entries(replaced))
+  return new Proxy(store, {
+    get(target, name) {
+      if (bound.has(name)) return bound.get(name)
+      const value: unknown = Reflect.get(target, name, target)
+      const given = typeof value === 'function' ? value.bind(target) : value
+      bound.set(name, given)
+      return given
+    },
+  })
+}
+
+function noteAll(
+  watch: Watch,
+  answers: readonly (Answer | CommitAnswer)[],
+  askedOf: (index: number) => Asked,
+): void {
+  for (const [i, answer] of answers.entries()) {
+    if (answer.kind === 'rejected') noteRefused(watch, askedOf(i), answer.error)
+    else if (answer.kind === 'same') {
+      const { worker } = watch
+      watch.observe({ type: 'same', worker, command: askedOf(i).command, job: answer.job })
+    }
+  }
+}
+
+function noteRefused(watch: Watch, { jobId, command, job }: Asked, error: PawlError): void {
+  const isInvalid = error instanceof InvalidTransition
+  watch.observe({
+    type: 'refused',
+    worker: watch.worker,
+    jobId,
+    command,
+    machine: isInvalid ? String(error.details.machine) : (job?.lifecycle ?? null),
+    from: isInvalid ? error.from : (job?.state ?? null),
+    to: isInvalid ? error.to : null,
+    error,
+  })
+}
+
+function noteRecovered(watch: Watch, answer: Recovered): void {
+  if (answer.kind === 'rejected') {
+    const { jobId } = answer.error.details
+    noteRefused(watch, { jobId: String(jobId), command: 'expire' }, answer.error)
+  }
+  if (answer.kind !== 'done') return
+  const { job, fact, holder = job.execution?.worker } = answer
+  const { attempt, leaseUntil } = fact.execution ?? { attempt: job.attempt }
+  const endedAt = leaseUntil ?? job.execution?.leaseUntil ?? fact.at
+  watch.observe({
+    type: 'expired',
+    worker: watch.worker,
+    job,
+    attempt,
+    holder: holder ?? null,
+    isStalled: job.stalled,
+    expiredForMs: Math.max(0, fact.at - endedAt),
+  })
+}

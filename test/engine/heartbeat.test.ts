@@ -1,0 +1,183 @@
+// A store that cannot be asked: leases that nobody could renew are given up by their own process.
+import { LeaseLost } from 'pawl'
+import { testEnvironment } from 'pawl/testing'
+import { describe, expect, it } from 'vitest'
+import { defineJob } from '../../src/engine/define-job.ts'
+import { TimerHeartbeat } from '../../src/engine/heartbeat.ts'
+import { StoreUnavailable } from '../../src/stores/errors.ts'
+import type { Beat, Heartbeat, Store } from '../../src/stores/store.ts'
+import { EngineBench, untilAborted } from './bench.ts'
+
+const LEASE_MS = 30_000
+
+/** A host on a store of which the test decides what each renewal comes to. */
+function hosted(heartbeat: (beats: readonly Beat[]) => Promise<Heartbeat>) {
+  const environment = testEnvironment()
+  const lost: unknown[] = []
+  const asked: number[] = []
+  const start = environment.clock.now()
+  const store = {
+    heartbeat: (beats: readonly Beat[]) => {
+      asked.push(environment.clock.now() - start)
+      return heartbeat(beats)
+    },
+  }
+  const host = new TimerHeartbeat(store, environment, LEASE_MS, {
+    onLost: ({ ref }) => lost.push(ref),
+    onCancel: () => {},
+    onError: () => {},
+  })
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 100) {
+      environment.advance(100)
+      await new Promise<void>((turn) => setImmediate(turn))
+    }
+  }
+  return { host, lost, asked, pass }
+}
+
+const beat = (ref: number): Beat => ({ ref, fence: { attempt: 1, claim: `claim ${ref}` } })
+const renewed = async () => ({ lost: [], cancelling: [] })
+const away = () => Promise.reject(new StoreUnavailable(0, 'away'))
+
+describe('a lease', () => {
+  it('that nobody could renew is given up after its whole length, and not before', async () => {
+    const { host, lost, pass } = hosted(away)
+    host.track([beat(1)])
+    await pass(LEASE_MS - 100)
+    expect(lost).toEqual([])
+    await pass(100)
+    expect(lost).toEqual([1])
+    await host.close()
+  })
+
+  it('is given up although the renewal that was asked for has not come back', async () => {
+    const { host, lost, pass } = hosted(() => new Promise(() => {}))
+    host.track([beat(1), beat(2)])
+    await pass(LEASE_MS)
+    expect(lost).toEqual([1, 2])
+  })
+
+  it('lasts a whole length from the sending of the last renewal that succeeded', async () => {
+    let isAway = false
+    const { host, lost, asked, pass } = hosted(() => (isAway ? away() : renewed()))
+    host.track([beat(1)])
+    await pass(95_000)
+    isAway = true
+    const last = Math.max(...asked)
+    await pass(last + LEASE_MS - 95_000 - 100)
+    expect(lost).toEqual([])
+    await pass(200)
+    expect(lost).toEqual([1])
+    await host.close()
+  })
+
+  it('of an attempt that was reported is nothing to lose', async () => {
+    const { host, lost, pass } = hosted(away)
+    host.track([beat(1), beat(2)])
+    await pass(20_000)
+    host.untrack([1])
+    await pass(20_000)
+    expect(lost).toEqual([2])
+    await host.close()
+  })
+
+  it('that was old when it was told of is given up so much earlier', async () => {
+    const { host, lost, pass } = hosted(away)
+    host.track([beat(1), beat(2)], [25_000, 0])
+    await pass(6000)
+    expect(lost).toEqual([1])
+    await pass(LEASE_MS)
+    expect(lost).toEqual([1, 2])
+    await host.close()
+  })
+})
+
+describe('a store that cannot be asked', () => {
+  it('is asked every five seconds at most, however much progress there is to tell', async () => {
+    const { host, asked, pass } = hosted(away)
+    host.track([beat(1), beat(2)])
+    for (let second = 0; second < 29; second++) {
+      host.progress(1, JSON.stringify(second))
+      await pass(1000)
+    }
+    const distances = asked.slice(1).map((at, i) => at - (asked[i] as number))
+    expect(asked.length).toBeGreaterThanOrEqual(4)
+    expect(Math.min(...distances)).toBeGreaterThanOrEqual(5000)
+    await host.close()
+  })
+})
+
+describe('an attempt whose lease cannot be renewed', () => {
+  const beatless = (isAway: () => boolean) => (store: Store) =>
+    new Proxy(store, {
+      get(target, name: keyof Store) {
+        const value = target[name] as unknown
+        if (typeof value !== 'function') return value
+        const verb = value.bind(target) as (...values: unknown[]) => unknown
+        return (...values: unknown[]) =>
+          name === 'heartbeat' && isAway() ? away() : verb(...values)
+      },
+    })
+
+  it('is aborted with LeaseLost, frees its slot, and can commit nothing any more', async () => {
+    let isAway = false
+    const reasons: unknown[] = []
+    const refused: unknown[] = []
+    const job = defineJob({
+      name: 'cut off',
+      retry: { max: 0 },
+      crashesMax: 0,
+      run: async ({ signal, commit }) => {
+        await untilAborted(reasons)
+          .run({ signal })
+          .catch(() => {})
+        await commit(() => 'too late').catch((error: unknown) => refused.push(error))
+      },
+    })
+    const bench = await EngineBench.open(
+      [job],
+      beatless(() => isAway),
+    )
+    const worker = await bench.work({ lease: LEASE_MS })
+    const handle = await bench.pawl.enqueue(job, null)
+    await bench.until(async () => (await bench.state(handle.id)) === 'running')
+    isAway = true
+    const start = bench.environment.clock.now()
+    await bench.until(() => reasons.length > 0, 100)
+    expect(reasons[0]).toBeInstanceOf(LeaseLost)
+    expect(bench.environment.clock.now() - start).toBeLessThanOrEqual(LEASE_MS)
+    await bench.until(() => refused.length > 0 && worker.running === 0)
+    expect(refused).toMatchObject([{ code: 'E_STALE_FENCE' }])
+    expect(bench.events.filter(({ type }) => type === 'lost')).toHaveLength(1)
+    expect(bench.events.filter(({ type }) => type === 'refused')).toMatchObject([
+      { jobId: handle.id, command: 'commit', worker: worker.id },
+    ])
+    await bench.until(async () => (await bench.state(handle.id)) === 'quarantined', 100)
+  })
+
+  it('but that has finished is reported all the same, and its fence decides', async () => {
+    let isAway = false
+    let end: () => void = () => {}
+    const job = defineJob({
+      name: 'finished',
+      run: () =>
+        new Promise<string>((resolve) => {
+          end = () => resolve('kept')
+        }),
+    })
+    const bench = await EngineBench.open(
+      [job],
+      beatless(() => isAway),
+    )
+    await bench.work({ lease: LEASE_MS })
+    const handle = await bench.pawl.enqueue(job, null)
+    await bench.until(async () => (await bench.state(handle.id)) === 'running')
+    isAway = true
+    await bench.pass(LEASE_MS - 2000, 100)
+    end()
+    expect(await bench.finish(handle.result())).toMatchObject({ kind: 'succeeded', output: 'kept' })
+    await bench.pass(LEASE_MS, 100)
+    expect(bench.events.filter(({ type }) => type === 'lost')).toEqual([])
+  })
+})
