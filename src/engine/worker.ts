@@ -357,11 +357,12 @@ export class JobWorker implements AsyncDisposable {
   }
 
   async #reportRow(): Promise<void> {
-    const { store, settings } = this.#parts
+    const { store, settings, jobs } = this.#parts
     const state = this.#slots.shared
     if (this.#now() < this.#rowAt && this.#row === state) return
     const { concurrency, queues } = settings
-    const info = { concurrency, queues, running: this.running, stuck: this.stuck }
+    const types = [...jobs.keys()]
+    const info = { concurrency, queues, types, running: this.running, stuck: this.stuck }
     await store.reportWorker({ id: settings.id, state, info: JSON.stringify(info) })
     this.#rowAt = this.#now() + WORKER_ROW_MS
     this.#row = state

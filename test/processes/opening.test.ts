@@ -129,7 +129,15 @@ describe('a store that this release must not touch', OPERATING, () => {
     const store = await openSqliteStore({ path })
     await store.close()
     expect(rowsOf(path, 'SELECT * FROM orders')).toEqual([{ id: 'precious' }])
-    expect(printSql()).toContain('CREATE TABLE pawl_jobs')
+  })
+
+  it('is taken as it is where it was made by hand from what printSql prints', async () => {
+    const path = join(freshFolder(), 'by-hand.db')
+    execute(path, printSql())
+    const before = rowsOf(path, 'SELECT * FROM pawl_migrations')
+    const store = await openSqliteStore({ path })
+    await store.close()
+    expect(rowsOf(path, 'SELECT * FROM pawl_migrations')).toEqual(before)
   })
 })
 

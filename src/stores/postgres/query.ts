@@ -188,6 +188,12 @@ export async function tail(
   }
 }
 
+/** The place after every fact of transactions that began before all that are still open. */
+export async function tailEnd(session: Session): Promise<string> {
+  const [row] = await session.query<{ open: number }>(SELECT_OPEN)
+  return `${row?.open ?? 0}.0.0`
+}
+
 const COUNT_ENDED = statement(
   (s) => `
   SELECT state, sum(jobs)::bigint AS jobs FROM ${s}.ended_counts

@@ -30,7 +30,7 @@ import { claimEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
 import * as query from './query.ts'
-import { setPaused } from './queues.ts'
+import { listQueues, setPaused } from './queues.ts'
 import { recover } from './recover.ts'
 import { decideSuccesses, settle, writeSuccesses } from './settle.ts'
 import { cancel, tell } from './tell.ts'
@@ -421,6 +421,10 @@ export class PostgresStore implements contract.Store {
     return this.#read((session) => query.nextDue(session))
   }
 
+  listQueues() {
+    return this.#read((session) => listQueues(session))
+  }
+
   counts() {
     return this.#read((session) => query.counts(session))
   }
@@ -429,6 +433,10 @@ export class PostgresStore implements contract.Store {
     checkLimit(limit)
     checkPlace('after', after, LEDGER_PLACE)
     return this.#read((session) => query.tail(session, after, limit))
+  }
+
+  tailEnd() {
+    return this.#read((session) => query.tailEnd(session))
   }
 
   close(): Promise<void> {

@@ -110,6 +110,12 @@ export function tail(
   return rows.map((row) => ({ pos: String(row.pos), fact: toFact(row.job_id, row) }))
 }
 
+/** The place after the last fact. */
+export function tailEnd(connection: Connection): string {
+  const sql = 'SELECT coalesce(max(pos), 0) AS pos FROM pawl_ledger'
+  return String(connection.get<{ pos: number }>(sql)?.pos)
+}
+
 /** How many jobs each lane holds, from the partial indexes, and the roll-up of ended ones. */
 export function counts(connection: Connection): Counts {
   const ended = connection.all<{ state: string; jobs: number }>(

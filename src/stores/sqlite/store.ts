@@ -36,7 +36,7 @@ import { claimEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
 import * as query from './query.ts'
-import { setPaused } from './queues.ts'
+import { listQueues, setPaused } from './queues.ts'
 import { recover } from './recover.ts'
 import { settle } from './settle.ts'
 import { cancel, tell } from './tell.ts'
@@ -310,6 +310,10 @@ class SqliteStore implements contract.Store {
     return this.#read((db) => query.nextDue(db))
   }
 
+  listQueues() {
+    return this.#read((db) => listQueues(db))
+  }
+
   counts() {
     return this.#read((db) => query.counts(db))
   }
@@ -318,6 +322,10 @@ class SqliteStore implements contract.Store {
     checkLimit(limit)
     checkPlace('after', after, PLACE)
     return this.#read((db) => query.tail(db, after, limit))
+  }
+
+  tailEnd() {
+    return this.#read((db) => query.tailEnd(db))
   }
 
   close(): Promise<void> {

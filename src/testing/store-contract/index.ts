@@ -16,7 +16,7 @@ import { lifecycleCases } from './lifecycles.ts'
 import { limitCases } from './limits.ts'
 import { cancelCases, operatorCases } from './operators.ts'
 import { outboxCases } from './outbox.ts'
-import { queueCases, wakeCases, workerCases } from './queues-and-workers.ts'
+import { queueCases, queueListCases, wakeCases, workerCases } from './queues-and-workers.ts'
 import { listCases, readingCases } from './reading.ts'
 import { promoteCases, recoverCases } from './recover-and-promote.ts'
 import { retentionCases } from './retention.ts'
@@ -51,7 +51,7 @@ const THEMES: Readonly<Record<string, Cases>> = {
   'inside a commit': insideCases,
   outbox: outboxCases,
   steps: stepCases,
-  queues: queueCases,
+  queues: { ...queueCases, ...queueListCases },
   workers: workerCases,
   'wake-ups': wakeCases,
   reading: readingCases,
