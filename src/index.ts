@@ -82,6 +82,13 @@ export {
 } from './engine/define-job.ts'
 export type { Duration } from './engine/durations.ts'
 export * from './engine/errors.ts'
+export {
+  Operator,
+  type OperatorIdentity,
+  type OperatorOptions,
+  type OperatorReport,
+  type Refusal,
+} from './engine/operators.ts'
 export type { JobOutcome } from './engine/outcome.ts'
 export {
   createPawl,
@@ -93,5 +100,6 @@ export {
   type WorkOptions,
 } from './engine/pawl.ts'
 export { type InputOf, type OutputOf, type Schema, typed } from './engine/schema.ts'
+export type { Selection } from './engine/selection.ts'
 export type { SlotMove, WorkerState, WorkerTrigger } from './engine/slots.ts'
 export { JobWorker, type WorkerEvent } from './engine/worker.ts'
