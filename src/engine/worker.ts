@@ -180,6 +180,8 @@ export class JobWorker implements AsyncDisposable {
         this.#slots.moveShared('recovery-due')
         await this.#recover()
         this.#slots.moveShared('recovered')
+        // A worker that is never idle must be known to be alive as well.
+        await this.#reportRow()
       }
       if (found > 0) this.#idleMs = IDLE_MIN_MS
       else if (this.#slots.free > 0 && this.#reports.length === 0) return this.#idle()

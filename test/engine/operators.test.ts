@@ -111,7 +111,7 @@ describe.each(Object.entries(stores))('an operator on %s', (_name, openStore) =>
     }
   })
 
-  it('runs now what waits, redrives what is parked or failed, and copies what is final', async () => {
+  it('runs what waits now, redrives what is parked or failed, copies what is final', async () => {
     const [bench, ada] = await open()
     const runAt = bench.store.now() + 60_000
     const states: [Lifecycle, string, () => Promise<string>, string][] = [
@@ -160,7 +160,7 @@ describe.each(Object.entries(stores))('an operator on %s', (_name, openStore) =>
     expect(refusal).toMatchObject({ code: 'E_UNSUPPORTED', hint: expect.stringMatching(/copy/) })
   })
 
-  it('makes one copy of a final job however often it is retried, with what the job had', async () => {
+  it('makes one copy of a final job, with what it had, however often it is retried', async () => {
     const [bench, ada] = await open()
     const fields = { tags: ['red'], priority: 4, key: 'k', timeoutMs: 500, queue: 'own' }
     const deadlineAt = bench.store.now() + 1_000_000

@@ -1,0 +1,133 @@
+/**
+ * `pawl work`: a worker for the jobs of users' own files. The first signal stops it gently: nothing
+ * new, what runs may finish. The second one tells handlers to stop and gives their jobs back.
+ */
+import { hostname } from 'node:os'
+import type { Duration } from '../../engine/durations.ts'
+import type { JobWorker, WorkerEvent } from '../../engine/worker.ts'
+import { UsageInvalid } from '../errors.ts'
+import { EXIT, type ExitCode } from '../exit-codes.ts'
+import { loadJobFiles } from '../job-files.ts'
+import { withPawl } from '../opening.ts'
+import { type Call, type CommandSpec, hasFlag, textOf, textsOf, wholeOf } from '../spec.ts'
+import { readDuration } from '../times.ts'
+import { shortened, visible } from '../visible.ts'
+
+const CONCURRENCY_MAX = 10_000
+const MESSAGE_MAX = 200
+
+async function work(call: Call): Promise<ExitCode> {
+  const { settings, output } = call
+  const jobs = await loadJobFiles(settings.jobs.value)
+  if (jobs.length === 0) {
+    throw new UsageInvalid('There are no jobs to work on', 'Name their file: --jobs ./jobs.ts.')
+  }
+  const options = optionsOf(call)
+  const counts = { succeeded: 0, other: 0 }
+  await withPawl(
+    call,
+    async (pawl) => {
+      const drained = new AbortController()
+      const onEvent = (event: WorkerEvent) => {
+        tell(call, event, counts)
+        // A worker that sleeps and holds nothing has found nothing that is ready.
+        const isIdle = event.type === 'state' && event.to === 'Idle' && worker?.running === 0
+        if (hasFlag(call, 'once') && isIdle) drained.abort()
+      }
+      let worker: JobWorker | undefined
+      worker = await pawl.work({ ...options, onEvent })
+      output.say(`Working as ${visible(worker.id)} on ${describe(jobs)}.`)
+      await firstOf(call.interrupted, drained.signal)
+      if (call.interrupted.aborted) output.say('Finishing what runs; again to stop at once.')
+      const ended = worker.stop()
+      void firstOf(call.interruptedAgain).then(() => worker?.stop())
+      await ended
+    },
+    { create: true, jobs, warns: true },
+  )
+  output.say(`Stopped: ${counts.succeeded} succeeded, ${counts.other} did not.`)
+  return call.interruptedAgain.aborted ? EXIT.interrupted : EXIT.ok
+}
+
+/** Resolves when one of the signals is aborted. */
+function firstOf(...signals: readonly AbortSignal[]): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of signals) {
+      signal.addEventListener('abort', () => resolve(), { once: true })
+      if (signal.aborted) resolve()
+    }
+  })
+}
+
+function optionsOf(call: Call) {
+  const queues = textsOf(call, 'queue')
+  const concurrency = wholeOf(call, 'concurrency', 1, CONCURRENCY_MAX)
+  const [lease, drain] = [textOf(call, 'lease'), textOf(call, 'drain')]
+  const duration = (text: string, name: string): Duration => readDuration(text, name)
+  return {
+    id: textOf(call, 'id') ?? `${hostname()}-${process.pid}`,
+    ...(queues.length > 0 && { queues }),
+    ...(concurrency !== undefined && { concurrency }),
+    ...(lease !== undefined && { lease: duration(lease, 'lease') }),
+    ...(drain !== undefined && { drain: duration(drain, 'drain') }),
+  }
+}
+
+function describe(jobs: readonly { readonly name: string }[]): string {
+  return visible(jobs.map(({ name }) => name).join(', '))
+}
+
+/** One line for each attempt that begins and for each that is reported. */
+function tell({ output }: Call, event: WorkerEvent, counts: { succeeded: number; other: number }) {
+  if (event.type === 'state') return
+  if (event.type === 'error' || event.type === 'refused') {
+    const error = visible(shortened(String(event.error), MESSAGE_MAX))
+    const jobId = event.type === 'refused' ? event.jobId : undefined
+    if (output.json) output.record({ event: event.type, jobId, error: String(event.error) })
+    else output.say(`error: ${error}`)
+    return
+  }
+  if (event.type === 'lost') {
+    if (output.json) output.record({ event: 'lost', jobId: event.jobId })
+    else output.line(`${event.jobId} lost`)
+    return
+  }
+  const { id: jobId, type, state, attempt, outcome, error } = event.job
+  if (event.type === 'reported') counts[outcome === 'succeeded' ? 'succeeded' : 'other']++
+  if (output.json) {
+    output.record({ event: event.type, jobId, type, state, attempt, error: error?.message })
+  } else if (event.type === 'started') {
+    output.explain(`${jobId} ${visible(type)} attempt ${attempt}`)
+  } else {
+    const why = error === null ? '' : `  ${visible(shortened(error.message, MESSAGE_MAX))}`
+    output.line(`${jobId} ${visible(type)} ${visible(state)} after ${attempt}${why}`)
+  }
+}
+
+/** The command that works. */
+export const workCommands: readonly CommandSpec[] = [
+  {
+    name: 'work',
+    summary: 'Work on the jobs of your own TypeScript or JavaScript files',
+    details:
+      'Every export that defineJob made is worked on. SIGTERM or Ctrl-C finishes what runs and ' +
+      'ends with exit code 0; a second signal gives it back at once. The store is made where ' +
+      'there is none. With --json each event is one line.',
+    options: [
+      { flags: '--jobs <file>', says: 'a file of jobs', repeats: true },
+      { flags: '--queue <queue>', says: 'only this queue; the first comes first', repeats: true },
+      { flags: '--concurrency <count>', says: 'how many jobs at a time (10 if absent)' },
+      { flags: '--once', says: 'stop when nothing is ready any more' },
+      { flags: '--lease <duration>', says: 'how long a job stays with a silent worker (30s)' },
+      { flags: '--drain <duration>', says: 'how long to wait for what runs when stopped (25s)' },
+      { flags: '--id <name>', says: 'the name of the worker; host and process if absent' },
+    ],
+    examples: [
+      ['pawl work --jobs ./jobs.ts', 'until it is stopped'],
+      ['pawl work --jobs ./jobs.ts --queue mail --concurrency 4', 'one queue, four at a time'],
+      ['pawl work --jobs ./jobs.ts --once', 'what is ready now, for cron and for tests'],
+    ],
+    drains: true,
+    run: work,
+  },
+]
