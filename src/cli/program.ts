@@ -112,8 +112,14 @@ function examplesText(examples: CommandSpec['examples']): string {
   return ['Examples:', ...lines].join('\n')
 }
 
+interface CommandTree {
+  readonly common: readonly OptionSpec[]
+  readonly nouns: Readonly<Record<string, string>>
+  readonly commands: readonly Omit<CommandSpec, 'run'>[]
+}
+
 /** Every command as plain data, for programs that make documents or completions of it. */
-export function commandTree() {
+export function commandTree(): CommandTree {
   return {
     common: COMMON_OPTIONS,
     nouns: NOUNS,
