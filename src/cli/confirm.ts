@@ -8,25 +8,22 @@ export async function confirm(call: Call, verb: string, matched: number): Promis
   if (hasFlag(call, 'yes')) return
   const { stdin, output, interrupted } = call
   const isPerson = stdin.isTTY === true && output.isTerminal && !output.json
-  const typed = isPerson ? await ask(call, `Type ${matched} to ${verb} them: `) : undefined
+  const typed = isPerson ? await ask(call, `Type ${matched} to ${verb} them:`) : undefined
   if (typed?.trim() !== String(matched) || interrupted.aborted) {
     throw new NotConfirmed(verb, matched)
   }
 }
 
-function ask({ stdin, interrupted }: Call, question: string): Promise<string | undefined> {
-  const reader = createInterface({ input: stdin, output: process.stderr })
+/** The next line that is typed; nothing where there is none, or an interruption comes first. */
+function ask({ stdin, output, interrupted }: Call, question: string): Promise<string | undefined> {
+  output.say(question)
+  const reader = createInterface({ input: stdin })
   return new Promise((resolve) => {
-    const end = () => {
-      reader.close()
-      resolve(undefined)
-    }
-    interrupted.addEventListener('abort', end, { once: true })
-    reader.once('SIGINT', end)
-    reader.once('close', () => resolve(undefined))
-    reader.question(question, (answer) => {
-      resolve(answer)
+    reader.once('line', (line) => {
+      resolve(line)
       reader.close()
     })
+    reader.once('close', () => resolve(undefined))
+    interrupted.addEventListener('abort', () => reader.close(), { once: true })
   })
 }

@@ -5,7 +5,6 @@
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createJiti } from 'jiti'
 import type { JobDefinition } from '../engine/define-job.ts'
 import { JobFileInvalid } from './errors.ts'
 import { visible } from './visible.ts'
@@ -43,6 +42,8 @@ async function loadOne(path: string, others: readonly JobDefinition[]): Promise<
 }
 
 async function evaluate(path: string): Promise<unknown> {
+  // It takes longer to load than most commands take to run, so only those who need it do.
+  const { createJiti } = await import('jiti')
   const virtualModules: Record<string, unknown> = {}
   for (const [name, place] of Object.entries(OWN_ENTRIES)) {
     virtualModules[name] = await import(new URL(place, import.meta.url).href)

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { openSqliteStore, printSql } from '../../src/stores/sqlite/index.ts'
 import { type Helper, withHelpers } from './children.ts'
 import { freshFolder } from './folder.ts'
-import { allJobs, integrityOf, openRaw, rowsOf, sha256Of } from './inspect.ts'
+import { allJobs, execute, integrityOf, rowsOf, sha256Of } from './inspect.ts'
 
 const OPENER = new URL('./opener.mjs', import.meta.url)
 const OPERATING = { timeout: 60_000 }
@@ -17,13 +17,6 @@ interface Told {
 }
 
 const idOf = (n: number) => `00000000-0000-7000-a000-${String(n).padStart(12, '0')}`
-
-/** Runs statements with a handle that keeps none of them prepared, so that it closes at once. */
-function execute(path: string, ...statements: readonly string[]): void {
-  const database = openRaw(path)
-  for (const sql of statements) database.exec(sql)
-  database.close()
-}
 
 /** A store that no process has open, with everything in the file itself. */
 async function closedStore(helper: Helper, path: string): Promise<void> {

@@ -29,7 +29,7 @@ async function demo(call: Call): Promise<ExitCode> {
     const jobs = wholeOf(call, 'transfers', 1, 10_000) ?? JOBS
     const orders = Array.from({ length: jobs }, (_, number) => ({ input: { number, cents: 100 } }))
     await pawl.enqueueMany(transfer, orders)
-    call.output.say(`${jobs} transfers, ${WORKERS} workers, ${KILLS} of them will be killed.`)
+    call.output.say(`${jobs} transfers, ${WORKERS} workers, and somebody who kills them.`)
     await Promise.all(Array.from({ length: WORKERS }, () => crew.hire()))
     const kills = await watch(call, pawl.store, crew, jobs)
     if (call.interrupted.aborted) return EXIT.interrupted

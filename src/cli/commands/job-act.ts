@@ -40,7 +40,7 @@ export const OPERATOR_OPTIONS: readonly OptionSpec[] = [
 export function identityOf(call: Call): { name: string; reason: string } {
   const { value: name, from } = call.settings.operator
   const reason = textOf(call, 'reason')
-  if (reason === undefined) {
+  if (reason === undefined || reason.trim() === '') {
     throw new UsageInvalid('An operator must say why', 'Add --reason "INC-7: the bank was down".')
   }
   if (name === undefined) throw new UsageInvalid('Who acts is not known', 'Add --operator.')
@@ -78,8 +78,10 @@ async function actOn(call: Call, verb: Verb): Promise<ExitCode> {
       let chosen: Selection = selection
       if (isDry || isBulk) {
         const foreseen = await act(operator, selection, { dryRun: true, signal: call.interrupted })
-        if (isDry || foreseen.matched === 0) return report(call, verb.name, foreseen)
-        sayCount(call, verb.name, foreseen)
+        if (isDry || foreseen.matched === 0) {
+          return report(call, verb.name, { ...foreseen, dryRun: isDry })
+        }
+        call.output.say(`${verb.name} would come to: ${countsOf(foreseen)}`)
         await confirm(call, verb.name, foreseen.matched)
         if (isBulk) chosen = { ...selection, limit: foreseen.matched }
       }
@@ -89,13 +91,11 @@ async function actOn(call: Call, verb: Verb): Promise<ExitCode> {
   )
 }
 
-function sayCount(
-  { output }: Call,
-  verb: string,
-  { matched, done, same, refused }: OperatorReport,
-) {
-  const rest = `${done} would change, ${same} are so already, ${refused} would be refused`
-  output.say(`${verb}: ${matched} jobs match; ${rest}.`)
+/** What became of jobs, in numbers; those that are zero say nothing. */
+function countsOf({ matched, done, same, asked, refused }: OperatorReport): string {
+  const counts = Object.entries({ matched, done, same, asked, refused })
+  const told = counts.filter(([name, count]) => name === 'matched' || count > 0)
+  return told.map(([name, count]) => `${count} ${name}`).join(', ')
 }
 
 function report({ output, interrupted }: Call, verb: string, result: OperatorReport): ExitCode {
@@ -108,11 +108,9 @@ function report({ output, interrupted }: Call, verb: string, result: OperatorRep
 }
 
 function printReport(output: Call['output'], verb: string, result: OperatorReport): void {
-  const { dryRun, matched, done, same, asked, refused } = result
-  const counts = { matched, done, same, asked, refused }
-  const parts = Object.entries(counts).filter(([name, count]) => name === 'matched' || count > 0)
+  const { dryRun, refused } = result
   const dry = dryRun ? ' (dry run, nothing was written)' : ''
-  output.line(`${verb}: ${parts.map(([name, count]) => `${count} ${name}`).join(', ')}${dry}`)
+  output.line(`${verb}: ${countsOf(result)}${dry}`)
   for (const { of, id } of result.copies) output.line(`  ${visible(of)} copied as ${id}`)
   for (const { id, code, message, hint } of result.refusals) {
     output.line(`  ${visible(id)} refused: ${visible(message)} (${code}). ${visible(hint)}`)
