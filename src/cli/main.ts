@@ -40,11 +40,14 @@ async function run(
   const { interrupted, interruptedAgain } = listenToSignals(spec)
   const settings = resolveSettings({ options, env, cwd: process.cwd() })
   const environment = systemEnvironment()
-  const code = await spec.run({
-    ...{ args, options, output, settings, environment, interrupted, interruptedAgain, stdin },
-  })
-  if (code !== undefined) return code
-  return interrupted.aborted ? EXIT.interrupted : EXIT.ok
+  const signals = { interrupted, interruptedAgain }
+  try {
+    const code = await spec.run({ args, options, output, settings, environment, stdin, ...signals })
+    return code ?? (interrupted.aborted ? EXIT.interrupted : EXIT.ok)
+  } catch (error) {
+    const code = tell(output, error)
+    return interrupted.aborted ? EXIT.interrupted : code
+  }
 }
 
 /** The first signal asks, the second insists; one more than a command can use ends it at once. */
