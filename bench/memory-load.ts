@@ -76,7 +76,7 @@ function itemOf(): EnqueueItem {
 /** Most succeed, some fail for good, and some are cancelled by their holder. */
 function settlementOf(held: Held): Settlement {
   const fence = fenceOf(held.job)
-  const n = made + held.ref
+  const n = made + Number(held.ref)
   if (n % 20 === 0) return { held, command: { kind: 'cancel', fence } }
   if (n % 20 !== 1) return { held, command: { kind: 'commit', fence }, payload: '{"sent":true}' }
   const failure = { class: 'terminal', kind: 'terminal', message: `no ${n}` } as const

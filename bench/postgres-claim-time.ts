@@ -53,7 +53,7 @@ async function fill(url: string, jobs: readonly [ended: number, future: number, 
   await execute(
     url,
     `INSERT INTO pawl.ledger (tx, job, seq, kind, at, path, actor, payload)
-    SELECT pg_current_xact_id()::text::bigint, rid, 1, 10, created_at, 'created>queued', 'client',
+    SELECT pg_current_xact_id()::text::bigint, id, 1, 10, created_at, 'created>queued', 'client',
       '{"to":"ann@example.org"}'
     FROM pawl.jobs`,
   )

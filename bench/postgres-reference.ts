@@ -16,59 +16,58 @@ const SETTINGS = `
 
 const TX = '(SELECT pg_current_xact_id()::text::bigint)'
 
-/** Numbers are given out first, so that row and fact need not look for each other. */
 const ENQUEUE = `
   WITH item AS MATERIALIZED (
-    SELECT nextval('pawl.jobs_rid_seq') AS rid, id, payload
+    SELECT id, payload
     FROM unnest($1::uuid[], $2::text[]) AS item (id, payload)
   ), added AS (
-    INSERT INTO pawl.jobs (rid, id, lane, machine, state, queue, type, priority, run_at, seq,
+    INSERT INTO pawl.jobs (id, lane, machine, state, queue, type, priority, run_at, seq,
       created_at, updated_at, place)
-    SELECT rid, id, 2, $3, 'queued', $4, $5, 0, $6, 1, $6, $6, ${TX} FROM item
+    SELECT id, 2, $3, 'queued', $4, $5, 0, $6, 1, $6, $6, ${TX} FROM item
   )
   INSERT INTO pawl.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-  SELECT ${TX}, rid, 1, 10, $6, 'created>queued', 'client', $7, payload FROM item`
+  SELECT ${TX}, id, 1, 10, $6, 'created>queued', 'client', $7, payload FROM item`
 
 const DRAIN = `
   WITH item AS MATERIALIZED (
-    SELECT * FROM unnest($1::bigint[], $2::int[], $3::text[]) AS item (rid, attempt, payload)
+    SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[]) AS item (id, attempt, payload)
   ), done AS (
     UPDATE pawl.jobs SET lane = 5, state = 'succeeded', seq = seq + 1, status = 'D',
       lease_until = NULL, updated_at = $4, ended_at = $4, outcome = 'succeeded', place = ${TX}
     FROM item
-    WHERE jobs.rid = item.rid AND jobs.attempt = item.attempt AND jobs.claim = $5
-    RETURNING jobs.rid, jobs.seq, jobs.attempt, item.payload
+    WHERE jobs.id = item.id AND jobs.attempt = item.attempt AND jobs.claim = $5
+    RETURNING jobs.id, jobs.seq, jobs.attempt, item.payload
   ), ended AS (
     INSERT INTO pawl.ledger (tx, job, seq, kind, at, path, actor, attempt, statuses, claim,
       lease_until, data, payload)
-    SELECT ${TX}, rid, seq, 30, $4, 'running>succeeded', 'worker', attempt, 'CD', $5, $6,
+    SELECT ${TX}, id, seq, 30, $4, 'running>succeeded', 'worker', attempt, 'CD', $5, $6,
       '{"error":null,"effects":0,"outcome":"succeeded"}', payload
     FROM done
   ), counted AS (
     INSERT INTO pawl.ended_counts (queue, state, jobs)
     SELECT $7, 'succeeded', count(*) FROM done HAVING count(*) > 0
   ), pick AS (
-    SELECT rid FROM pawl.jobs WHERE lane = 2 AND queue = $7 AND run_at <= $4
-    ORDER BY priority, run_at, rid LIMIT $8 FOR UPDATE SKIP LOCKED
+    SELECT id FROM pawl.jobs WHERE lane = 2 AND queue = $7 AND run_at <= $4
+    ORDER BY priority, run_at, id LIMIT $8 FOR UPDATE SKIP LOCKED
   ), took AS (
     UPDATE pawl.jobs SET lane = 3, state = 'running', seq = seq + 1, attempt = attempt + 1,
       status = 'I', claim = $9, worker = $10, lease_until = $11, updated_at = $4, started_at = $4,
       place = ${TX}
-    WHERE rid = ANY (ARRAY (SELECT rid FROM pick))
-    RETURNING rid, seq, attempt
+    WHERE id = ANY (ARRAY (SELECT id FROM pick))
+    RETURNING id, seq, attempt
   ), noted AS (
     INSERT INTO pawl.ledger (tx, job, seq, kind, at, path, actor, attempt, statuses, claim, worker,
       lease_until)
-    SELECT ${TX}, rid, seq, 20, $4, 'queued>running', 'worker', attempt, 'LI', $9, $10, $11
+    SELECT ${TX}, id, seq, 20, $4, 'queued>running', 'worker', attempt, 'LI', $9, $10, $11
     FROM took
   )
-  SELECT rid, attempt,
-    (SELECT payload FROM pawl.ledger AS fact WHERE fact.job = took.rid AND fact.seq = 1) AS input
+  SELECT id, attempt,
+    (SELECT payload FROM pawl.ledger AS fact WHERE fact.job = took.id AND fact.seq = 1) AS input
   FROM took`
 
 /** A job that the loop holds; numbers stay the texts that the driver gives. */
 export interface HeldLine {
-  readonly rid: string
+  readonly id: string
   readonly attempt: number
   readonly input: string
 }
@@ -113,7 +112,7 @@ export class PostgresReference {
     const now = Date.now()
     const leaseUntil = now + LEASE_MS
     const values = [
-      listOf(held.map(({ rid }) => rid)),
+      listOf(held.map(({ id }) => id)),
       listOf(held.map(({ attempt }) => attempt)),
       listOf(results),
       now,

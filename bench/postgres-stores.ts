@@ -101,7 +101,7 @@ async function assertSameRows(serverUrl: string): Promise<void> {
 async function dump(url: string): Promise<string[]> {
   const rows: unknown[] = []
   for (const [table, order] of [
-    ['jobs', 'rid'],
+    ['jobs', 'id'],
     ['ledger', 'job, seq'],
     ['ended_counts', 'ctid'],
   ]) {

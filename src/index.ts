@@ -77,10 +77,17 @@ export {
   type JobContext,
   type JobDefinition,
   type JobOptions,
-  type RetryOptions,
-  type Tx,
 } from './engine/define-job.ts'
 export type { Duration } from './engine/durations.ts'
+export type {
+  Deliver,
+  Delivery,
+  EffectOptions,
+  Effects,
+  NoEffects,
+  PayloadOf,
+  Tx,
+} from './engine/effects.ts'
 export * from './engine/errors.ts'
 export {
   Operator,
@@ -97,9 +104,13 @@ export {
   type JobKey,
   Pawl,
   type PawlOptions,
+  type QueueOptions,
   type WorkOptions,
 } from './engine/pawl.ts'
+export type { EffectSelection, EffectsReport } from './engine/retry-effects.ts'
+export type { RetryOptions } from './engine/retry-options.ts'
 export { type InputOf, type OutputOf, type Schema, typed } from './engine/schema.ts'
 export type { Selection } from './engine/selection.ts'
 export type { SlotMove, WorkerState, WorkerTrigger } from './engine/slots.ts'
+export type { StepContext, StepFunction } from './engine/steps.ts'
 export { JobWorker, type WorkerEvent } from './engine/worker.ts'

@@ -3,8 +3,9 @@ import { type Fact, hopsOf } from '../core/job/facts.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
 import { laneOf } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { EffectInfo } from '../stores/store.ts'
 import type { Output, Style } from './output.ts'
-import { moment, span, stamp } from './times.ts'
+import { moment, relative, span, stamp } from './times.ts'
 import { shortened, visible } from './visible.ts'
 
 /** Everything that is known of a job. */
@@ -16,6 +17,8 @@ export interface Story {
   readonly input: string | undefined
   readonly result: string | undefined
   readonly progress: string | undefined
+  /** The first of what it does to the world outside. */
+  readonly effects: readonly EffectInfo[]
   readonly now: number
 }
 
@@ -27,6 +30,11 @@ export function printStory(output: Output, story: Story): void {
   output.line(`${output.style('bold', `job ${job.id}`)}  ${visible(job.type)}`)
   for (const [name, text] of linesOf(output, story)) {
     if (text !== undefined) output.line(`  ${output.style('dim', name.padEnd(10))} ${text}`)
+  }
+  if (story.effects.length > 0) {
+    output.line()
+    output.line(output.style('bold', 'effects'))
+    for (const effect of story.effects) output.line(`  ${effectLine(effect, story.now)}`)
   }
   output.line()
   output.line(output.style('bold', 'ledger'))
@@ -117,6 +125,12 @@ function nextLine({ job, lifecycle, now }: Story): string | undefined {
 function payload(text: string): string {
   const cut = text.length > PAYLOAD_MAX ? `  (${text.length} characters; --json gives all)` : ''
   return `${visible(shortened(text, PAYLOAD_MAX))}${cut}`
+}
+
+function effectLine({ key, state, tries, runAt, error }: EffectInfo, now: number): string {
+  const why = error === undefined ? '' : `: ${visible(shortened(error, 200))}`
+  const retry = state === 'parked' ? `  (pawl effect retry ${visible(key)} --reason …)` : ''
+  return `${visible(key)} ${state} ${relative(runAt, now)}, tries ${tries}${why}${retry}`
 }
 
 /** One fact as one line. */

@@ -6,21 +6,24 @@
  * (time-out, cancellation after a grace, shutdown) the report is made at once, and what the handler
  * does later is refused by the fence. Its slot stays taken until it really ends; see `isStuck`.
  */
-
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { JsonBounds } from '../core/canonical-json.ts'
 import { encode } from '../core/canonical-json.ts'
 import { name as checkName } from '../core/checks.ts'
-import { CommandInvalid, LeaseLost } from '../core/errors.ts'
+import { CommandInvalid, Committed, LeaseLost, StaleFence } from '../core/errors.ts'
 import { classify, type Failure, toBoundedText } from '../core/failure.ts'
 import { USAGE_MAX } from '../core/job/checks.ts'
 import type { Fence, Usage } from '../core/job/commands.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Timer } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
+import { UseTx } from '../stores/errors.ts'
 import type { Held, Settlement, Store } from '../stores/store.ts'
-import type { Handler, JobContext, JobDefinition, Tx } from './define-job.ts'
+import type { Handler, JobContext, JobDefinition } from './define-job.ts'
+import { openTx, type Tx } from './effects.ts'
 import { AttemptTimeout, Cancelled, DeadlinePassed, ShuttingDown } from './errors.ts'
 import { validate } from './schema.ts'
+import { Steps } from './steps.ts'
 
 /** How long a handler may take to notice that it is to stop, before it is reported without. */
 const GRACE_MS = 5000
@@ -36,11 +39,14 @@ export type Report =
 export interface AttemptParts {
   readonly environment: Environment
   readonly bounds: JsonBounds
-  readonly commit: Store['commit']
+  readonly store: Pick<Store, 'commit' | 'settle' | 'steps'>
   /** The store's time, by which deadlines are judged. */
   readonly now: () => number
   readonly onProgress: (text: string) => void
 }
+
+/** Set while the function of a commit runs, in everything that it calls. */
+const insideCommit = new AsyncLocalStorage<true>()
 
 /** One attempt, from its claim to its report. */
 export class Attempt {
@@ -54,13 +60,19 @@ export class Attempt {
   readonly #controller = new AbortController()
   readonly #usage: Record<string, number> = {}
   readonly #timers: Timer[] = []
+  readonly #steps: Steps
+  /** The job as this attempt last saw it: each of its steps is a fact. */
+  #job: Job
   #settle: (report: Report) => void = () => {}
   #isClear = false
+  #isCommitted = false
 
   constructor(held: Held, definition: JobDefinition, parts: AttemptParts) {
     this.held = held
     this.#definition = definition
     this.#parts = parts
+    this.#job = held.job
+    this.#steps = this.#openSteps()
     this.report = new Promise((resolve) => {
       this.#settle = resolve
     })
@@ -91,6 +103,30 @@ export class Attempt {
   giveBack(): void {
     this.#controller.abort(new ShuttingDown())
     this.#after(GRACE_MS, () => this.#conclude(this.#released()))
+  }
+
+  #openSteps(): Steps {
+    const { store, bounds } = this.#parts
+    return new Steps({
+      held: this.held,
+      fence: this.fence,
+      bounds,
+      store,
+      signal: this.#controller.signal,
+      assertLive: () => this.#assertLive(),
+      onStored: (job) => {
+        if (job.seq > this.#job.seq) this.#job = job
+      },
+      onLost: () => this.loseLease(),
+    })
+  }
+
+  /** What is done after the end of an attempt would be done in vain, or twice. */
+  #assertLive(): void {
+    if (this.#isCommitted) throw new Committed(this.held.job.id, 'step')
+    if (insideCommit.getStore()) throw new UseTx()
+    if (this.#isClear)
+      throw this.#controller.signal.reason ?? new StaleFence(this.held.job.id, 'not-held')
   }
 
   #armLimits(): void {
@@ -151,6 +187,7 @@ export class Attempt {
     const { id, type, queue, attempt, tags } = this.held.job
     return {
       input,
+      step: (name, work) => this.#steps.run(name, work),
       commit: (work) => this.#commit(work),
       jobId: id,
       type,
@@ -188,7 +225,9 @@ export class Attempt {
     try {
       const payload = encode(output ?? null, this.#parts.bounds)
       const command = { kind: 'commit', fence: this.fence, ...this.#usageField() } as const
-      return this.#settlement({ held: this.held, command, payload })
+      // The job as its steps have left it is what the store compares with.
+      const held = { ...this.held, job: this.#job }
+      return this.#settlement({ held, command, payload })
     } catch (error) {
       const message = toBoundedText(`Its result cannot be stored: ${String(error)}`)
       return this.#failed({ class: 'terminal', kind: 'validation', message })
@@ -221,13 +260,21 @@ export class Attempt {
 
   /** Once, however often it is called: a repeated one is given the result of the first. */
   async #commit<Output>(work: (tx: Tx) => Output | Promise<Output>): Promise<Output> {
-    const { bounds } = this.#parts
-    const answer = await this.#parts.commit(
+    const { bounds, store } = this.#parts
+    const { name, effects } = this.#definition
+    const answer = await store.commit(
       this.held,
-      async (tx) => encode((await (work(tx) as Promise<Output>)) ?? null, bounds),
+      (inner) =>
+        insideCommit.run(true, async () => {
+          const { tx, assertSound } = openTx(inner, name, effects, bounds)
+          const output = await work(tx)
+          assertSound()
+          return encode(output ?? null, bounds)
+        }),
       () => this.#usageField().usage,
     )
     if (answer.kind === 'rejected') throw answer.error
+    this.#isCommitted = true
     this.#conclude({ kind: 'committed', job: answer.job })
     return JSON.parse(answer.result) as Output
   }

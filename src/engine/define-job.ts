@@ -7,28 +7,34 @@ import { DefinitionInvalid } from '../core/errors.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { policyFor } from '../core/lifecycles/lifecycle.ts'
 import { standard } from '../core/lifecycles/standard.ts'
-import type { JobPolicy, PolicyOverrides, RetryPolicy } from '../core/retry.ts'
-import type { CommitTx } from '../stores/store.ts'
+import type { JobPolicy, PolicyOverrides } from '../core/retry.ts'
 import { type Duration, toMs } from './durations.ts'
+import {
+  type EffectDefinition,
+  type Effects,
+  effectsOf,
+  type NoEffects,
+  type Tx,
+} from './effects.ts'
+import { type RetryOptions, retryOf } from './retry-options.ts'
 import type { InputOf, OutputOf, Schema } from './schema.ts'
-
-/** How failures are retried, with durations as people write them. */
-export type RetryOptions =
-  | RetryPolicy['backoff']
-  | (Omit<Partial<RetryPolicy>, 'delayMs' | 'delayMaxMs'> & {
-      readonly delay?: Duration
-      readonly delayMax?: Duration
-    })
+import type { StepFunction } from './steps.ts'
 
 /** What an attempt works with. */
-export interface JobContext<Input> {
+export interface JobContext<Input, E = Effects> {
   readonly input: Input
+  /**
+   * Does something once: the result, as JSON, is remembered, and a later attempt is given it
+   * instead of doing it again. A step of the same name is the next one of that name. What throws is
+   * not remembered.
+   */
+  readonly step: <Result>(name: string, work: StepFunction<Result>) => Promise<Result>
   /**
    * The commit boundary: what the function writes through `tx`, and the result that it returns,
    * become true together, once, ever. It ends the attempt; what the handler returns after it is
    * ignored. A handler that never calls it commits what it returns.
    */
-  readonly commit: <Output>(work: (tx: Tx) => Output | Promise<Output>) => Promise<Output>
+  readonly commit: <Output>(work: (tx: Tx<E>) => Output | Promise<Output>) => Promise<Output>
   readonly jobId: string
   readonly type: string
   readonly queue: string
@@ -46,14 +52,13 @@ export interface JobContext<Input> {
   readonly count: (name: string, by?: number) => void
 }
 
-/** The transaction of a commit, on the database of the store. */
-export type Tx = Pick<CommitTx, 'query'>
-
 /** The code of a job. */
-export type Handler<Input, Output> = (context: JobContext<Input>) => Output | Promise<Output>
+export type Handler<Input, Output, E = Effects> = (
+  context: JobContext<Input, E>,
+) => Output | Promise<Output>
 
 /** What `defineJob` takes. */
-export interface JobOptions<S extends Schema, Output> {
+export interface JobOptions<S extends Schema, Output, E extends Effects = NoEffects> {
   readonly name: string
   /** 'default' if absent. */
   readonly queue?: string
@@ -69,7 +74,9 @@ export interface JobOptions<S extends Schema, Output> {
   readonly priority?: number
   /** How long one attempt may take; passing it is a failure that may be retried. */
   readonly timeout?: Duration
-  readonly run?: Handler<OutputOf<S>, Output>
+  /** What commits may declare, and how each is delivered. */
+  readonly effects?: E & Effects
+  readonly run?: Handler<OutputOf<S>, Output, E>
 }
 
 /** A kind of job. */
@@ -84,16 +91,23 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   readonly timeoutMs: number | undefined
   /** The code, where this process has it. */
   readonly run: Handler<Parsed, Output> | undefined
+  /** What delivers its effects, where this process has it. */
+  readonly effects: ReadonlyMap<string, EffectDefinition>
   /** The same kind of job with its code. */
-  implement<NewOutput>(run: Handler<Parsed, NewOutput>): JobDefinition<Input, Parsed, NewOutput>
+  implement<NewOutput, E extends Effects = NoEffects>(
+    run: Handler<Parsed, NewOutput, E>,
+    options?: { readonly effects?: E & Effects },
+  ): JobDefinition<Input, Parsed, NewOutput>
   /** Carries the type of the input; never there. */
   readonly '~input'?: Input
 }
 
 /** Defines a kind of job. */
-export function defineJob<S extends Schema = Schema, Output = unknown>(
-  options: JobOptions<S, Output>,
-): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
+export function defineJob<
+  S extends Schema = Schema,
+  Output = unknown,
+  E extends Effects = NoEffects,
+>(options: JobOptions<S, Output, E>): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
   const { name, queue = 'default', lifecycle = standard, priority = 0 } = options
   for (const [field, value] of Object.entries({ name, queue })) {
     const why = checkName(value)
@@ -109,32 +123,31 @@ export function defineJob<S extends Schema = Schema, Output = unknown>(
     policy: overrides === undefined ? undefined : policyFor(lifecycle, overrides),
     priority,
     timeoutMs: options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout'),
-    run: options.run,
-    implement: (run) => ({ ...definition, run }) as JobDefinition<InputOf<S>, OutputOf<S>, never>,
+    run: options.run as Handler<OutputOf<S>, Output> | undefined,
+    effects: effectsOf(options.effects),
+    implement: (run, { effects } = {}) =>
+      ({
+        ...definition,
+        run,
+        ...(effects !== undefined && { effects: effectsOf(effects) }),
+      }) as JobDefinition<InputOf<S>, OutputOf<S>, never>,
   }
   return definition
 }
 
-function overridesOf<S extends Schema, O>({
+function overridesOf({
   retry,
   crashesMax,
   releasesMax,
   recovery,
-}: JobOptions<S, O>): PolicyOverrides | undefined {
+}: Pick<JobOptions<Schema, unknown>, 'retry' | 'crashesMax' | 'releasesMax' | 'recovery'>):
+  | PolicyOverrides
+  | undefined {
   const overrides: PolicyOverrides = {
-    ...(retry !== undefined && { retry: typeof retry === 'string' ? retry : retryOf(retry) }),
+    ...(retry !== undefined && { retry: retryOf(retry) }),
     ...(crashesMax !== undefined && { crashesMax }),
     ...(releasesMax !== undefined && { releasesMax }),
     ...(recovery !== undefined && { recovery }),
   }
   return Object.keys(overrides).length === 0 ? undefined : overrides
-}
-
-function retryOf(options: Exclude<RetryOptions, string>): Partial<RetryPolicy> {
-  const { delay, delayMax, ...rest } = options
-  return {
-    ...rest,
-    ...(delay !== undefined && { delayMs: toMs(delay, 'retry.delay') }),
-    ...(delayMax !== undefined && { delayMaxMs: toMs(delayMax, 'retry.delayMax') }),
-  }
 }

@@ -106,6 +106,30 @@ export class JobNotStalled extends PawlError {
   }
 }
 
+/** A commit declared an effect that its kind of job has no function for. */
+export class EffectUnknown extends PawlError {
+  readonly code = 'E_EFFECT_UNKNOWN'
+  constructor(type: string, effect: string) {
+    super(
+      `Jobs of type "${type}" have no effect "${effect}", so nobody could deliver it`,
+      'Name it in the effects of the job, with the function that delivers it. The commit failed.',
+      { type, effect },
+    )
+  }
+}
+
+/** The delivery of an effect has taken longer than it may. */
+export class DeliveryTimeout extends PawlError {
+  readonly code = 'E_DELIVERY_TIMEOUT'
+  constructor(key: string, timeoutMs: number) {
+    super(
+      `The delivery of ${key} took longer than ${timeoutMs} ms`,
+      'Stop; it is tried again. Give the effect a longer timeout if it needs one.',
+      { key, timeoutMs },
+    )
+  }
+}
+
 /** A store is named in a way that is not known. */
 export class StoreNameInvalid extends PawlError {
   readonly code = 'E_STORE_NAME_INVALID'

@@ -6,15 +6,15 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { LIFECYCLES } from '../core/lifecycles/index.ts'
 import { systemEnvironment } from '../environment/system.ts'
-import type { Beat } from '../stores/store.ts'
+import type { Beat, Ref } from '../stores/store.ts'
 import { type HeartbeatEvents, type HeartbeatHost, TimerHeartbeat } from './heartbeat.ts'
 import { SILENT } from './log.ts'
 import { openStore } from './open-store.ts'
 
 type Order =
   | { readonly kind: 'track'; readonly beats: readonly Beat[] }
-  | { readonly kind: 'untrack'; readonly refs: readonly number[] }
-  | { readonly kind: 'progress'; readonly ref: number; readonly text: string }
+  | { readonly kind: 'untrack'; readonly refs: readonly Ref[] }
+  | { readonly kind: 'progress'; readonly ref: Ref; readonly text: string }
   | { readonly kind: 'close' }
 
 type Message =
@@ -38,7 +38,7 @@ const RESTART_MS = 500
 export class ThreadHeartbeat implements HeartbeatHost {
   readonly #data: ThreadData
   readonly #events: HeartbeatEvents
-  readonly #tracked = new Map<number, Beat>()
+  readonly #tracked = new Map<Ref, Beat>()
   #thread: Worker
   #exited: Promise<void>
   #isClosing = false
@@ -55,12 +55,12 @@ export class ThreadHeartbeat implements HeartbeatHost {
     this.#order({ kind: 'track', beats })
   }
 
-  untrack(refs: readonly number[]): void {
+  untrack(refs: readonly Ref[]): void {
     for (const ref of refs) this.#tracked.delete(ref)
     this.#order({ kind: 'untrack', refs })
   }
 
-  progress(ref: number, text: string): void {
+  progress(ref: Ref, text: string): void {
     this.#order({ kind: 'progress', ref, text })
   }
 

@@ -8,7 +8,7 @@
  */
 import type { Timer } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
-import type { Beat, Heartbeat } from '../stores/store.ts'
+import type { Beat, Heartbeat, Ref } from '../stores/store.ts'
 
 /** What a host tells its worker. */
 export interface HeartbeatEvents {
@@ -21,9 +21,9 @@ export interface HeartbeatEvents {
 /** Keeps leases alive. */
 export interface HeartbeatHost {
   track(beats: readonly Beat[]): void
-  untrack(refs: readonly number[]): void
+  untrack(refs: readonly Ref[]): void
   /** How far an attempt is, as JSON text; written with its next renewal, which comes soon. */
-  progress(ref: number, text: string): void
+  progress(ref: Ref, text: string): void
   close(): Promise<void>
 }
 
@@ -47,7 +47,7 @@ export class TimerHeartbeat implements HeartbeatHost {
   readonly #environment: Environment
   readonly #leaseMs: number
   readonly #events: HeartbeatEvents
-  readonly #tracked = new Map<number, Tracked>()
+  readonly #tracked = new Map<Ref, Tracked>()
   #timer: { readonly at: number; readonly timer: Timer } | undefined
   #beating: Promise<void> | undefined
   #closed = false
@@ -70,11 +70,11 @@ export class TimerHeartbeat implements HeartbeatHost {
     this.#arm(renewAt)
   }
 
-  untrack(refs: readonly number[]): void {
+  untrack(refs: readonly Ref[]): void {
     for (const ref of refs) this.#tracked.delete(ref)
   }
 
-  progress(ref: number, text: string): void {
+  progress(ref: Ref, text: string): void {
     const tracked = this.#tracked.get(ref)
     if (tracked === undefined) return
     tracked.progress = text
@@ -143,7 +143,7 @@ export class TimerHeartbeat implements HeartbeatHost {
    * What was reported in the meantime has no lease either, and nothing to lose; and the job may be
    * held anew, by another fence.
    */
-  #stillTracked(asked: readonly Tracked[], refs: readonly number[]): Tracked[] {
+  #stillTracked(asked: readonly Tracked[], refs: readonly Ref[]): Tracked[] {
     const answered = new Set(refs)
     return asked.filter(
       (tracked) =>

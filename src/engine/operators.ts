@@ -24,6 +24,7 @@ import type { Environment } from '../environment/system.ts'
 import { contextOf } from '../stores/asker.ts'
 import type { Answer, Asker, EnqueueItem, Store } from '../stores/store.ts'
 import { JobNotEnded, JobNotStalled, JobRunning } from './errors.ts'
+import { type EffectSelection, type EffectsReport, retryEffects } from './retry-effects.ts'
 import { type Batch, batchesOf, checkSelection, type Selection } from './selection.ts'
 
 /** Who acts, and why. */
@@ -179,6 +180,11 @@ export class Operator {
         ? { kind: 'refuse', error: new JobNotEnded(job.id, 'copy') }
         : { kind: 'copy', id: ids.next() },
     )
+  }
+
+  /** Delivers effects again that are parked or wait for their next try, with fresh tries. */
+  retryEffects(selection: EffectSelection, options?: OperatorOptions): Promise<EffectsReport> {
+    return retryEffects(this.#parts.store, this.#asker, selection, options)
   }
 
   /** Stops claims from a queue; what runs, runs on. */

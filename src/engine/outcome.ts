@@ -1,6 +1,6 @@
 /** How a job came out, as a union that says everything a caller can do something about. */
 
-import type { Job, JobError } from '../core/job/job.ts'
+import { isCommitted, type Job, type JobError } from '../core/job/job.ts'
 import { findLifecycle } from '../core/lifecycles/index.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 
@@ -22,9 +22,12 @@ export type JobOutcome<Output = unknown> =
       readonly error: JobError | null
     }
 
-/** Whether a job has come to an end, or waits for a person. */
+/**
+ * Whether it is clear what came of a job: it has ended, or waits for a person, or was committed and
+ * can only succeed, though effects of it may still be delivered.
+ */
 export function isSettled(job: Job, lifecycles: readonly Lifecycle[]): boolean {
-  return job.outcome !== null || isParked(job, lifecycles)
+  return job.outcome !== null || isCommitted(job) || isParked(job, lifecycles)
 }
 
 function isParked(job: Job, lifecycles: readonly Lifecycle[]): boolean {
@@ -37,9 +40,10 @@ function isParked(job: Job, lifecycles: readonly Lifecycle[]): boolean {
 export function outcomeOf<Output>(job: Job, result: string | undefined): JobOutcome<Output> {
   const { outcome, error } = job
   const reason = job.reason ?? job.blockedReason
+  if (isCommitted(job)) {
+    return { kind: 'succeeded', job, output: JSON.parse(result ?? 'null') as Output }
+  }
   switch (outcome) {
-    case 'succeeded':
-      return { kind: 'succeeded', job, output: JSON.parse(result ?? 'null') as Output }
     case 'failed':
       return { kind: 'failed', job, reason, error }
     case 'cancelled':

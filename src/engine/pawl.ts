@@ -4,7 +4,7 @@
  */
 import { encode, type JsonBounds } from '../core/canonical-json.ts'
 import { CommandInvalid, JobNotFound, type PawlError } from '../core/errors.ts'
-import type { Job } from '../core/job/job.ts'
+import { isCommitted, type Job } from '../core/job/job.ts'
 import { LIFECYCLES } from '../core/lifecycles/index.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../core/ports.ts'
@@ -12,9 +12,11 @@ import { type Environment, systemEnvironment } from '../environment/system.ts'
 import { CLIENT } from '../stores/asker.ts'
 import { StoreClosed } from '../stores/errors.ts'
 import { type PayloadOptions, payloadBoundsOf } from '../stores/requests.ts'
-import type { Answer, Asker, EnqueueItem, OnConflict, Store } from '../stores/store.ts'
+import type { Answer, Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stores/store.ts'
 import type { JobDefinition } from './define-job.ts'
+import { Dispatcher, type DispatcherEvent } from './dispatcher.ts'
 import { type Duration, toMs } from './durations.ts'
+import { storeTxOf } from './effects.ts'
 import { InputInvalid, JobTypeTwice } from './errors.ts'
 import { type HeartbeatEvents, type HeartbeatHost, TimerHeartbeat } from './heartbeat.ts'
 import { canHaveThread, ThreadHeartbeat } from './heartbeat-thread.ts'
@@ -39,8 +41,18 @@ export interface PawlOptions extends PayloadOptions {
   readonly store: string | Store
   /** The kinds of job that this process knows; those with code can be worked on. */
   readonly jobs?: readonly AnyJob[]
+  /** Bounds of queues; kept in the store, for every process. */
+  readonly queues?: Readonly<Record<string, QueueOptions>>
   readonly environment?: Environment
   readonly logger?: Logger
+}
+
+/** What a queue will take; null lifts a bound that was set before. */
+export interface QueueOptions {
+  /** How many jobs may be ready in it; a further one is refused with `QueueFull`. */
+  readonly maxDepth?: number | null
+  /** How long a job may be ready without being started; then it is failed or cancelled. */
+  readonly maxWait?: Duration | null
 }
 
 /** What may be said of a job when it is enqueued. */
@@ -78,6 +90,8 @@ export interface WorkOptions {
   readonly recover?: Duration
   /** How long a stopping worker waits for its handlers before it tells them to stop. */
   readonly drain?: Duration
+  /** Whether effects are delivered here, and how many at once; 10 if absent. */
+  readonly effects?: boolean | { readonly concurrency?: number }
   readonly onEvent?: (event: WorkerEvent) => void
 }
 
@@ -114,7 +128,17 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
   }
   const store = typeof given === 'string' ? await openStore(given, opening) : given
   const storeName = typeof given === 'string' ? given : undefined
+  for (const [queue, limits] of Object.entries(options.queues ?? {})) {
+    await store.limitQueue(queue, limitsOf(limits))
+  }
   return new Pawl({ store, storeName, environment, isReal, logger, jobs, bounds, lifecycles })
+}
+
+function limitsOf({ maxDepth, maxWait }: QueueOptions): QueueLimits {
+  return {
+    ...(maxDepth !== undefined && { maxDepth }),
+    ...(maxWait !== undefined && { maxWaitMs: maxWait === null ? null : toMs(maxWait, 'maxWait') }),
+  }
 }
 
 interface Parts {
@@ -165,7 +189,7 @@ export class Pawl implements AsyncDisposable {
     for (const { input, ...options } of jobs) {
       items.push(await this.#itemOf(definition as AnyJob, input, options))
     }
-    const results = await this.store.enqueue(items, tx === undefined ? {} : { tx })
+    const results = await this.store.enqueue(items, tx === undefined ? {} : { tx: storeTxOf(tx) })
     return results.map((result) => {
       if (result.kind === 'rejected') throw result.error
       return new JobHandle<Output>(this.#handleParts(), result.job, result.kind === 'created')
@@ -198,12 +222,18 @@ export class Pawl implements AsyncDisposable {
     return this.store.resumeQueue(queue, asker)
   }
 
+  /** Bounds what a queue will take, for every process. */
+  limitQueue(queue: string, limits: QueueOptions): Promise<void> {
+    return this.store.limitQueue(queue, limitsOf(limits))
+  }
+
   /** Starts a worker for every kind of job that has code here. */
   async work(options: WorkOptions = {}): Promise<JobWorker> {
     const { store, environment, logger, jobs, bounds } = this.#parts
     const settings = settingsOf(options, environment)
     const runnable = new Map([...jobs].filter(([, job]) => job.run !== undefined))
     if (runnable.size === 0) throw new CommandInvalid('jobs', 'must hold one that has code')
+    const dispatcher = this.#dispatcher(options)
     const worker = new JobWorker({
       store,
       environment,
@@ -211,14 +241,37 @@ export class Pawl implements AsyncDisposable {
       bounds,
       settings,
       jobs: runnable,
+      dispatcher,
       heartbeats: (events) => this.#heartbeats(settings.leaseMs, events),
       observe: (event) => {
-        if (event.type === 'reported') this.#results.tell(event.job)
+        if (event.type === 'reported') {
+          this.#results.tell(event.job)
+          if (event.job.execution?.status === 'COMMITTED') dispatcher?.wake()
+        }
         options.onEvent?.(event)
       },
     })
     this.#workers.add(worker)
     return worker
+  }
+
+  /** Delivers the effects of the kinds of job that have some here; nothing where none has. */
+  #dispatcher({ effects = true, poll, onEvent }: WorkOptions): Dispatcher | undefined {
+    const { store, environment, logger, jobs } = this.#parts
+    const { concurrency = DEFAULTS.concurrency } = typeof effects === 'object' ? effects : {}
+    checkConcurrency('effects.concurrency', concurrency)
+    if (effects === false || ![...jobs.values()].some((job) => job.effects.size > 0)) {
+      return undefined
+    }
+    const observe = (event: DispatcherEvent) => {
+      if (event.type === 'error') {
+        const fields = { event: 'dispatcher.error', error: String(event.error) }
+        logger.error(fields, 'The dispatcher met an error and goes on')
+      }
+      onEvent?.(event)
+    }
+    const pollMaxMs = toMs(poll ?? DEFAULTS.pollMs, 'poll')
+    return new Dispatcher({ store, environment, logger, jobs, concurrency, pollMaxMs, observe })
   }
 
   /** Stops every worker, and closes the store if it was opened here. */
@@ -287,9 +340,7 @@ function runAtOf({ delay, runAt }: EnqueueOptions, now: number): number | undefi
 
 function settingsOf(options: WorkOptions, environment: Environment) {
   const { concurrency = DEFAULTS.concurrency } = options
-  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > CONCURRENCY_MAX) {
-    throw new CommandInvalid('concurrency', `must be from 1 to ${CONCURRENCY_MAX}`)
-  }
+  checkConcurrency('concurrency', concurrency)
   return {
     id: options.id ?? `worker-${environment.ids.next()}`,
     concurrency,
@@ -298,6 +349,12 @@ function settingsOf(options: WorkOptions, environment: Environment) {
     pollMaxMs: toMs(options.poll ?? DEFAULTS.pollMs, 'poll'),
     recoverMs: toMs(options.recover ?? DEFAULTS.recoverMs, 'recover'),
     drainMs: toMs(options.drain ?? DEFAULTS.drainMs, 'drain'),
+  }
+}
+
+function checkConcurrency(field: string, count: number): void {
+  if (!Number.isSafeInteger(count) || count < 1 || count > CONCURRENCY_MAX) {
+    throw new CommandInvalid(field, `must be from 1 to ${CONCURRENCY_MAX}`)
   }
 }
 
@@ -320,14 +377,17 @@ export class JobHandle<Output = unknown> {
     this.created = created
   }
 
-  /** What became of the job; waits until that is clear. Rejects with `ResultTimeout`. */
+  /**
+   * What became of the job; waits until that is clear. A job has succeeded with its commit: what
+   * effects are still to be delivered is not waited for. Rejects with `ResultTimeout`.
+   */
   async result(
     options: { readonly timeout?: Duration; readonly signal?: AbortSignal } = {},
   ): Promise<JobOutcome<Output>> {
     const { store, results } = this.#parts
     const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout')
     const job = await results.wait(this.id, { timeoutMs, signal: options.signal })
-    const texts = job.outcome === 'succeeded' ? await store.payloads(this.id) : undefined
+    const texts = isCommitted(job) ? await store.payloads(this.id) : undefined
     return outcomeOf<Output>(job, texts?.result)
   }
 

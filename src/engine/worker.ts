@@ -10,14 +10,15 @@
  * ErrorWait and from there back to Connecting; what was finished meanwhile stays with its slot
  * until it can be reported.
  */
-import { StaleFence } from '../core/errors.ts'
+import { Committed, StaleFence } from '../core/errors.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Logger } from '../core/ports.ts'
 import { ERROR_WAIT_MS } from '../core/worker.ts'
 import type { Environment } from '../environment/system.ts'
-import type { Answer, Beat, ClaimRequest, Held, Settlement, Store } from '../stores/store.ts'
+import type { Answer, Beat, ClaimRequest, Held, Ref, Settlement, Store } from '../stores/store.ts'
 import { Attempt, type AttemptParts, type Report } from './attempt.ts'
 import type { JobDefinition } from './define-job.ts'
+import type { Dispatcher, DispatcherEvent } from './dispatcher.ts'
 import type { HeartbeatEvents, HeartbeatHost } from './heartbeat.ts'
 import { Nudge } from './nudge.ts'
 import { type SlotMove, Slots, type WorkerState } from './slots.ts'
@@ -46,6 +47,8 @@ export interface WorkerParts {
   readonly logger: Logger
   readonly bounds: AttemptParts['bounds']
   readonly heartbeats: (events: HeartbeatEvents) => HeartbeatHost
+  /** Delivers effects beside the worker, and stops with it. */
+  readonly dispatcher: Dispatcher | undefined
   readonly observe: (event: WorkerEvent) => void
 }
 
@@ -56,7 +59,7 @@ export type WorkerEvent =
   | { readonly type: 'reported'; readonly job: Job }
   | { readonly type: 'refused'; readonly jobId: string; readonly error: unknown }
   | { readonly type: 'lost'; readonly jobId: string }
-  | { readonly type: 'error'; readonly error: unknown }
+  | DispatcherEvent
 
 const IDLE_MIN_MS = 20
 const WORKER_ROW_MS = 5000
@@ -83,7 +86,7 @@ interface WaitingReport {
 export class JobWorker implements AsyncDisposable {
   readonly #parts: WorkerParts
   readonly #slots: Slots
-  readonly #running = new Map<number, Running>()
+  readonly #running = new Map<Ref, Running>()
   /** Reports that the store has not taken yet; at most one for each slot. */
   #reports: WaitingReport[] = []
   /** Slots whose attempt was reported while its handler goes on. */
@@ -138,7 +141,10 @@ export class JobWorker implements AsyncDisposable {
    * is not finished, and ends. Called again, it does not wait any longer.
    */
   async stop(): Promise<void> {
-    if (this.#isStopping) this.#giveBack()
+    if (this.#isStopping) {
+      this.#giveBack()
+      void this.#parts.dispatcher?.stop(this.#now())
+    }
     this.#isStopping = true
     this.#nudge.now()
     await this.#ended
@@ -254,7 +260,7 @@ export class JobWorker implements AsyncDisposable {
       const attempt = new Attempt(held, jobs.get(held.job.type) as JobDefinition, {
         environment,
         bounds,
-        commit: (one, work, usage) => store.commit(one, work, usage),
+        store,
         now: () => store.now(),
         onProgress: (text) => this.#heartbeats.progress(held.ref, text),
       })
@@ -287,7 +293,8 @@ export class JobWorker implements AsyncDisposable {
     if (answer?.kind === 'rejected') {
       const { id: jobId } = running.attempt.held.job
       const { error } = answer
-      if (!(error instanceof StaleFence) && !isFallback) {
+      const isOver = error instanceof StaleFence || error instanceof Committed
+      if (!isOver && !isFallback) {
         // Whatever was wrong with it would be wrong the next time, too.
         const settlement = running.attempt.refusedBy(error)
         this.#reports.push({ running, settlement, isFallback: true })
@@ -346,7 +353,7 @@ export class JobWorker implements AsyncDisposable {
     return this.#now() >= this.#recoverAt
   }
 
-  /** Takes back what others have lost, and makes ready what is due; a bounded number of each. */
+  /** Takes back what was lost, makes ready what is due, ends what waited too long; bounded. */
   async #recover(): Promise<void> {
     const { store, settings } = this.#parts
     if (this.#now() >= Math.min(this.#dueAt, this.#recoverAt)) {
@@ -356,6 +363,7 @@ export class JobWorker implements AsyncDisposable {
     if (!this.#isRecoveryDue()) return
     this.#recoverAt = this.#now() + settings.recoverMs
     await untilShort(RECOVER_BATCH, async (limit) => (await store.recover(limit)).length)
+    await untilShort(RECOVER_BATCH, async (limit) => (await store.shed(limit)).length)
   }
 
   async #reportRow(): Promise<void> {
@@ -402,6 +410,8 @@ export class JobWorker implements AsyncDisposable {
       }
     }
     timer.cancel()
+    // What these jobs have committed is delivered in what is left of the time.
+    await this.#parts.dispatcher?.stop(end - GIVE_UP_MS)
     await this.#heartbeats.close()
     await store.removeWorker(settings.id).catch((error: unknown) => this.#noteError(error))
     this.#slots.moveShared('drained')

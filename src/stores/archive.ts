@@ -11,7 +11,7 @@ import { type FactRow, type JobRow, toFact } from './rows.ts'
 const LINE_BOUNDS = { depthMax: 32, bytesMax: 64 * 1024 * 1024 }
 
 /** A job that will be removed, with its ledger as lines. */
-export interface Sheaf extends Pick<JobRow, 'rid' | 'id' | 'seq' | 'queue' | 'state'> {
+export interface Sheaf extends Pick<JobRow, 'id' | 'seq' | 'queue' | 'state'> {
   readonly lines: readonly string[]
 }
 

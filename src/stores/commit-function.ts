@@ -6,6 +6,7 @@ import type { JsonBounds } from '../core/canonical-json.ts'
 import type { Usage } from '../core/job/commands.ts'
 import type { Environment } from '../environment/system.ts'
 import { CommitTooSlow, TxEnded } from './errors.ts'
+import { assertNoControl, guardHandle } from './raw-handle.ts'
 import { checkEffect, findPayloadFault } from './requests.ts'
 import type { CommitTx, Held } from './store.ts'
 
@@ -49,6 +50,8 @@ export function boundOf({ job }: Held): number {
 /** How a store lets a function into its transaction. */
 export interface CommitAccess {
   readonly query: CommitTx['query']
+  /** The handle of the driver. */
+  readonly raw: object
   /** Lets jobs be enqueued in the transaction, until the returned function is called. */
   readonly lend: (tx: CommitTx) => () => void
 }
@@ -84,7 +87,7 @@ export async function runFunction(
 
 /** The tx of a commit, and how to end it: later calls are refused instead of written elsewhere. */
 function openTx(
-  { query, lend }: CommitAccess,
+  { query, raw, lend }: CommitAccess,
   effects: Effect[],
   bounds: JsonBounds,
 ): { tx: CommitTx; close: () => void } {
@@ -93,8 +96,10 @@ function openTx(
     if (!open) throw new TxEnded()
   }
   const tx: CommitTx = {
+    raw: guardHandle(raw, () => open),
     async query(sql, values) {
       assertOpen()
+      assertNoControl(sql)
       return query(sql, values)
     },
     effect(name, payload) {

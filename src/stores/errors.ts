@@ -91,6 +91,18 @@ export class KeyTaken extends PawlError {
   }
 }
 
+/** The queue of a new job has as many jobs as it may have. */
+export class QueueFull extends PawlError {
+  readonly code = 'E_QUEUE_FULL'
+  constructor(queue: string, maxDepth: number) {
+    super(
+      `The queue "${queue}" has ${maxDepth} jobs that wait, which is all it may have`,
+      'Nothing was written. Enqueue it again later, add workers, or raise maxDepth.',
+      { queue, maxDepth },
+    )
+  }
+}
+
 /** A write of the store was called inside the function of a commit, which it would wait for. */
 export class UseTx extends PawlError {
   readonly code = 'E_USE_TX'
@@ -119,6 +131,17 @@ export class TxEnded extends PawlError {
   readonly code = 'E_TX_ENDED'
   constructor() {
     super('The transaction of this commit has ended', 'Await everything inside the function.')
+  }
+}
+
+/** The function of a commit tried to begin or to end a transaction. */
+export class TxOwned extends PawlError {
+  readonly code = 'E_TX_OWNED'
+  constructor() {
+    super(
+      'The transaction of a commit is begun and ended by Pawl alone',
+      'Return from the function to commit, throw to roll back. Savepoints may be used.',
+    )
   }
 }
 

@@ -10,11 +10,13 @@ export interface QueueCount {
   readonly first: number | null
 }
 
-/** The row of a queue that was paused at some time. */
+/** The row of a queue that was paused or bounded at some time. */
 export interface QueueRow {
   readonly name: string
   readonly paused_at: number | null
   readonly paused_by: string | null
+  readonly max_depth: number | null
+  readonly max_wait_ms: number | null
 }
 
 const NAMES = new Map(Object.entries(LANES).map(([lane, code]) => [code as number, lane as Lane]))
@@ -34,8 +36,10 @@ export function queuesOf(counts: readonly QueueCount[], rows: readonly QueueRow[
     info.lanes[NAMES.get(lane) as Lane] += jobs
     if (lane === LANES.ready && first !== null) info.readySince = first
   }
-  for (const { name, paused_at, paused_by } of rows) {
+  for (const { name, paused_at, paused_by, max_depth, max_wait_ms } of rows) {
     const info = queueOf(name)
+    if (max_depth !== null) info.maxDepth = max_depth
+    if (max_wait_ms !== null) info.maxWaitMs = max_wait_ms
     if (paused_at === null) continue
     info.pausedAt = paused_at
     if (paused_by !== null) info.pausedBy = paused_by

@@ -6,16 +6,30 @@ import {
   message,
   NOTE_MAX,
   name,
+  oneOf,
   optional,
   type Rule,
+  text,
   time,
 } from '../core/checks.ts'
 import { ValueInvalid } from '../core/errors.ts'
 import { DELAY_MAX_MS } from '../core/retry.ts'
-import type { Beat, ClaimRequest, EffectClaim, EffectReport, PruneRequest } from './store.ts'
+import type {
+  Asker,
+  Beat,
+  ClaimRequest,
+  EffectClaim,
+  EffectReport,
+  PruneRequest,
+  QueueLimits,
+  Settlement,
+} from './store.ts'
 
 /** No verb takes, returns or removes more than this at once. */
 const LIMIT_MAX = 10_000
+
+/** A bound on a queue is found out by counting, so it must not be any number. */
+const DEPTH_MAX = 1_000_000
 
 /** How many things a verb may take at once. */
 export function checkLimit(limit: number): void {
@@ -34,10 +48,11 @@ export function checkClaim({ worker, limit, leaseMs, queues, types }: ClaimReque
 }
 
 /** A claim of effects. */
-export function checkEffectClaim({ limit, leaseMs }: EffectClaim): void {
+export function checkEffectClaim({ limit, leaseMs, types }: EffectClaim): void {
   check([
     ['limit', count(limit, 0, LIMIT_MAX)],
     ['leaseMs', count(leaseMs, 1, DELAY_MAX_MS)],
+    ['types', optional(types, list)],
   ])
 }
 
@@ -51,6 +66,15 @@ export function checkPrune({ endedBefore, limit }: PruneRequest): void {
   check([
     ['endedBefore', time(endedBefore)],
     ['limit', count(limit, 0, LIMIT_MAX)],
+  ])
+}
+
+/** What a queue is to take. */
+export function checkLimits(queue: string, { maxDepth, maxWaitMs }: QueueLimits): void {
+  check([
+    ['queue', name(queue)],
+    ['maxDepth', optional(maxDepth ?? undefined, (max) => count(max, 0, DEPTH_MAX))],
+    ['maxWaitMs', optional(maxWaitMs ?? undefined, (max) => count(max, 0, DELAY_MAX_MS))],
   ])
 }
 
@@ -134,10 +158,25 @@ export function checkProgress(beats: readonly Beat[], bounds: JsonBounds): void 
 export function checkReports(reports: readonly EffectReport[]): void {
   check(
     reports.flatMap((report): Rule[] => [
-      ['runAt', report.kind === 'retry' ? time(report.runAt) : undefined],
+      ['runAt', 'runAt' in report ? time(report.runAt) : undefined],
       ['error', report.kind === 'delivered' ? undefined : message(report.error, NOTE_MAX)],
     ]),
   )
+}
+
+/** Effects to be tried again, and who asks for it. */
+export function checkRetry(keys: readonly string[], { actor, operator, note }: Asker): void {
+  check([
+    ['keys', list(keys)],
+    ['actor', oneOf(actor, ['operator'])],
+    ['operator', name(operator)],
+    ['note', text(note, NOTE_MAX)],
+  ])
+}
+
+/** Whether a report makes nothing ready, so that nobody need be woken. */
+export function isStep({ command }: Settlement): boolean {
+  return command.kind === 'step'
 }
 
 function list(values: readonly string[]): string | undefined {

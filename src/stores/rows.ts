@@ -20,7 +20,6 @@ export type Value = string | number | null
 
 /** The row of a job, as both stores select it. */
 export interface JobRow {
-  readonly rid: number
   readonly id: string
   readonly machine: number
   readonly type: string

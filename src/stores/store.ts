@@ -78,10 +78,12 @@ export interface ClaimRequest {
   readonly start: boolean
 }
 
+/** The store's own handle of a job. */
+export type Ref = number | string
+
 /** A job that the caller holds. */
 export interface Held {
-  /** The store's own handle of the job. */
-  readonly ref: number
+  readonly ref: Ref
   readonly job: Job
   readonly input: string
 }
@@ -102,7 +104,7 @@ export interface Settled {
 
 /** One lease to be renewed. */
 export interface Beat {
-  readonly ref: number
+  readonly ref: Ref
   readonly fence: Fence
   /** How far the attempt is, as JSON text; kept until the next claim, and not in the ledger. */
   readonly progress?: string
@@ -111,13 +113,15 @@ export interface Beat {
 /** What the holder must know after a heartbeat. */
 export interface Heartbeat {
   /** Leases that are no longer the caller's. */
-  readonly lost: readonly number[]
+  readonly lost: readonly Ref[]
   /** Jobs whose cancellation was asked for. */
-  readonly cancelling: readonly number[]
+  readonly cancelling: readonly Ref[]
 }
 
 /** How many effects a dispatcher takes. */
 export interface EffectClaim {
+  /** The types of job whose effects it can deliver; all if absent. Others stay where they are. */
+  readonly types?: readonly string[]
   readonly limit: number
   readonly leaseMs: number
 }
@@ -132,6 +136,7 @@ export interface HeldEffect {
   /** The same for every delivery of this effect: job id / name / n. */
   readonly key: string
   readonly payload: string
+  /** How often it was taken, this time included: from 2 on it may have been delivered before. */
   readonly tries: number
 }
 
@@ -144,7 +149,43 @@ export type EffectReport =
       readonly runAt: number
       readonly error: string
     }
+  /** Given back untried: it costs no try. */
+  | {
+      readonly kind: 'released'
+      readonly effect: HeldEffect
+      readonly runAt: number
+      readonly error: string
+    }
   | { readonly kind: 'parked'; readonly effect: HeldEffect; readonly error: string }
+
+/** Where an effect is. */
+export type EffectState = 'pending' | 'delivered' | 'parked'
+
+/** Which effects a list shows; conditions are combined. */
+export interface EffectFilter {
+  readonly jobId?: string
+  readonly state?: EffectState
+  /** The type of the job. */
+  readonly type?: string
+}
+
+/** An effect, as operators see it. */
+export interface EffectInfo {
+  readonly key: string
+  readonly jobId: string
+  readonly jobType: string
+  readonly name: string
+  readonly n: number
+  readonly state: EffectState
+  /** How often it was taken for delivery since it was declared or retried by an operator. */
+  readonly tries: number
+  /** When it is next due, or its lease ends; once delivered or parked, when that was. */
+  readonly runAt: number
+  /** What the last delivery failed with. */
+  readonly error?: string
+  /** JSON text. */
+  readonly payload: string
+}
 
 /** The result of a step that an earlier attempt finished. */
 export interface StepResult {
@@ -159,6 +200,11 @@ export interface CommitTx {
   query(sql: string, values?: readonly (string | number | null)[]): Promise<unknown[]>
   /** Declares an effect, as JSON text, to be delivered after the commit. */
   effect(name: string, payload: string): void
+  /**
+   * The driver's own handle, in the same transaction: on SQLite a database with `prepare` and
+   * `exec`, on PostgreSQL a client of `pg`. It can neither end the transaction nor outlive it.
+   */
+  readonly raw: unknown
 }
 
 /** What became of a commit: its result, also when an earlier try had committed it already. */
@@ -203,6 +249,9 @@ export interface QueueInfo {
   readonly lanes: Readonly<Record<Lane, number>>
   /** When the job that has been ready for longest became due; absent where none is ready. */
   readonly readySince?: number
+  /** How many jobs may be ready, and for how long, where the queue is bounded. */
+  readonly maxDepth?: number
+  readonly maxWaitMs?: number
   readonly pausedAt?: number
   /** The operator who paused it. */
   readonly pausedBy?: string
@@ -216,6 +265,17 @@ export interface TailEntry {
   /** Give the last one back to go on from there. */
   readonly pos: string
   readonly fact: Fact
+}
+
+/** What a queue will take; null lifts a bound, and what is absent stays as it is. */
+export interface QueueLimits {
+  /**
+   * How many jobs may be ready in the queue. A further one is refused with `QueueFull`; where its
+   * lifecycle has a way to fail it (002: resources are exhausted), it is accepted, and then failed.
+   */
+  readonly maxDepth?: number | null
+  /** How long a job may be ready without being claimed, before it is failed or cancelled. */
+  readonly maxWaitMs?: number | null
 }
 
 /** A worker, as it tells of itself. */
@@ -279,12 +339,23 @@ export interface Store extends AsyncDisposable {
   ): Promise<CommitAnswer>
 
   /** The results of the steps that earlier attempts of this job finished. */
-  steps(ref: number): Promise<StepResult[]>
+  steps(ref: Ref): Promise<StepResult[]>
 
-  /** Takes effects to deliver, each under a lease of its own. */
+  /** Takes effects to deliver, each under a lease of its own; those that are longest due first. */
   claimEffects(request: EffectClaim): Promise<HeldEffect[]>
   /** Records deliveries; the last one of a job finishes it. False where the lease was lost. */
   settleEffects(reports: readonly EffectReport[]): Promise<boolean[]>
+  /** Effects by keyset, newest first. */
+  listEffects(
+    filter: EffectFilter,
+    options?: { limit?: number; after?: string },
+  ): Promise<Page<EffectInfo>>
+  /**
+   * Makes effects due now that are parked or wait for their next try, with fresh tries; for each a
+   * fact tells who asked and why. By an operator only. False where there is no such effect, it was
+   * delivered, somebody is delivering it just now, or it is due already.
+   */
+  retryEffects(keys: readonly string[], asker: Asker): Promise<boolean[]>
 
   /** Notes that cancellation is wanted; a job that nobody holds is cancelled at once. */
   cancel(ids: readonly string[], asker: Asker): Promise<Answer[]>
@@ -299,6 +370,10 @@ export interface Store extends AsyncDisposable {
 
   pauseQueue(queue: string, asker: Asker): Promise<void>
   resumeQueue(queue: string, asker: Asker): Promise<void>
+  /** Bounds what a queue will take, for every process. */
+  limitQueue(queue: string, limits: QueueLimits): Promise<void>
+  /** Ends jobs that a queue has no room or no time for; at most `limit` of them. */
+  shed(limit: number): Promise<Answer[]>
 
   /** Notes that a worker is alive. */
   reportWorker(worker: Pick<WorkerRow, 'id' | 'state' | 'info'>): Promise<void>
@@ -326,7 +401,7 @@ export interface Store extends AsyncDisposable {
   payloads(id: string): Promise<{ input: string; result?: string } | undefined>
   /** What the present attempt last told of itself, as JSON text; nothing where it did not. */
   progress(id: string): Promise<string | undefined>
-  /** Jobs by keyset, newest first. */
+  /** Jobs by keyset, newest first as far as ids tell: those that Pawl makes, do. */
   list(filter: JobFilter, options?: { limit?: number; after?: string }): Promise<Page<Job>>
   counts(): Promise<Counts>
   /** Every queue that has or had jobs, or is paused, by name. */

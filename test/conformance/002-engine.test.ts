@@ -7,6 +7,7 @@ import {
   document,
   FAILURE_KINDS,
   type Handler,
+  type JobHandle,
   Retryable,
   type RetryableKind,
   Terminal,
@@ -225,6 +226,38 @@ describe('a job', () => {
       expect(await handle.get()).toEqual(before)
       expect(await bench.store.facts(handle.id)).toEqual(facts)
     }
+  })
+
+  it('that its queue has no room or no time for ends in FAILED', async () => {
+    const ends: (() => void)[] = []
+    const job = defineJob({
+      name: 'page',
+      lifecycle: document,
+      run: () => new Promise<void>((end) => ends.push(end)),
+    })
+    const bench = await EngineBench.open([job])
+    await bench.pawl.limitQueue('default', { maxDepth: 2, maxWait: '1m' })
+    const many = (count: number) =>
+      bench.pawl.enqueueMany(
+        job,
+        Array.from({ length: count }, () => ({ input: null })),
+      )
+    await bench.work({ concurrency: 1 })
+    const [runs] = (await many(1)) as [JobHandle]
+    await bench.until(() => ends.length === 1)
+    const waiting = (await many(2)).map((handle) => handle.result())
+    const outcomes = await bench.finish(Promise.all(waiting))
+    for (const { job, ...outcome } of outcomes) {
+      expect(outcome).toMatchObject({ kind: 'failed', reason: 'resource_exhausted' })
+      expect(viewOf(document, job)).toMatchObject({ state: 'FAILED', errorType: 'TERMINAL' })
+      expect(job.endedAt as number).toBeGreaterThan(job.createdAt + 60_000)
+    }
+    const [, , third] = (await many(3)) as [JobHandle, JobHandle, JobHandle]
+    const last = await bench.finish(third.result())
+    expect(last).toMatchObject({ kind: 'failed', reason: 'resource_exhausted' })
+    expect(last.job.endedAt as number).toBeLessThan(last.job.createdAt + 60_000)
+    ends[0]?.()
+    expect(await bench.finish(runs.result())).toMatchObject({ kind: 'succeeded' })
   })
 
   it('that is cancelled ends in FAILED, whether it waits or runs', async () => {

@@ -71,6 +71,7 @@ export function itemsAt(start) {
       ['parked', standard, {}],
       ['discarded', standard, {}],
       ['paused', standard, { queue: 'side' }],
+      ['narrow', standard, { queue: 'narrow' }],
       ['silent-hardened', hardened, {}],
       ['silent-leased', leased, {}],
       ['effectful-document', document, later],

@@ -40,6 +40,8 @@ const WRITING = [
   'recover',
   'pauseQueue',
   'resumeQueue',
+  'limitQueue',
+  'shed',
   'reportWorker',
   'removeWorker',
   'prune',

@@ -31,10 +31,28 @@ export class EngineBench {
     const environment = testEnvironment()
     const store = await openSqliteStore({ path: ':memory:', environment })
     const pawl = await createPawl({ store: wrap(store), jobs, environment })
+    return EngineBench.#untilTestEnds(environment, store, pawl, () => store.close())
+  }
+
+  /** Another process on the store of a bench, under the same time. */
+  static async openOn(
+    { environment, store }: EngineBench,
+    jobs: readonly AnyJob[],
+  ): Promise<EngineBench> {
+    const pawl = await createPawl({ store, jobs, environment })
+    return EngineBench.#untilTestEnds(environment, store, pawl, async () => {})
+  }
+
+  static #untilTestEnds(
+    environment: TestEnvironment,
+    store: Store,
+    pawl: Pawl,
+    end: () => Promise<void>,
+  ): EngineBench {
     const bench = new EngineBench(environment, store, pawl)
     onTestFinished(async () => {
       await bench.finish(pawl.close())
-      await store.close()
+      await end()
     })
     return bench
   }

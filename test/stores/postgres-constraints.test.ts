@@ -23,18 +23,18 @@ const P6 = { code: TRIGGER, message: 'P6: a succeeded job never changes' }
 const UNCHANGED = { code: TRIGGER, message: 'P8: facts are never changed' }
 const KEPT = { code: TRIGGER, message: 'P8: facts are not deleted while their job exists' }
 
-/** Jobs of the store, one in each place that the constraints speak of, by their row numbers. */
+/** Jobs of the store, one in each place that the constraints speak of: their ids, as SQL. */
 interface Jobs {
-  ready: number
-  waiting: number
-  held: number
-  parked: number
-  succeeded: number
-  failed: number
+  ready: string
+  waiting: string
+  held: string
+  parked: string
+  succeeded: string
+  failed: string
   /** Has finished a step and holds its lease. */
-  stepped: number
+  stepped: string
   /** Committed, with an effect that is not delivered. */
-  delivering: number
+  delivering: string
 }
 
 const url = sharedPostgres()
@@ -97,20 +97,15 @@ async function fillStore(): Promise<Jobs> {
     return '"told"'
   })
   return {
-    ready: await ridOf(ready),
-    waiting: await ridOf(waiting),
-    held: held.ref,
-    parked: await ridOf(parked),
-    succeeded: succeeded.ref,
-    failed: await ridOf(failed),
-    stepped: stepped.ref,
-    delivering: delivering.ref,
+    ready: `'${ready}'`,
+    waiting: `'${waiting}'`,
+    held: `'${held.job.id}'`,
+    parked: `'${parked}'`,
+    succeeded: `'${succeeded.job.id}'`,
+    failed: `'${failed}'`,
+    stepped: `'${stepped.job.id}'`,
+    delivering: `'${delivering.job.id}'`,
   }
-}
-
-async function ridOf(id: string): Promise<number> {
-  const { rows } = await raw.query('SELECT rid::int FROM jobs WHERE id = $1', [id])
-  return rows[0].rid
 }
 
 async function columnsOf(table: string): Promise<string[]> {
@@ -146,7 +141,7 @@ async function expectAllowed(...statements: readonly string[]): Promise<void> {
 const COLUMNS = {
   jobs: ['id', 'lane', 'machine', 'state', 'queue', 'type', 'priority', 'run_at', 'seq'],
   ledger: ['job', 'tx', 'seq', 'kind', 'at', 'path', 'actor'],
-  outbox: ['job', 'name', 'n', 'payload', 'run_at'],
+  outbox: ['job', 'type', 'name', 'n', 'payload', 'run_at'],
 } as const
 
 /** An INSERT with plain values, but for those that are given; all as SQL. */
@@ -154,7 +149,14 @@ function insert(table: keyof typeof COLUMNS, given: Record<string, string | numb
   const plain: Record<string, string | number> = {
     ...{ id: 'gen_random_uuid()', lane: 2, machine: 1, state: "'queued'", queue: "'q'" },
     ...{ type: "'t'", priority: 0, run_at: 1, seq: 1, at: 1, path: "'queued'", actor: "'client'" },
-    ...{ kind: FACT_CODES.prioritise, job: 999, tx: 1, name: "'e'", n: 1, payload: "'{}'" },
+    ...{
+      kind: FACT_CODES.prioritise,
+      job: 'gen_random_uuid()',
+      tx: 1,
+      name: "'e'",
+      n: 1,
+      payload: "'{}'",
+    },
   }
   const base = Object.fromEntries(COLUMNS[table].map((name) => [name, plain[name] ?? 'NULL']))
   const times = table === 'jobs' ? { created_at: 1, updated_at: 1 } : {}
@@ -178,9 +180,9 @@ describe('the ledger (P8)', () => {
   })
 
   it('refuses to delete facts while their job exists, whatever became of it', async () => {
-    for (const rid of Object.values(jobs)) {
-      await expectRefused(`DELETE FROM ledger WHERE job = ${rid}`, KEPT)
-      await expectRefused(`DELETE FROM ledger WHERE job = ${rid} AND seq = 1`, KEPT)
+    for (const id of Object.values(jobs)) {
+      await expectRefused(`DELETE FROM ledger WHERE job = ${id}`, KEPT)
+      await expectRefused(`DELETE FROM ledger WHERE job = ${id} AND seq = 1`, KEPT)
     }
     await expectRefused('DELETE FROM ledger', KEPT)
   })
@@ -192,14 +194,14 @@ describe('the ledger (P8)', () => {
   })
 
   it('lets go of the facts of a job that was removed', async () => {
-    const gone = [`DELETE FROM jobs WHERE rid = ${jobs.failed}`]
+    const gone = [`DELETE FROM jobs WHERE id = ${jobs.failed}`]
     await expectAllowed(...gone, `DELETE FROM ledger WHERE job = ${jobs.failed}`)
   })
 
   it('refuses a second fact with the same place in the ledger of a job', async () => {
-    for (const rid of Object.values(jobs)) {
+    for (const id of Object.values(jobs)) {
       const refusal = { code: UNIQUE, constraint: 'ledger_pkey' }
-      await expectRefused(insert('ledger', { job: rid, seq: 1 }), refusal)
+      await expectRefused(insert('ledger', { job: id, seq: 1 }), refusal)
     }
   })
 
@@ -237,7 +239,7 @@ describe('the ledger (P8)', () => {
 describe('the row of a job', () => {
   it('is never changed once it has succeeded (P6)', async () => {
     for (const name of await columnsOf('jobs')) {
-      const sql = `UPDATE jobs SET "${name}" = "${name}" WHERE rid = ${jobs.succeeded}`
+      const sql = `UPDATE jobs SET "${name}" = "${name}" WHERE id = ${jobs.succeeded}`
       await expectRefused(sql, P6)
     }
     await expectRefused('UPDATE jobs SET priority = 0', P6)
@@ -245,37 +247,37 @@ describe('the row of a job', () => {
 
   it('takes, once it has succeeded, the number of a fact that notes a repair, alone', async () => {
     const noted = `UPDATE jobs SET seq = seq + 1, updated_at = updated_at + 1`
-    await expectAllowed(`${noted} WHERE rid = ${jobs.succeeded}`)
+    await expectAllowed(`${noted} WHERE id = ${jobs.succeeded}`)
     const free = ['seq', 'updated_at', 'place', 'lane', 'claim', 'lease_until', 'id', 'retry_of']
     const others = (await columnsOf('jobs')).filter((name) => !free.includes(name))
     const changes = others.map((name) => `"${name}" = ${OTHER[name] ?? 77}`)
     for (const change of [...changes, 'id = gen_random_uuid()', 'claim = gen_random_uuid()']) {
-      await expectRefused(`${noted}, ${change} WHERE rid = ${jobs.succeeded}`, P6)
+      await expectRefused(`${noted}, ${change} WHERE id = ${jobs.succeeded}`, P6)
     }
   })
 
   it('can be changed while the job lives, and after it failed, for a redrive', async () => {
-    for (const rid of Object.values(jobs).filter((rid) => rid !== jobs.succeeded)) {
-      await expectAllowed(`UPDATE jobs SET priority = 7 WHERE rid = ${rid}`)
+    for (const id of Object.values(jobs).filter((id) => id !== jobs.succeeded)) {
+      await expectAllowed(`UPDATE jobs SET priority = 7 WHERE id = ${id}`)
     }
   })
 
   it('is not deleted before the job has ended (P1)', async () => {
     const { succeeded, failed, ...live } = jobs
-    for (const rid of Object.values(live)) {
-      await expectRefused(`DELETE FROM jobs WHERE rid = ${rid}`, P1)
+    for (const id of Object.values(live)) {
+      await expectRefused(`DELETE FROM jobs WHERE id = ${id}`, P1)
     }
     await expectRefused('DELETE FROM jobs', P1)
     await expectRefused('TRUNCATE jobs', P1)
     await expectRefused('TRUNCATE jobs, outbox CASCADE', P1)
-    for (const rid of [succeeded, failed]) {
-      await expectAllowed(`DELETE FROM jobs WHERE rid = ${rid}`)
+    for (const id of [succeeded, failed]) {
+      await expectAllowed(`DELETE FROM jobs WHERE id = ${id}`)
     }
   })
 
   it('has an id of its own, and a key of its own within its type', async () => {
-    const sameId = `(SELECT id FROM jobs WHERE rid = ${jobs.ready})`
-    await expectRefused(insert('jobs', { id: sameId }), { code: UNIQUE, constraint: 'jobs_id_key' })
+    const sameId = `(SELECT id FROM jobs WHERE id = ${jobs.ready})`
+    await expectRefused(insert('jobs', { id: sameId }), { code: UNIQUE, constraint: 'jobs_pkey' })
     const taken = { type: "'mail'", key: "'taken'" }
     await expectRefused(insert('jobs', taken), { code: UNIQUE, constraint: 'jobs_key' })
     await expectAllowed(insert('jobs', { ...taken, key: "'free'" }))
@@ -297,16 +299,16 @@ describe('the row of a job', () => {
   })
 
   it('has a lease exactly while it is held', async () => {
-    const where = `WHERE rid = ${jobs.held}`
+    const where = `WHERE id = ${jobs.held}`
     await expectRefused(`UPDATE jobs SET lease_until = NULL ${where}`, CHECK)
     await expectRefused(`UPDATE jobs SET lane = 2 ${where}`, CHECK)
-    await expectRefused(`UPDATE jobs SET lease_until = 1 WHERE rid = ${jobs.ready}`, CHECK)
-    await expectRefused(`UPDATE jobs SET lane = 3 WHERE rid = ${jobs.ready}`, CHECK)
+    await expectRefused(`UPDATE jobs SET lease_until = 1 WHERE id = ${jobs.ready}`, CHECK)
+    await expectRefused(`UPDATE jobs SET lane = 3 WHERE id = ${jobs.ready}`, CHECK)
     await expectAllowed(`UPDATE jobs SET lease_until = 1 ${where}`)
   })
 
   it('has a claim, a worker and a live attempt while it is held', async () => {
-    const where = `WHERE rid = ${jobs.held}`
+    const where = `WHERE id = ${jobs.held}`
     for (const change of ['claim = NULL', 'worker = NULL', 'status = NULL', "status = 'C'"]) {
       await expectRefused(`UPDATE jobs SET ${change} ${where}`, CHECK)
     }
@@ -315,21 +317,21 @@ describe('the row of a job', () => {
 
   it('has an outcome and the time of its end exactly when it has ended', async () => {
     for (const change of ['outcome = NULL', 'ended_at = NULL', 'lane = 4', 'lane = 2']) {
-      await expectRefused(`UPDATE jobs SET ${change} WHERE rid = ${jobs.failed}`, CHECK)
+      await expectRefused(`UPDATE jobs SET ${change} WHERE id = ${jobs.failed}`, CHECK)
     }
     const halves = ["outcome = 'failed', lane = 5", 'ended_at = 1, lane = 5']
     for (const change of ["outcome = 'failed'", 'ended_at = 1', 'lane = 5', ...halves]) {
-      await expectRefused(`UPDATE jobs SET ${change} WHERE rid = ${jobs.ready}`, CHECK)
+      await expectRefused(`UPDATE jobs SET ${change} WHERE id = ${jobs.ready}`, CHECK)
     }
     const whole = "lane = 5, outcome = 'failed', ended_at = 1"
-    await expectAllowed(`UPDATE jobs SET ${whole} WHERE rid = ${jobs.ready}`)
+    await expectAllowed(`UPDATE jobs SET ${whole} WHERE id = ${jobs.ready}`)
   })
 
   it('has a due time while it waits or is ready', async () => {
-    for (const rid of [jobs.ready, jobs.waiting]) {
-      await expectRefused(`UPDATE jobs SET run_at = NULL WHERE rid = ${rid}`, CHECK)
+    for (const id of [jobs.ready, jobs.waiting]) {
+      await expectRefused(`UPDATE jobs SET run_at = NULL WHERE id = ${id}`, CHECK)
     }
-    await expectAllowed(`UPDATE jobs SET run_at = NULL WHERE rid = ${jobs.parked}`)
+    await expectAllowed(`UPDATE jobs SET run_at = NULL WHERE id = ${jobs.parked}`)
   })
 
   it('counts nothing below zero, and its facts from one', async () => {
@@ -381,7 +383,7 @@ describe('the happy path', () => {
 
     expect(await store.prune({ endedBefore: store.now() + 1, limit: 100 })).toBe(3)
     expect(await store.get(held.job.id)).toBeUndefined()
-    const { rows } = await raw.query('SELECT * FROM ledger WHERE job = $1', [held.ref])
+    const { rows } = await raw.query('SELECT * FROM ledger WHERE job = $1', [held.job.id])
     expect(rows).toEqual([])
   })
 })

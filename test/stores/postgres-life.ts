@@ -41,7 +41,7 @@ export async function playLife(
   await store.settle([{ held: first, command: step, payload: '1' }])
   await store.steps(first.ref)
   await settleAll(store, loseNextAnswer)
-  await commitWithEffect(store, second)
+  await commitWithEffect(store, second, loseNextAnswer)
   await store.cancel([third.job.id], { actor: 'client' })
   clock.advance(LEASE_MS + 10)
   await store.promote(10)
@@ -73,13 +73,22 @@ async function settleAll(store: Store, loseNextAnswer: () => void): Promise<void
   await store.claim(any)
 }
 
-async function commitWithEffect(store: Store, held: Held): Promise<void> {
+async function commitWithEffect(
+  store: Store,
+  held: Held,
+  loseNextAnswer: () => void,
+): Promise<void> {
   await store.commit(held, (tx) => {
     tx.effect('mail', '{}')
     return '1'
   })
   await store.commit(held, () => '2')
-  const effects = await store.claimEffects({ limit: 5, leaseMs: LEASE_MS })
+  loseNextAnswer()
+  const effects = await store.claimEffects({ limit: 5, leaseMs: LEASE_MS, types: ['mail'] })
+  await store.retryEffects([`${held.job.id}/mail/1`], OPERATOR)
+  for (const filter of [{}, { state: 'parked' }, { jobId: held.job.id }] as const) {
+    await store.listEffects(filter)
+  }
   await store.settleEffects(effects.map((effect) => ({ kind: 'delivered', effect })))
 }
 
@@ -91,6 +100,10 @@ async function operate(store: Store): Promise<void> {
   await store.tell([jobId], { kind: 'redrive' }, OPERATOR)
   await store.pauseQueue('p', OPERATOR)
   await store.resumeQueue('p', OPERATOR)
+  await store.limitQueue('p', { maxDepth: 1, maxWaitMs: 0 })
+  await store.enqueue([newJob({ queue: 'p' }), newJob({ queue: 'p' })])
+  await store.shed(10)
+  await store.limitQueue('p', { maxDepth: null, maxWaitMs: null })
   await store.reportWorker({ id: 'w1', state: 'idle', info: '{}' })
   await store.listWorkers()
   await store.removeWorker('w1')

@@ -90,12 +90,12 @@ async function fillStore(): Promise<Jobs> {
   return {
     ready: ridOf(ready),
     waiting: ridOf(waiting),
-    held: held.ref,
+    held: ridOf(held.job.id),
     parked: ridOf(parked),
-    succeeded: succeeded.ref,
+    succeeded: ridOf(succeeded.job.id),
     failed: ridOf(failed),
-    stepped: stepped.ref,
-    delivering: delivering.ref,
+    stepped: ridOf(stepped.job.id),
+    delivering: ridOf(delivering.job.id),
   }
 }
 
@@ -135,7 +135,7 @@ function expectAllowed(sql: string): void {
 const COLUMNS = {
   jobs: ['id', 'lane', 'machine', 'state', 'queue', 'type', 'priority', 'run_at', 'seq'],
   ledger: ['job', 'seq', 'kind', 'at', 'path', 'actor'],
-  outbox: ['job', 'name', 'n', 'payload', 'run_at'],
+  outbox: ['job', 'type', 'name', 'n', 'payload', 'run_at'],
 } as const
 
 /** An INSERT with plain values, but for those that are given; all as SQL. */

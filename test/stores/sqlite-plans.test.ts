@@ -129,6 +129,12 @@ async function play(store: Store, clock: ManualClock): Promise<void> {
   const effects = await under('claimEffects', () =>
     store.claimEffects({ limit: 5, leaseMs: LEASE_MS }),
   )
+  await under('retryEffects', () => store.retryEffects([`${second.job.id}/mail/1`], OPERATOR))
+  await under('listEffects', async () => {
+    for (const filter of [{}, { state: 'parked' }, { jobId: second.job.id }] as const) {
+      await store.listEffects(filter)
+    }
+  })
   await under('settleEffects', () =>
     store.settleEffects(effects.map((effect) => ({ kind: 'delivered', effect }))),
   )
@@ -136,6 +142,12 @@ async function play(store: Store, clock: ManualClock): Promise<void> {
   clock.advance(LEASE_MS + 10)
   await under('promote', () => store.promote(10))
   await under('recover', () => store.recover(10))
+  await store.limitQueue('q', { maxDepth: 100, maxWaitMs: 1 })
+  await store.enqueue([newJob({ queue: 'q' }), newJob({ queue: 'q' })])
+  clock.advance(10)
+  await store.limitQueue('q', { maxDepth: 0 })
+  await under('shed', () => store.shed(1))
+  await store.limitQueue('q', { maxDepth: null, maxWaitMs: null })
   const other = newJob()
   await store.enqueue([other])
   const { jobId } = other.command
@@ -215,16 +227,44 @@ const HOT: readonly [what: string, pattern: RegExp, ways: readonly RegExp[]][] =
     /WHERE lane = 3 AND lease_until <= \?/,
     [/SEARCH pawl_jobs USING INDEX pawl_jobs_held \(lease_until<\?\)/],
   ],
+  ['a bounded queue: how deep it is', /^SELECT count.* LIMIT \?\)$/, [READY]],
+  [
+    'shed: what has waited for too long',
+    /^WITH RECURSIVE priorities/,
+    [/SEARCH job USING INDEX pawl_jobs_ready \(queue=\? AND priority=\? AND run_at<\?\)/],
+  ],
   ['a command: the row', /^SELECT \* FROM pawl_jobs WHERE id = \?/, [BY_ID]],
   ['cancel: the wish', /^UPDATE pawl_jobs SET cancel_asked_at/, [BY_RID]],
   [
     'the outbox: take',
     /^UPDATE pawl_outbox SET claim = /,
+    [/SEARCH pawl_outbox USING INTEGER PRIMARY KEY \(rowid=\?\)/, BY_RID],
+  ],
+  [
+    'the outbox: what is due',
+    /^SELECT eid, run_at FROM pawl_outbox/,
+    [/SEARCH pawl_outbox USING COVERING INDEX pawl_outbox_pending \(type=\? AND run_at<\?\)/],
+  ],
+  [
+    'the outbox: the types with something pending, by skipping',
+    /^WITH RECURSIVE pending/,
     [
-      /SEARCH pawl_outbox USING INTEGER PRIMARY KEY \(rowid=\?\)/,
-      /SEARCH pawl_outbox USING INDEX pawl_outbox_pending \(run_at<\?\)/,
+      /S(CAN|EARCH) pawl_outbox USING COVERING INDEX pawl_outbox_pending$/,
+      /SEARCH pawl_outbox USING COVERING INDEX pawl_outbox_pending \(type>\?\)/,
     ],
   ],
+  [
+    'the outbox: a window of a list',
+    /FROM pawl_outbox WHERE eid < \?/,
+    [/SEARCH pawl_outbox USING INTEGER PRIMARY KEY \(rowid<\?\)/],
+  ],
+  [
+    'the outbox: what is parked',
+    /INDEXED BY pawl_outbox_parked/,
+    [/SEARCH pawl_outbox USING INDEX pawl_outbox_parked \(eid<\?\)/],
+  ],
+  ['the outbox: those of a job', /FROM pawl_outbox WHERE job = \(SELECT/, [EFFECTS, BY_ID]],
+  ['the outbox: one again', /^UPDATE pawl_outbox SET .* AND name = /, [EFFECTS]],
   [
     'the outbox: report',
     /^UPDATE pawl_outbox SET state = \?/,
@@ -336,7 +376,7 @@ const FILL = `
   INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, payload)
   SELECT rid, fact.value, fact.value * 10, 1, 'a>b', 'client', '{}'
   FROM pawl_jobs, json_each('[1, 2, 3]') AS fact WHERE pawl_jobs.id LIKE 'f%';
-  INSERT INTO pawl_outbox (job, name, n, payload, state, run_at)
-  SELECT rid, 'mail', 2, '{}', CASE WHEN rid % 50 = 0 THEN 'pending' ELSE 'delivered' END, rid
+  INSERT INTO pawl_outbox (job, type, name, n, payload, state, run_at)
+  SELECT rid, type, 'mail', 2, '{}', CASE WHEN rid % 50 = 0 THEN 'pending' ELSE 'delivered' END, rid
   FROM pawl_jobs WHERE id LIKE 'f%' AND rid % 2 = 0;
 `

@@ -2,6 +2,7 @@
 import type { CommandSpec } from '../spec.ts'
 import { dbCommands } from './db.ts'
 import { demoCommands } from './demo.ts'
+import { effectCommands } from './effect.ts'
 import { jobActCommands } from './job-act.ts'
 import { jobEnqueueCommands } from './job-enqueue.ts'
 import { jobReadCommands } from './job-read.ts'
@@ -12,6 +13,7 @@ import { workCommands } from './work.ts'
 /** What each noun is about. */
 export const NOUNS: Readonly<Record<string, string>> = {
   job: 'Enqueue, read and change jobs',
+  effect: 'What jobs do to the world outside, and what of it is stuck',
   queue: 'Depth, pauses and workers of queues',
   worker: 'Who works, and on what',
   machine: 'The states and edges of lifecycles, workers and runs',
@@ -25,6 +27,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...jobEnqueueCommands,
   ...jobReadCommands,
   ...jobActCommands,
+  ...effectCommands,
   ...queueCommands,
   ...machineCommands,
   ...dbCommands,

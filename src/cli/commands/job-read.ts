@@ -18,6 +18,8 @@ import { visible } from '../visible.ts'
 
 const LIST_DEFAULT = 50
 const PAGE_MAX = 1000
+/** How many effects a story tells of; the newest ones. */
+const EFFECTS_MAX = 100
 const TAIL_BATCH = 500
 const TAIL_WAIT_MS = 1000
 
@@ -80,14 +82,15 @@ async function show(call: Call): Promise<undefined> {
       const texts = await store.payloads(id)
       const { input, result } = { result: undefined, input: undefined, ...texts }
       const progress = await store.progress(id)
+      const { items: effects } = await store.listEffects({ jobId: id }, { limit: EFFECTS_MAX })
       const now = store.now()
       if (!output.json) {
-        printStory(output, { job, facts, lifecycle, input, result, progress, now })
+        printStory(output, { job, facts, lifecycle, input, result, progress, effects, now })
         return
       }
       const lane = lifecycle && laneOf(lifecycle, job, now)
       const executions = executionsOf(facts)
-      output.record({ job, lane, executions, facts }, { input, result, progress })
+      output.record({ job, lane, executions, facts, effects }, { input, result, progress })
     },
     { jobs },
   )

@@ -3,8 +3,10 @@
  * new, what runs may finish. The second one tells handlers to stop and gives their jobs back.
  */
 import { hostname } from 'node:os'
+import type { JobDefinition } from '../../engine/define-job.ts'
 import type { Duration } from '../../engine/durations.ts'
 import type { JobWorker, WorkerEvent } from '../../engine/worker.ts'
+import type { Store } from '../../stores/store.ts'
 import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { loadJobFiles } from '../job-files.ts'
@@ -15,6 +17,7 @@ import { shortened, visible } from '../visible.ts'
 
 const CONCURRENCY_MAX = 10_000
 const MESSAGE_MAX = 200
+const EFFECTS_PAGE = 1000
 
 async function work(call: Call): Promise<ExitCode> {
   const { settings, output } = call
@@ -32,7 +35,12 @@ async function work(call: Call): Promise<ExitCode> {
         tell(call, event, counts)
         // A worker that sleeps and holds nothing has found nothing that is ready.
         const isIdle = event.type === 'state' && event.to === 'Idle' && worker?.running === 0
-        if (hasFlag(call, 'once') && isIdle) drained.abort()
+        if (!hasFlag(call, 'once') || !isIdle) return
+        // If that cannot be found out now, the next time that it sleeps will do.
+        hasDueEffects(pawl.store, jobs).then(
+          (hasDue) => !hasDue && drained.abort(),
+          () => {},
+        )
       }
       let worker: JobWorker | undefined
       worker = await pawl.work({ ...options, onEvent })
@@ -47,6 +55,22 @@ async function work(call: Call): Promise<ExitCode> {
   )
   output.say(`Stopped: ${counts.succeeded} succeeded, ${counts.other} did not.`)
   return call.interruptedAgain.aborted ? EXIT.interrupted : EXIT.ok
+}
+
+/** Whether effects of these jobs wait to be delivered now; those being delivered are finished. */
+async function hasDueEffects(store: Store, jobs: readonly JobDefinition[]): Promise<boolean> {
+  for (const { name: type } of jobs.filter(({ effects }) => effects.size > 0)) {
+    let after: string | undefined
+    do {
+      const page = await store.listEffects(
+        { state: 'pending', type },
+        { limit: EFFECTS_PAGE, ...(after !== undefined && { after }) },
+      )
+      if (page.items.some(({ runAt }) => runAt <= store.now())) return true
+      after = page.next
+    } while (after !== undefined)
+  }
+  return false
 }
 
 /** Resolves when one of the signals is aborted. */
@@ -90,6 +114,13 @@ function tell({ output }: Call, event: WorkerEvent, counts: { succeeded: number;
   if (event.type === 'lost') {
     if (output.json) output.record({ event: 'lost', jobId: event.jobId })
     else output.line(`${event.jobId} lost`)
+    return
+  }
+  if (event.type === 'effect') {
+    const { type: name, ...rest } = event
+    const why = event.error === undefined ? '' : `  ${visible(shortened(event.error, MESSAGE_MAX))}`
+    if (output.json) output.record({ event: name, ...rest })
+    else output.line(`${visible(event.key)} ${event.result} after ${event.tries}${why}`)
     return
   }
   const { id: jobId, type, state, attempt, outcome, error } = event.job

@@ -15,20 +15,18 @@ import type { Read } from './context.ts'
 import { arraysOf, type Column, namesOf, unnest } from './rows-at-once.ts'
 
 interface Row {
-  readonly rid: number
   readonly before: Job
   readonly job: Job
   readonly lane: number
 }
 
 interface Entry {
-  readonly rid: number
   readonly fact: Fact
   readonly payload: string | null
 }
 
 const KEYS: readonly Column<Row>[] = [
-  ['rid', 'bigint', ({ rid }) => rid],
+  ['id', 'uuid', ({ job }) => job.id],
   ['before', 'int', ({ before }) => before.seq],
 ]
 
@@ -61,7 +59,7 @@ function leaseOf({ job, lane }: Row): number | null {
 }
 
 const FACT: readonly Column<Entry>[] = [
-  ['job', 'bigint', ({ rid }) => rid],
+  ['job', 'uuid', ({ fact }) => fact.jobId],
   ['seq', 'int', ({ fact }) => fact.seq],
   ['kind', 'smallint', ({ fact }) => FACT_CODES[fact.trigger]],
   ['at', 'bigint', ({ fact }) => fact.at],
@@ -101,22 +99,22 @@ const APPLY = statement(
       place = greatest(jobs.place, ${placeOf(s)}),
       cancel_asked_at = CASE WHEN item.lane <> 5 THEN jobs.cancel_asked_at END
     FROM ${unnest(ITEM, 1, 'item')}
-    WHERE jobs.rid = item.rid AND jobs.rid = ANY ($1::bigint[]) AND jobs.seq = item.before
-    RETURNING jobs.rid, jobs.place
+    WHERE jobs.id = item.id AND jobs.id = ANY ($1::uuid[]) AND jobs.seq = item.before
+    RETURNING jobs.id, jobs.place
   ), recorded AS (
     INSERT INTO ${s}.ledger (tx, ${namesOf(FACT)})
     SELECT moved.place, ${namesOf(FACT, 'fact.')}
-    FROM ${unnest(FACT, ITEM.length + 1, 'fact')} JOIN moved ON moved.rid = fact.job
+    FROM ${unnest(FACT, ITEM.length + 1, 'fact')} JOIN moved ON moved.id = fact.job
   ), counted AS (
     INSERT INTO ${s}.ended_counts (${namesOf(COUNT)})
     SELECT ${namesOf(COUNT)} FROM ${unnest(COUNT, ITEM.length + FACT.length + 1, 'change')}
   )
-  SELECT rid, ${TX} AS tx, place FROM moved`,
+  SELECT id, ${TX} AS tx, place FROM moved`,
 )
 
 /** What one transaction changes. */
 export class Changes {
-  readonly #rows = new Map<number, { before: Job; read: Read; at: number }>()
+  readonly #rows = new Map<string, { before: Job; read: Read; at: number }>()
   readonly #facts: Entry[] = []
 
   get isEmpty(): boolean {
@@ -125,30 +123,31 @@ export class Changes {
 
   /** Notes a fact of a job that has not yet become what the fact makes of it. */
   add(read: Read, fact: Fact, payload: string | null): void {
-    const known = this.#rows.get(read.rid)
-    this.#rows.set(read.rid, { before: known?.before ?? read.job, read, at: fact.at })
-    this.#facts.push({ rid: read.rid, fact, payload })
+    const known = this.#rows.get(fact.jobId)
+    this.#rows.set(fact.jobId, { before: known?.before ?? read.job, read, at: fact.at })
+    this.#facts.push({ fact, payload })
   }
 
   /** Writes everything that was noted. */
   async write(session: Session): Promise<void> {
     if (this.isEmpty) return
-    const rows = [...this.#rows].map(([rid, { before, read, at }]): Row => {
+    const rows = [...this.#rows.values()].map(({ before, read, at }): Row => {
       const { job, lifecycle } = read
-      return { rid, before, job, lane: LANES[laneOf(lifecycle, job, at)] }
+      return { before, job, lane: LANES[laneOf(lifecycle, job, at)] }
     })
     const values = [
       ...arraysOf(ITEM, rows),
       ...arraysOf(FACT, this.#facts),
       ...arraysOf(COUNT, countEnded(rows)),
     ]
-    type Moved = { rid: number; tx: number; place: number }
+    type Moved = { id: string; tx: number; place: number }
     const moved = await session.query<Moved>(APPLY, values)
-    const [first] = this.#facts as [Entry]
-    const place = moved.find(({ rid }) => rid === first.rid)?.place ?? 0
-    session.wrote = { tx: moved[0]?.tx ?? 0, fact: { job: first.rid, seq: first.fact.seq, place } }
-    const done = new Set(moved.map(({ rid }) => rid))
-    const stuck = rows.find(({ rid }) => !done.has(rid))
+    const [{ fact: first }] = this.#facts as [Entry]
+    const { jobId: job, seq } = first
+    const place = moved.find(({ id }) => id === job)?.place ?? 0
+    session.wrote = { tx: moved[0]?.tx ?? 0, fact: { job, seq, place } }
+    const done = new Set(moved.map(({ id }) => id))
+    const stuck = rows.find(({ job }) => !done.has(job.id))
     if (stuck !== undefined) throw new TransitionRace(stuck.job.id)
   }
 }
@@ -159,7 +158,7 @@ interface EndedCount {
   readonly jobs: number
 }
 
-const LOCK_JOB = statement((s) => `SELECT 1 FROM ${s}.jobs WHERE rid = $1 FOR UPDATE`)
+const LOCK_JOB = statement((s) => `SELECT 1 FROM ${s}.jobs WHERE id = $1 FOR UPDATE`)
 const FIND_FACT = statement(
   (s) => `SELECT 1 FROM ${s}.ledger WHERE job = $1 AND seq = $2 AND tx = $3`,
 )

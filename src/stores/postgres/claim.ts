@@ -20,12 +20,12 @@ export const CLAIM_PARAMETERS = 12
 
 /** What may be claimed now from a queue, by index alone: priority, due time, then age. */
 const claimable = (s: string, queue: string) => `
-  SELECT rid, priority, run_at FROM ${s}.jobs
+  SELECT id, priority, run_at FROM ${s}.jobs
   WHERE lane = 2 AND queue = ${queue} AND run_at <= $1 AND machine = ANY ($2::int[])
     AND ($3::text[] IS NULL OR type = ANY ($3::text[]))
     AND NOT EXISTS (
       SELECT 1 FROM ${s}.queues WHERE name = ${queue} AND paused_at IS NOT NULL)
-  ORDER BY priority, run_at, rid LIMIT $4 FOR UPDATE SKIP LOCKED`
+  ORDER BY priority, run_at, id LIMIT $4 FOR UPDATE SKIP LOCKED`
 
 /** The first jobs of one queue. */
 const pickFromOne = (s: string) => claimable(s, '($5::text[])[1]')
@@ -35,12 +35,12 @@ const pickFromOne = (s: string) => claimable(s, '($5::text[])[1]')
  * none were, of all that have something ready, as if they were one.
  */
 const pickFromMany = (s: string) => `
-  SELECT first.rid FROM (
+  SELECT first.id FROM (
     SELECT name, place FROM unnest($5::text[]) WITH ORDINALITY AS asked (name, place)
     UNION ALL
     SELECT name, 0 FROM ready WHERE $5::text[] IS NULL AND name IS NOT NULL
   ) AS wanted CROSS JOIN LATERAL (${claimable(s, 'wanted.name')}) AS first
-  ORDER BY wanted.place, first.priority, first.run_at, first.rid LIMIT $4`
+  ORDER BY wanted.place, first.priority, first.run_at, first.id LIMIT $4`
 
 /** Queues with something ready, found by skipping through the index from one to the next. */
 const readyQueues = (s: string) => `
@@ -53,7 +53,7 @@ const readyQueues = (s: string) => `
   )`
 
 /** What a claim cannot know of a job that it took, and every job has. */
-const COMMON = 'rid, id, machine, type, queue, seq, attempt, priority, run_at, created_at, place'
+const COMMON = 'id, machine, type, queue, seq, attempt, priority, run_at, created_at, place'
 
 /** What most jobs have not; nothing where it is so, and else all of it as one JSON. */
 const RARE = `CASE WHEN failures = 0 AND crashes = 0 AND releases = 0 AND num_nonnulls(
@@ -70,7 +70,7 @@ export const CLAIMED_COLUMNS = COMMON.split(',').length + 2
 
 /**
  * The parts of a statement that take jobs: `WITH ${take(…)} ${TAKEN}`. The rows are chosen by an
- * array of numbers and not by a join, for which the plan that serves all values is far slower.
+ * array of ids and not by a join, for which the plan that serves all values is far slower.
  */
 export const take = (s: string, many: boolean) => `
   ${many ? `${readyQueues(s)}, ` : ''}
@@ -80,13 +80,13 @@ export const take = (s: string, many: boolean) => `
       lane = 3, state = ($6::text[])[machine], seq = seq + 1, attempt = attempt + 1, status = $7,
       claim = $8, worker = $9, lease_until = $10, updated_at = $1, started_at = $1, reason = NULL,
       progress = NULL, place = greatest(place, ${placeOf(s)})
-    WHERE rid = ANY (ARRAY (SELECT rid FROM pick))
+    WHERE id = ANY (ARRAY (SELECT id FROM pick))
     RETURNING ${UNKNOWN}
   ),
   noted AS (
     INSERT INTO ${s}.ledger
       (tx, job, seq, kind, at, path, actor, attempt, statuses, claim, worker, lease_until)
-    SELECT place, rid, seq, ${FACT_CODES.claim}, $1, ($11::text[])[machine], 'worker', attempt,
+    SELECT place, id, seq, ${FACT_CODES.claim}, $1, ($11::text[])[machine], 'worker', attempt,
       $12, $8, $9, $10
     FROM took
   )`
@@ -98,9 +98,9 @@ export const take = (s: string, many: boolean) => `
 export const taken = (s: string) => `
   SELECT took.*, coalesce(
     CASE WHEN took.seq > 2 THEN (SELECT payload FROM ${s}.ledger AS fact
-      WHERE fact.job = took.rid AND fact.kind = ${FACT_CODES.replace}
+      WHERE fact.job = took.id AND fact.kind = ${FACT_CODES.replace}
       ORDER BY fact.seq DESC LIMIT 1) END,
-    (SELECT payload FROM ${s}.ledger AS fact WHERE fact.job = took.rid AND fact.seq = 1)
+    (SELECT payload FROM ${s}.ledger AS fact WHERE fact.job = took.id AND fact.seq = 1)
   ) AS input FROM took`
 
 const statementOf = (many: boolean): Statement =>
@@ -113,7 +113,7 @@ const CLAIM_MANY = statementOf(true)
 export interface TakenRow
   extends Pick<
     JobRow,
-    'rid' | 'id' | 'machine' | 'type' | 'queue' | 'seq' | 'attempt' | 'priority' | 'created_at'
+    'id' | 'machine' | 'type' | 'queue' | 'seq' | 'attempt' | 'priority' | 'created_at'
   > {
   readonly run_at: number
   readonly rare: string | null
@@ -256,7 +256,7 @@ export function toHeld(
       stalled: false,
       execution: { status, claim: claimId, worker, leaseUntil: now + leaseMs },
     }
-    return { ref: row.rid, job, input: row.input ?? 'null' }
+    return { ref: row.id, job, input: row.input ?? 'null' }
   })
   const places = new Map(queues.map((queue, place) => [queue, place]))
   const placeOf = ({ job }: Held) => places.get(job.queue) ?? 0
@@ -265,6 +265,10 @@ export function toHeld(
       placeOf(a) - placeOf(b) ||
       a.job.priority - b.job.priority ||
       (a.job.runAt as number) - (b.job.runAt as number) ||
-      a.ref - b.ref,
+      compare(a.job.id, b.job.id),
   )
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -116,10 +116,11 @@ async function commitOnce(
   const before = decide(read.lifecycle, read.job, command, contextOf(environment, WORKER, start))
   if (before.kind === 'rejected') return before
   if (before.kind === 'same') {
-    return { kind: 'same', job: read.job, result: await resultOf(session, read.rid) }
+    return { kind: 'same', job: read.job, result: await resultOf(session, read.job.id) }
   }
   const access: CommitAccess = {
     query: (sql, values = []) => runRaw(session, sql, values),
+    raw: session.client,
     lend: (tx) => lendSession(tx, session),
   }
   const ran = await runFunction(shared, boundMs, access, work).catch((error: unknown) => {
@@ -132,7 +133,7 @@ async function commitOnce(
   const after = answer(shared, changes, now(), read, committed, WORKER, result)
   // The lease ran out while the function ran: its writes must go, too.
   if (after.kind === 'rejected') throw after.error
-  await insertEffects(session, now(), read.rid, effects)
+  await insertEffects(session, now(), read.job, effects)
   await changes.write(session)
   return { kind: 'done', job: after.job, result }
 }
@@ -147,18 +148,18 @@ async function resolve(
     database.transaction(async (session): Promise<CommitAnswer | undefined> => {
       const [read] = await lockHeld(shared, session, [held])
       if (read === undefined || read instanceof PawlError) return undefined
-      const { job, lifecycle, rid } = read
+      const { job, lifecycle } = read
       const context = contextOf(shared.environment, WORKER, now())
       if (decide(lifecycle, job, commitCommand(held), context).kind !== 'same') return undefined
-      return { kind: 'done', job, result: await resultOf(session, rid) }
+      return { kind: 'done', job, result: await resultOf(session, job.id) }
     }),
   )
   if (found === undefined) throw new StoreUnavailable(0, cause)
   return found
 }
 
-async function resultOf(session: OwnSession, rid: number): Promise<string> {
-  const [row] = await session.query<{ payload: string | null }>(SELECT_RESULT, [rid])
+async function resultOf(session: OwnSession, jobId: string): Promise<string> {
+  const [row] = await session.query<{ payload: string | null }>(SELECT_RESULT, [jobId])
   return row?.payload ?? 'null'
 }
 

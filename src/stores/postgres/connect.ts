@@ -39,7 +39,7 @@ export function statement(make: (schema: string) => string): Statement {
 /** By what a transaction can be known later: its number and, if it wrote facts, one of them. */
 export interface Trail {
   readonly tx: number
-  readonly fact?: { readonly job: number; readonly seq: number; readonly place: number }
+  readonly fact?: { readonly job: string; readonly seq: number; readonly place: number }
 }
 
 /** Where statements run: a connection of ours, or a transaction of the user's. */
@@ -249,13 +249,13 @@ class RollbackFailed extends Error {}
 /** A connection of ours while a verb has it. */
 export class OwnSession implements Session {
   wrote: Trail | undefined
-  readonly #client: PgClient
+  readonly client: PgClient
   readonly #schema: string
   readonly #traits: Traits
   readonly #answerMs: number
 
   constructor(client: PgClient, schema: string, traits: Traits, answerMs: number) {
-    this.#client = client
+    this.client = client
     this.#schema = schema
     this.#traits = traits
     this.#answerMs = answerMs
@@ -263,7 +263,7 @@ export class OwnSession implements Session {
 
   async query<Row>(made: Statement, values: readonly Value[] = []): Promise<Row[]> {
     const { text, name } = made(this.#schema)
-    const { rows } = await this.#client.query({
+    const { rows } = await this.client.query({
       text,
       values: [...values],
       types: numbers,
@@ -275,7 +275,7 @@ export class OwnSession implements Session {
 
   /** A statement of the user's own, with the driver's own types. */
   async raw(text: string, values: readonly unknown[]): Promise<unknown[]> {
-    const { rows } = await this.#client.query({
+    const { rows } = await this.client.query({
       text,
       values: [...values],
       query_timeout: this.#answerMs,
@@ -285,7 +285,7 @@ export class OwnSession implements Session {
 
   /** Statements without values, which may be several. */
   async run(text: string): Promise<void> {
-    await this.#client.query({ text, query_timeout: this.#answerMs })
+    await this.client.query({ text, query_timeout: this.#answerMs })
   }
 
   /** Does the work in a transaction. */

@@ -20,7 +20,6 @@ export interface Shared {
 
 /** A job as it was read and locked. What is decided on it becomes its present state. */
 export interface Read {
-  readonly rid: number
   job: Job
   readonly lifecycle: Lifecycle
   readonly cancelAskedAt: number | null
@@ -29,15 +28,9 @@ export interface Read {
 /** The row of a job, with the wish to cancel it. */
 export type LockedRow = JobRow & { readonly cancel_asked_at: number | null }
 
-/** Several rows are locked only in the order of their numbers, so that nobody waits in a circle. */
-const LOCK_BY_IDS = statement(
-  (s) => `
-  SELECT * FROM ${s}.jobs
-  WHERE rid = ANY (ARRAY (SELECT rid FROM ${s}.jobs WHERE id = ANY ($1::uuid[])))
-  ORDER BY rid FOR UPDATE`,
-)
-const LOCK_BY_RIDS = statement(
-  (s) => `SELECT * FROM ${s}.jobs WHERE rid = ANY ($1::bigint[]) ORDER BY rid FOR UPDATE`,
+/** Several rows are locked only in the order of their ids, so that nobody waits in a circle. */
+const LOCK = statement(
+  (s) => `SELECT * FROM ${s}.jobs WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE`,
 )
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -58,7 +51,7 @@ export async function lockJobs(
   session: Session,
   ids: readonly string[],
 ): Promise<Map<string, Read>> {
-  const rows = await session.query<LockedRow>(LOCK_BY_IDS, [arrayOf(ids.filter(isUuid))])
+  const rows = await session.query<LockedRow>(LOCK, [arrayOf(ids.filter(isUuid))])
   const reads = rows.map((row) => toRead(shared, row)).filter((read) => read !== undefined)
   return new Map(reads.map((read) => [read.job.id, read]))
 }
@@ -72,12 +65,12 @@ export async function lockHeld(
   session: Session,
   held: readonly Held[],
 ): Promise<(Read | PawlError)[]> {
-  const refs = held.map(({ ref }) => ref).filter((ref) => Number.isSafeInteger(ref))
-  const rows = await session.query<LockedRow>(LOCK_BY_RIDS, [arrayOf(refs)])
-  const byRid = new Map(rows.map((row) => [row.rid, { row, read: toRead(shared, row) }]))
+  const ids = held.map(({ ref }) => ref).filter(isUuid)
+  const rows = await session.query<LockedRow>(LOCK, [arrayOf(ids)])
+  const byId = new Map(rows.map((row) => [row.id, { read: toRead(shared, row) }]))
   return held.map(({ ref, job }) => {
-    const found = byRid.get(ref)
-    if (found === undefined || found.row.id !== job.id) return new JobNotFound(job.id)
+    const found = ref === job.id ? byId.get(ref) : undefined
+    if (found === undefined) return new JobNotFound(job.id)
     return found.read ?? new LifecycleUnknown(job.lifecycle, job.lifecycleVersion)
   })
 }
@@ -86,6 +79,5 @@ export async function lockHeld(
 export function toRead({ machines }: Shared, row: LockedRow): Read | undefined {
   const lifecycle = machines.byId.get(row.machine)
   if (lifecycle === undefined) return undefined
-  const { rid, cancel_asked_at: cancelAskedAt } = row
-  return { rid, job: toJob(row, lifecycle), lifecycle, cancelAskedAt }
+  return { job: toJob(row, lifecycle), lifecycle, cancelAskedAt: row.cancel_asked_at }
 }

@@ -17,6 +17,7 @@ import { Changes, placeOf } from './apply.ts'
 import { sqlStateOf } from './busy.ts'
 import { type Session, statement } from './connect.ts'
 import { type LockedRow, type Read, type Shared, toRead } from './context.ts'
+import { refuseSurplus } from './queues.ts'
 import {
   arrayOf,
   type Column,
@@ -66,22 +67,18 @@ const shapedBy = (shape: readonly Column<Accepted>[]): Shaped<Accepted> => ({
 const PLAIN = shapedBy([...JOB, ...FACT])
 const WHOLE = shapedBy([...JOB, ...SPECIAL, ...FACT])
 
-/** Numbers are given out first, so that rows and facts find each other by them. */
-const numbered = (s: string, shaped: Shaped<Accepted>) => `
-  item AS MATERIALIZED (
-    SELECT nextval('${s.replaceAll("'", "''")}.jobs_rid_seq') AS rid, given.*
-    FROM (${unnestShaped(shaped, 1)}) AS given
-  )`
+const items = (shaped: Shaped<Accepted>) => `
+  item AS MATERIALIZED (${unnestShaped(shaped, 1)})`
 
 /** All or nothing: for jobs without keys, whose ids are new but for mistakes. */
 const INSERT_NEW = statement(
   (s) => `
-  WITH ${numbered(s, PLAIN)}, added AS (
-    INSERT INTO ${s}.jobs (rid, id, ${namesOf(JOB)}, updated_at, seq, place)
-    SELECT rid, id, ${namesOf(JOB)}, created_at, 1, ${placeOf(s)} FROM item
+  WITH ${items(PLAIN)}, added AS (
+    INSERT INTO ${s}.jobs (id, ${namesOf(JOB)}, updated_at, seq, place)
+    SELECT id, ${namesOf(JOB)}, created_at, 1, ${placeOf(s)} FROM item
   )
   INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-  SELECT ${placeOf(s)}, rid, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
+  SELECT ${placeOf(s)}, id, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
   FROM item`,
 )
 
@@ -89,17 +86,17 @@ const INSERT_NEW = statement(
 const insert = (shaped: Shaped<Accepted>, columns: readonly Column<Accepted>[]) =>
   statement(
     (s) => `
-    WITH ${numbered(s, shaped)}, added AS (
-      INSERT INTO ${s}.jobs (rid, id, ${namesOf(columns)}, updated_at, seq, place)
-      SELECT rid, id, ${namesOf(columns)}, created_at, 1, ${placeOf(s)} FROM item
-      ON CONFLICT DO NOTHING RETURNING rid
+    WITH ${items(shaped)}, added AS (
+      INSERT INTO ${s}.jobs (id, ${namesOf(columns)}, updated_at, seq, place)
+      SELECT id, ${namesOf(columns)}, created_at, 1, ${placeOf(s)} FROM item
+      ON CONFLICT DO NOTHING RETURNING id
     ), noted AS (
       INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-      SELECT ${placeOf(s)}, rid, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
-      FROM item JOIN added USING (rid)
+      SELECT ${placeOf(s)}, id, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
+      FROM item JOIN added USING (id)
     )
     SELECT string_agg(id::text, ',') AS met
-    FROM item LEFT JOIN added USING (rid) WHERE added.rid IS NULL`,
+    FROM item LEFT JOIN added USING (id) WHERE added.id IS NULL`,
   )
 
 const INSERT_PLAIN = insert(PLAIN, JOB)
@@ -108,9 +105,15 @@ const INSERT_WHOLE = insert(WHOLE, [...JOB, ...SPECIAL])
 /** How often a new job may meet somebody who is gone when asked for. */
 const TRIES_MAX = 5
 
+/** What became of jobs that were to be added; the others met a key or an id. */
+interface Added {
+  readonly added: ReadonlySet<Accepted>
+  readonly refused?: ReadonlyMap<Accepted, PawlError>
+}
+
 /** How accepted jobs are added, and how those that met somebody are answered. */
 interface Adding {
-  add(jobs: readonly Accepted[]): Promise<ReadonlySet<Accepted>>
+  add(jobs: readonly Accepted[]): Promise<Added>
   answer(met: readonly Accepted[]): Promise<(Enqueued | undefined)[]>
 }
 
@@ -126,9 +129,10 @@ export async function acceptAll(
   const results = new Map<Accepted, Enqueued>()
   let pending = decided.filter((one): one is Accepted => !(one instanceof PawlError))
   for (let tries = 0; pending.length > 0; tries++) {
-    const added = await adding.add(pending)
+    const { added, refused } = await adding.add(pending)
     for (const one of added) results.set(one, { kind: 'created', job: one.job })
-    const met = pending.filter((one) => !added.has(one))
+    for (const [one, error] of refused ?? []) results.set(one, { kind: 'rejected', error })
+    const met = pending.filter((one) => !results.has(one))
     const answers = met.length === 0 ? [] : await adding.answer(met)
     for (const [i, one] of met.entries()) {
       const answered = answers[i]
@@ -160,21 +164,28 @@ export async function addNew(session: Session, jobs: readonly Accepted[]): Promi
 
 const UNIQUE_VIOLATION = '23505'
 
+/** Writes accepted jobs for which there is room; must be called inside a transaction. */
+export async function addWithin(session: Session, jobs: readonly Accepted[]): Promise<Added> {
+  const refused = await refuseSurplus(session, jobs)
+  const { added } = await addJobs(
+    session,
+    jobs.filter((one) => !refused.has(one)),
+  )
+  return { added, refused }
+}
+
 /** Writes accepted jobs, and answers which of them were added; the others met a key or an id. */
-export async function addJobs(
-  session: Session,
-  jobs: readonly Accepted[],
-): Promise<ReadonlySet<Accepted>> {
+export async function addJobs(session: Session, jobs: readonly Accepted[]): Promise<Added> {
   const first = new Map<string, Accepted>()
   for (const one of jobs) if (!first.has(one.job.id)) first.set(one.job.id, one)
   const distinct = [...first.values()]
-  if (distinct.length === 0) return new Set()
+  if (distinct.length === 0) return { added: new Set() }
   const plain = distinct.every(({ job }) => isPlain(job))
   const values = plain ? shapedArrays(PLAIN, distinct) : shapedArrays(WHOLE, distinct.sort(byKey))
   const text = plain ? INSERT_PLAIN : INSERT_WHOLE
   const [row] = await session.query<{ met: string | null }>(text, values)
   for (const id of row?.met?.split(',') ?? []) first.delete(id)
-  return new Set(first.values())
+  return { added: new Set(first.values()) }
 }
 
 function byKey({ job: a }: Accepted, { job: b }: Accepted): number {
@@ -184,18 +195,16 @@ function byKey({ job: a }: Accepted, { job: b }: Accepted): number {
 
 const LOCK_BY_KEYS = statement(
   (s) => `
-  SELECT * FROM ${s}.jobs WHERE rid = ANY (ARRAY (
-    SELECT (SELECT rid FROM ${s}.jobs WHERE jobs.type = asked.type AND jobs.key = asked.key)
+  SELECT * FROM ${s}.jobs WHERE id = ANY (ARRAY (
+    SELECT (SELECT id FROM ${s}.jobs WHERE jobs.type = asked.type AND jobs.key = asked.key)
     FROM unnest($1::text[], $2::text[]) AS asked (type, key)
-  )) ORDER BY rid FOR UPDATE`,
+  )) ORDER BY id FOR UPDATE`,
 )
 
 const SELECT_CREATED = statement(
   (s) => `
-  SELECT jobs.id, ledger.at, ledger.data, ledger.payload
-  FROM ${s}.jobs JOIN ${s}.ledger ON ledger.job = jobs.rid AND ledger.seq = 1
-  WHERE jobs.rid = ANY (ARRAY (SELECT rid FROM ${s}.jobs WHERE id = ANY ($1::uuid[])))
-    AND ledger.job = ANY (ARRAY (SELECT rid FROM ${s}.jobs WHERE id = ANY ($1::uuid[])))`,
+  SELECT job AS id, at, data, payload FROM ${s}.ledger
+  WHERE job = ANY ($1::uuid[]) AND seq = 1`,
 )
 
 /**

@@ -4,7 +4,7 @@
  * for, because other leases must not run out meanwhile, nor called lost; the next beat will know.
  */
 import type { Fence } from '../../core/job/commands.ts'
-import type { Beat, Heartbeat } from '../store.ts'
+import type { Beat, Heartbeat, Ref } from '../store.ts'
 import { type Session, statement } from './connect.ts'
 import { isUuid } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
@@ -12,29 +12,29 @@ import { arrayOf } from './rows-at-once.ts'
 const RENEW = statement(
   (s) => `
   WITH beat AS MATERIALIZED (
-    SELECT * FROM unnest($3::bigint[], $4::bigint[], $5::uuid[], $6::text[])
-      AS beat (rid, attempt, claim, progress)
+    SELECT * FROM unnest($3::uuid[], $4::bigint[], $5::uuid[], $6::text[])
+      AS beat (id, attempt, claim, progress)
   ), fenced AS MATERIALIZED (
-    SELECT jobs.rid, jobs.attempt, jobs.claim, jobs.cancel_asked_at, beat.progress
+    SELECT jobs.id, jobs.attempt, jobs.claim, jobs.cancel_asked_at, beat.progress
     FROM beat
-    JOIN ${s}.jobs ON jobs.rid = beat.rid AND jobs.rid = ANY ($3::bigint[])
+    JOIN ${s}.jobs ON jobs.id = beat.id AND jobs.id = ANY ($3::uuid[])
       AND jobs.attempt = beat.attempt
       AND jobs.claim = beat.claim AND jobs.lease_until > $1
   ), free AS MATERIALIZED (
-    SELECT rid FROM ${s}.jobs WHERE rid = ANY (ARRAY (SELECT rid FROM fenced))
-    ORDER BY rid FOR UPDATE SKIP LOCKED
+    SELECT id FROM ${s}.jobs WHERE id = ANY (ARRAY (SELECT id FROM fenced))
+    ORDER BY id FOR UPDATE SKIP LOCKED
   ), renewed AS (
     UPDATE ${s}.jobs
     SET lease_until = $2, progress = coalesce(fenced.progress, jobs.progress)
     FROM fenced
-    WHERE jobs.rid = fenced.rid AND jobs.rid = ANY (ARRAY (SELECT rid FROM free))
+    WHERE jobs.id = fenced.id AND jobs.id = ANY (ARRAY (SELECT id FROM free))
       AND jobs.lease_until > $1 AND jobs.claim = fenced.claim
   )
-  SELECT rid, attempt, claim, cancel_asked_at FROM fenced`,
+  SELECT id, attempt, claim, cancel_asked_at FROM fenced`,
 )
 
 interface FencedRow extends Fence {
-  readonly rid: number
+  readonly id: string
   readonly cancel_asked_at: number | null
 }
 
@@ -46,8 +46,7 @@ export async function heartbeat(
   leaseMs: number,
 ): Promise<Heartbeat> {
   const sound = beats.filter(
-    ({ ref, fence }) =>
-      Number.isSafeInteger(ref) && Number.isSafeInteger(fence.attempt) && isUuid(fence.claim),
+    ({ ref, fence }) => isUuid(ref) && Number.isSafeInteger(fence.attempt) && isUuid(fence.claim),
   )
   const rows = await session.query<FencedRow>(RENEW, [
     now,
@@ -57,9 +56,9 @@ export async function heartbeat(
     arrayOf(sound.map(({ fence }) => fence.claim)),
     arrayOf(sound.map(({ progress }) => progress ?? null)),
   ])
-  const live = new Map(rows.map((row) => [keyOf(row.rid, row), row]))
-  const lost: number[] = []
-  const cancelling: number[] = []
+  const live = new Map(rows.map((row) => [keyOf(row.id, row), row]))
+  const lost: Ref[] = []
+  const cancelling: Ref[] = []
   for (const { ref, fence } of beats) {
     const row = live.get(keyOf(ref, fence))
     if (row === undefined) lost.push(ref)
@@ -68,6 +67,6 @@ export async function heartbeat(
   return { lost, cancelling }
 }
 
-function keyOf(ref: number, { attempt, claim }: Fence): string {
+function keyOf(ref: Ref, { attempt, claim }: Fence): string {
   return `${ref} ${attempt} ${claim}`
 }

@@ -118,7 +118,7 @@ async function storeIdAt(session: Session): Promise<string | undefined> {
 
 /** Columns with whole numbers, which drivers may hand over as texts. */
 const NUMBERS = new Set(
-  `rid machine timeout_ms deadline_at seq attempt failures crashes releases priority run_at
+  `machine timeout_ms deadline_at seq attempt failures crashes releases priority run_at
   created_at started_at ended_at updated_at stalled lease_until cancel_asked_at at`.split(/\s+/),
 )
 

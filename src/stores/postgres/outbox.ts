@@ -2,75 +2,92 @@
  * The outbox: effects that a commit declared, delivered after it. Each has its own lease, tries and
  * parked state, and a stable key (job id / name / n) by which its receiver can tell a repetition.
  * When the last effect of a job is delivered, the job is done in the same transaction.
+ *
+ * Taking an effect moves its due time to the end of the lease, so that whoever looks for due ones
+ * never meets those that others deliver. An effect is held while it has a claim and is not due.
  */
+import type { Job } from '../../core/job/job.ts'
 import { ENGINE } from '../asker.ts'
+import { type EffectRow, STATE_AFTER, toHeldEffect } from '../effects.ts'
 import type { EffectClaim, EffectReport, HeldEffect } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes, TX } from './apply.ts'
+import type { Ticket } from './claim.ts'
 import { type Session, statement } from './connect.ts'
-import { isUuid, lockJobs, type Shared } from './context.ts'
+import { isStorable, isUuid, lockJobs, type Shared } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
+
+/**
+ * The types to look at, so that effects which the caller cannot deliver cost nothing; where none
+ * are asked for, all that have something pending, found by skipping through the index.
+ */
+const wanted = (s: string) => `
+  RECURSIVE pending (type) AS (
+    (SELECT type FROM ${s}.outbox
+      WHERE state = 'pending' AND type > '' AND $1::text[] IS NULL ORDER BY type LIMIT 1)
+    UNION ALL
+    SELECT (
+      SELECT type FROM ${s}.outbox
+      WHERE state = 'pending' AND type > pending.type ORDER BY type LIMIT 1)
+    FROM pending WHERE pending.type IS NOT NULL
+  ), wanted AS (
+    SELECT DISTINCT type FROM unnest($1::text[]) AS given (type)
+    UNION ALL
+    SELECT type FROM pending WHERE type IS NOT NULL
+  )`
+
+const TAKEN = 'SELECT *, job AS job_id FROM took ORDER BY eid'
 
 const TAKE = statement(
   (s) => `
-  WITH pick AS (
-    SELECT eid FROM ${s}.outbox
-    WHERE state = 'pending' AND run_at <= $1 AND (lease_until IS NULL OR lease_until <= $1)
-    ORDER BY run_at, eid LIMIT $2 FOR UPDATE SKIP LOCKED
+  WITH ${wanted(s)}, pick AS (
+    SELECT due.eid FROM wanted CROSS JOIN LATERAL (
+      SELECT eid, run_at FROM ${s}.outbox
+      WHERE state = 'pending' AND type = wanted.type AND run_at <= $4
+      ORDER BY run_at, eid LIMIT $5 FOR UPDATE SKIP LOCKED
+    ) AS due ORDER BY due.run_at, due.eid LIMIT $5
   ), took AS (
-    UPDATE ${s}.outbox SET claim = $3, lease_until = $4, tries = tries + 1
+    UPDATE ${s}.outbox SET claim = $2, run_at = $3, tries = tries + 1
     WHERE eid = ANY (ARRAY (SELECT eid FROM pick))
-    RETURNING eid, job, name, n, payload, tries
-  )
-  SELECT took.*, jobs.id AS job_id, jobs.type AS job_type
-  FROM took JOIN ${s}.jobs ON jobs.rid = took.job AND jobs.rid = ANY (ARRAY (SELECT job FROM took))
-  ORDER BY eid`,
+    RETURNING *
+  ) ${TAKEN}`,
 )
 
-interface EffectRow {
-  readonly eid: number
-  readonly name: string
-  readonly n: number
-  readonly payload: string
-  readonly tries: number
-  readonly job_id: string
-  readonly job_type: string
-}
+/** By the index of what is due, and told from others of the same millisecond by the claim. */
+const RECALL = statement(
+  (s) => `
+  WITH ${wanted(s)}, took AS MATERIALIZED (
+    SELECT * FROM ${s}.outbox
+    WHERE state = 'pending' AND type = ANY (ARRAY (SELECT type FROM wanted))
+      AND run_at = $3 AND claim = $2
+  ) ${TAKEN}`,
+)
 
-/** Takes effects that are due and that nobody is delivering. */
+/** Takes effects that are due and that nobody is delivering; first those of a lost answer. */
 export async function claimEffects(
-  { environment }: Shared,
   session: Session,
-  now: number,
-  { limit, leaseMs }: EffectClaim,
+  { now, claimId }: Ticket,
+  { limit, leaseMs, types }: EffectClaim,
+  redo: boolean,
 ): Promise<HeldEffect[]> {
-  const claim = environment.ids.next()
-  const rows = await session.query<EffectRow>(TAKE, [now, limit, claim, now + leaseMs])
-  return rows.map((row) => ({
-    ref: row.eid,
-    claim,
-    jobId: row.job_id,
-    jobType: row.job_type,
-    name: row.name,
-    key: `${row.job_id}/${row.name}/${row.n}`,
-    payload: row.payload,
-    tries: row.tries,
-  }))
+  const asked = types === undefined ? null : arrayOf(types.filter(isStorable))
+  const lease = [asked, claimId, now + leaseMs]
+  const mine = redo ? await session.query<EffectRow>(RECALL, lease) : []
+  const rows = mine.length > 0 ? mine : await session.query<EffectRow>(TAKE, [...lease, now, limit])
+  return rows.map((row) => toHeldEffect(claimId, row))
 }
 
 const REPORT = statement(
   (s) => `
   UPDATE ${s}.outbox SET
-    state = report.state, run_at = coalesce(report.run_at, outbox.run_at), error = report.error,
-    claim = NULL, lease_until = NULL
-  FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::bigint[], $5::text[])
-    AS report (eid, claim, state, run_at, error)
+    state = report.state, run_at = report.run_at, error = report.error,
+    tries = outbox.tries - report.untried, claim = NULL
+  FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::bigint[], $5::text[], $6::int[])
+    AS report (eid, claim, state, run_at, error, untried)
   WHERE outbox.eid = report.eid AND outbox.eid = ANY ($1::bigint[])
     AND outbox.claim = report.claim
   RETURNING outbox.eid, ${TX} AS tx`,
 )
-
-const STATES = { delivered: 'delivered', retry: 'pending', parked: 'parked' } as const
 
 /**
  * Records deliveries, each under its claim; answers which of them were still the caller's. The jobs
@@ -99,29 +116,30 @@ export async function settleEffects(
   const rows = await session.query<{ eid: number; tx: number }>(REPORT, [
     arrayOf(given.map(({ effect }) => effect.ref)),
     arrayOf(given.map(({ effect }) => effect.claim)),
-    arrayOf(given.map(({ kind }) => STATES[kind])),
-    arrayOf(given.map((report) => (report.kind === 'retry' ? report.runAt : null))),
+    arrayOf(given.map(({ kind }) => STATE_AFTER[kind])),
+    arrayOf(given.map((report) => ('runAt' in report ? report.runAt : now))),
     arrayOf(given.map((report) => (report.kind === 'delivered' ? null : report.error))),
+    arrayOf(given.map(({ kind }) => (kind === 'released' ? 1 : 0))),
   ])
   if (rows[0] !== undefined) session.wrote = { tx: rows[0].tx }
   const done = new Set(rows.map(({ eid }) => eid))
   await finishDelivered(shared, session, now, [...reads.values()])
   return reports.map(
-    (report) => done.has(report.effect.ref) && first.get(report.effect.ref) === report,
+    (report) => first.get(report.effect.ref) === report && done.delete(report.effect.ref),
   )
 }
 
 const OPEN_EFFECTS = statement(
   (s) => `
-  SELECT DISTINCT job FROM ${s}.outbox WHERE job = ANY ($1::bigint[]) AND state <> 'delivered'`,
+  SELECT DISTINCT job FROM ${s}.outbox WHERE job = ANY ($1::uuid[]) AND state <> 'delivered'`,
 )
 
 /** Which of these jobs still have effects to deliver. */
 export async function findOpenEffects(
   session: Session,
-  rids: readonly number[],
-): Promise<Set<number>> {
-  const rows = await session.query<{ job: number }>(OPEN_EFFECTS, [arrayOf(rids)])
+  ids: readonly string[],
+): Promise<Set<string>> {
+  const rows = await session.query<{ job: string }>(OPEN_EFFECTS, [arrayOf(ids)])
   return new Set(rows.map(({ job }) => job))
 }
 
@@ -133,11 +151,13 @@ async function finishDelivered(
   reads: readonly Parameters<typeof answer>[3][],
 ): Promise<void> {
   if (reads.length === 0) return
-  const rids = reads.map(({ rid }) => rid)
-  const open = await findOpenEffects(session, rids)
+  const open = await findOpenEffects(
+    session,
+    reads.map(({ job }) => job.id),
+  )
   const changes = new Changes()
   for (const read of reads) {
-    if (open.has(read.rid)) continue
+    if (open.has(read.job.id)) continue
     answer(shared, changes, now, read, { kind: 'done', attempt: read.job.attempt }, ENGINE)
   }
   await changes.write(session)
@@ -145,9 +165,9 @@ async function finishDelivered(
 
 const INSERT_EFFECTS = statement(
   (s) => `
-  INSERT INTO ${s}.outbox (job, name, n, payload, run_at)
-  SELECT $1, name, n, payload, $2
-  FROM unnest($3::text[], $4::int[], $5::text[]) WITH ORDINALITY AS e (name, n, payload, place)
+  INSERT INTO ${s}.outbox (job, type, name, n, payload, run_at)
+  SELECT $1, $2, name, n, payload, $3
+  FROM unnest($4::text[], $5::int[], $6::text[]) WITH ORDINALITY AS e (name, n, payload, place)
   ORDER BY place`,
 )
 
@@ -155,7 +175,7 @@ const INSERT_EFFECTS = statement(
 export async function insertEffects(
   session: Session,
   now: number,
-  rid: number,
+  { id, type }: Pick<Job, 'id' | 'type'>,
   effects: readonly { readonly name: string; readonly payload: string }[],
 ): Promise<void> {
   if (effects.length === 0) return
@@ -166,7 +186,8 @@ export async function insertEffects(
     return n
   })
   await session.query(INSERT_EFFECTS, [
-    rid,
+    id,
+    type,
     now,
     arrayOf(effects.map(({ name }) => name)),
     arrayOf(placed),
@@ -176,15 +197,16 @@ export async function insertEffects(
 
 const RESET_EFFECTS = statement(
   (s) => `
-  UPDATE ${s}.outbox SET state = 'pending', tries = 0, run_at = $1, error = NULL
-  WHERE job = ANY ($2::bigint[]) AND state <> 'delivered'`,
+  UPDATE ${s}.outbox SET state = 'pending', tries = 0, error = NULL,
+    run_at = CASE WHEN claim IS NOT NULL AND run_at > $1 THEN run_at ELSE $1 END
+  WHERE job = ANY ($2::uuid[]) AND state <> 'delivered'`,
 )
 
 /** Lets what jobs have not delivered yet be delivered at once (rule G6). */
 export async function resetEffects(
   session: Session,
   now: number,
-  rids: readonly number[],
+  ids: readonly string[],
 ): Promise<void> {
-  if (rids.length > 0) await session.query(RESET_EFFECTS, [now, arrayOf(rids)])
+  if (ids.length > 0) await session.query(RESET_EFFECTS, [now, arrayOf(ids)])
 }

@@ -15,11 +15,11 @@ const LOCK_DUE = statement(
   (s) => `
   SELECT * FROM ${s}.jobs
   WHERE lane = 1 AND run_at <= $1 AND machine = ANY ($2::int[])
-  ORDER BY run_at, rid LIMIT $3 FOR UPDATE SKIP LOCKED`,
+  ORDER BY run_at, id LIMIT $3 FOR UPDATE SKIP LOCKED`,
 )
 
 const FLIP_LANE = statement(
-  (s) => `UPDATE ${s}.jobs SET lane = 2 WHERE rid = ANY ($1::bigint[]) RETURNING ${TX} AS tx`,
+  (s) => `UPDATE ${s}.jobs SET lane = 2 WHERE id = ANY ($1::uuid[]) RETURNING ${TX} AS tx`,
 )
 
 /** Promotes up to `limit` jobs, and says how many became ready. */
@@ -35,7 +35,7 @@ export async function promote(
     const read = toRead(shared, row) as Read
     return answer(shared, changes, now, read, { kind: 'due' }, ENGINE).kind
   })
-  const waiting = rows.filter((_, i) => kinds[i] === 'same').map(({ rid }) => rid)
+  const waiting = rows.filter((_, i) => kinds[i] === 'same').map(({ id }) => id)
   if (waiting.length > 0) {
     const [flipped] = await session.query<{ tx: number }>(FLIP_LANE, [arrayOf(waiting)])
     if (flipped !== undefined) session.wrote = { tx: flipped.tx }

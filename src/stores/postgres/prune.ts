@@ -14,12 +14,12 @@ import { arrayOf } from './rows-at-once.ts'
 
 const SELECT_ENDED = statement(
   (s) => `
-  SELECT rid, id, seq, queue, state FROM ${s}.jobs
-  WHERE lane = 5 AND ended_at < $1 ORDER BY ended_at, rid LIMIT $2`,
+  SELECT id, seq, queue, state FROM ${s}.jobs
+  WHERE lane = 5 AND ended_at < $1 ORDER BY ended_at, id LIMIT $2`,
 )
 
 const SELECT_FACTS = statement(
-  (s) => `SELECT * FROM ${s}.ledger WHERE job = ANY ($1::bigint[]) ORDER BY job, seq`,
+  (s) => `SELECT * FROM ${s}.ledger WHERE job = ANY ($1::uuid[]) ORDER BY job, seq`,
 )
 
 /** Collects up to `limit` jobs that ended before a time. */
@@ -29,27 +29,26 @@ export async function harvest(
   limit: number,
 ): Promise<Sheaf[]> {
   const jobs = await session.query<Omit<Sheaf, 'lines'>>(SELECT_ENDED, [endedBefore, limit])
-  const lines = new Map(jobs.map(({ rid }) => [rid, [] as string[]]))
-  const ids = new Map(jobs.map(({ rid, id }) => [rid, id]))
-  type Row = FactRow & { job: number; payload: string | null }
+  const lines = new Map(jobs.map(({ id }) => [id, [] as string[]]))
+  type Row = FactRow & { job: string; payload: string | null }
   for (const row of await session.query<Row>(SELECT_FACTS, [arrayOf([...lines.keys()])])) {
-    lines.get(row.job)?.push(lineOf(ids.get(row.job) as string, row))
+    lines.get(row.job)?.push(lineOf(row.job, row))
   }
-  return jobs.map((job) => ({ ...job, lines: lines.get(job.rid) ?? [] }))
+  return jobs.map((job) => ({ ...job, lines: lines.get(job.id) ?? [] }))
 }
 
 /** What another process is removing is left to it. */
 const LOCK = statement(
   (s) => `
-  SELECT jobs.rid FROM ${s}.jobs
-  JOIN unnest($1::bigint[], $2::int[]) AS sheaf (rid, seq)
-    ON sheaf.rid = jobs.rid AND jobs.rid = ANY ($1::bigint[]) AND sheaf.seq = jobs.seq
-  WHERE jobs.outcome IS NOT NULL ORDER BY jobs.rid FOR UPDATE OF jobs SKIP LOCKED`,
+  SELECT jobs.id FROM ${s}.jobs
+  JOIN unnest($1::uuid[], $2::int[]) AS sheaf (id, seq)
+    ON sheaf.id = jobs.id AND jobs.id = ANY ($1::uuid[]) AND sheaf.seq = jobs.seq
+  WHERE jobs.outcome IS NOT NULL ORDER BY jobs.id FOR UPDATE OF jobs SKIP LOCKED`,
 )
 
 const remove = (table: string, column: string) =>
-  statement((s) => `DELETE FROM ${s}.${table} WHERE ${column} = ANY ($1::bigint[])`)
-const REMOVALS = [remove('jobs', 'rid'), remove('ledger', 'job'), remove('outbox', 'job')]
+  statement((s) => `DELETE FROM ${s}.${table} WHERE ${column} = ANY ($1::uuid[])`)
+const REMOVALS = [remove('jobs', 'id'), remove('ledger', 'job'), remove('outbox', 'job')]
 
 const UNCOUNT = statement(
   (s) => `
@@ -75,12 +74,12 @@ export async function removeHarvest(
   endedBefore: number,
   archived: boolean,
 ): Promise<number> {
-  const rows = await session.query<{ rid: number }>(LOCK, [
-    arrayOf(sheaves.map(({ rid }) => rid)),
+  const rows = await session.query<{ id: string }>(LOCK, [
+    arrayOf(sheaves.map(({ id }) => id)),
     arrayOf(sheaves.map(({ seq }) => seq)),
   ])
-  const locked = new Set(rows.map(({ rid }) => rid))
-  const removed = sheaves.filter(({ rid }) => locked.has(rid))
+  const locked = new Set(rows.map(({ id }) => id))
+  const removed = sheaves.filter(({ id }) => locked.has(id))
   const [first, ...others] = removed
   if (first === undefined) return 0
   for (const removal of REMOVALS) await session.query(removal, [arrayOf([...locked])])

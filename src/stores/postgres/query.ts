@@ -3,8 +3,9 @@ import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane } from '../../core/job/lanes.ts'
+import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
 import { type FactRow, type JobRow, toFact, toJob, type Value } from '../rows.ts'
-import type { Counts, JobFilter, Page, StepResult, TailEntry } from '../store.ts'
+import type { Counts, JobFilter, Page, QueueInfo, Ref, StepResult, TailEntry } from '../store.ts'
 import { type Session, type Statement, statement } from './connect.ts'
 import { isStorable, isUuid } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
@@ -21,16 +22,14 @@ const SELECT_BY_KEY = statement((s) => `${selectJob(s)} WHERE jobs.type = $1 AND
 
 const SELECT_FACTS = statement(
   (s) => `
-  SELECT ledger.* FROM ${s}.ledger JOIN ${s}.jobs ON jobs.rid = ledger.job
-  WHERE jobs.id = $1 AND ledger.seq <= $2::bigint ORDER BY ledger.seq`,
+  SELECT * FROM ${s}.ledger WHERE job = $1 AND seq <= $2::bigint ORDER BY seq`,
 )
 
 const SELECT_PAYLOADS = statement(
   (s) => `
-  SELECT kind, payload FROM ${s}.ledger JOIN ${s}.jobs ON jobs.rid = ledger.job
-  WHERE jobs.id = $1 AND payload IS NOT NULL
+  SELECT kind, payload FROM ${s}.ledger WHERE job = $1 AND payload IS NOT NULL
     AND kind IN (${FACT_CODES.create}, ${FACT_CODES.replace}, ${FACT_CODES.commit})
-  ORDER BY ledger.seq`,
+  ORDER BY seq`,
 )
 
 /** The job with this id. */
@@ -90,7 +89,7 @@ export async function progress(session: Session, id: string): Promise<string | u
 }
 
 const SELECT_NEXT_DUE = statement(
-  (s) => `SELECT run_at FROM ${s}.jobs WHERE lane = 1 ORDER BY run_at, rid LIMIT 1`,
+  (s) => `SELECT run_at FROM ${s}.jobs WHERE lane = 1 ORDER BY run_at, id LIMIT 1`,
 )
 
 /** When the next job that waits for its time is due. */
@@ -105,9 +104,9 @@ const SELECT_STEPS = statement(
 )
 
 /** The results of the steps that were finished. */
-export async function steps(session: Session, rid: number): Promise<StepResult[]> {
-  if (!Number.isSafeInteger(rid)) return []
-  const rows = await session.query<{ data: string; payload: string | null }>(SELECT_STEPS, [rid])
+export async function steps(session: Session, ref: Ref): Promise<StepResult[]> {
+  if (!isUuid(ref)) return []
+  const rows = await session.query<{ data: string; payload: string | null }>(SELECT_STEPS, [ref])
   return rows.map(({ data, payload }) => {
     const { step } = JSON.parse(data) as { step: { name: string; n: number } }
     return { ...step, payload: payload ?? 'null' }
@@ -116,10 +115,10 @@ export async function steps(session: Session, rid: number): Promise<StepResult[]
 
 const FIND_STEPS = statement(
   (s) => `
-  SELECT asked.rid, asked.name, asked.n
-  FROM unnest($1::bigint[], $2::text[], $3::text[]) AS asked (rid, name, n)
+  SELECT asked.id, asked.name, asked.n
+  FROM unnest($1::uuid[], $2::text[], $3::text[]) AS asked (id, name, n)
   WHERE (SELECT true FROM ${s}.ledger
-    WHERE ledger.job = asked.rid AND ledger.kind = ${FACT_CODES.step}
+    WHERE ledger.job = asked.id AND ledger.kind = ${FACT_CODES.step}
       AND (ledger.data::json #>> '{step,name}') = asked.name
       AND (ledger.data::json #>> '{step,n}') = asked.n)`,
 )
@@ -127,21 +126,21 @@ const FIND_STEPS = statement(
 /** Which of these steps were finished already; the first result of each is the one that stands. */
 export async function findSteps(
   session: Session,
-  asked: readonly { readonly rid: number; readonly name: string; readonly n: number }[],
+  asked: readonly { readonly id: Ref; readonly name: string; readonly n: number }[],
 ): Promise<Set<string>> {
-  const sound = asked.filter(({ rid, name }) => Number.isSafeInteger(rid) && isStorable(name))
+  const sound = asked.filter(({ id, name }) => isUuid(id) && isStorable(name))
   if (sound.length === 0) return new Set()
-  const rows = await session.query<{ rid: number; name: string; n: string }>(FIND_STEPS, [
-    arrayOf(sound.map(({ rid }) => rid)),
+  const rows = await session.query<{ id: string; name: string; n: string }>(FIND_STEPS, [
+    arrayOf(sound.map(({ id }) => id)),
     arrayOf(sound.map(({ name }) => name)),
     arrayOf(sound.map(({ n }) => String(n))),
   ])
-  return new Set(rows.map(({ rid, name, n }) => stepKey(rid, name, n)))
+  return new Set(rows.map(({ id, name, n }) => stepKey(id, name, n)))
 }
 
 /** How a step is told from all others. */
-export function stepKey(rid: number, name: string, n: number | string): string {
-  return `${rid}/${n}/${name}`
+export function stepKey(id: string, name: string, n: number | string): string {
+  return `${id}/${n}/${name}`
 }
 
 const SELECT_OPEN = statement(
@@ -151,15 +150,15 @@ const SELECT_OPEN = statement(
 
 const SELECT_TAIL = statement(
   (s) => `
-  SELECT ledger.*, jobs.id AS job_id
-  FROM ${s}.ledger JOIN ${s}.jobs ON jobs.rid = ledger.job
-  WHERE ledger.tx >= $1 AND ledger.tx < $4
-    AND (ledger.tx, ledger.job, ledger.seq) > ($1::bigint, $2::bigint, $3::int)
-  ORDER BY ledger.tx, ledger.job, ledger.seq LIMIT $5`,
+  SELECT * FROM ${s}.ledger
+  WHERE tx >= $1 AND tx < $4 AND (tx, job, seq) > ($1::bigint, $2::uuid, $3::int)
+  ORDER BY tx, job, seq LIMIT $5`,
 )
 
 /** How many transactions are looked through at first; where there is nothing, more and more. */
 const TAIL_WIDTH = 256
+/** Stands before every id. */
+const NO_JOB = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Facts after a place in the ledger: transaction, job and number of the fact. Only what was written
@@ -171,27 +170,28 @@ export async function tail(
   after: string | undefined,
   limit: number,
 ): Promise<TailEntry[]> {
-  type TailRow = FactRow & { tx: number; job: number; job_id: string }
+  type TailRow = FactRow & { tx: number; job: string }
   const [row] = await session.query<{ open: number }>(SELECT_OPEN)
   const open = row?.open ?? 0
-  let [tx = 0, job = 0, seq = 0] = (after ?? '').split('.').map(Number)
+  const [place = '0', from = NO_JOB, number = '0'] = (after ?? '').split('.').filter(Boolean)
+  let [tx, job, seq] = [Number(place), from, Number(number)]
   for (let width = TAIL_WIDTH; tx < open && limit > 0; width *= 4) {
     const end = Math.min(open, tx + width)
     const rows = await session.query<TailRow>(SELECT_TAIL, [tx, job, seq, end, limit])
     if (rows.length > 0) return rows.map(toEntry)
-    ;[tx, job, seq] = [end, 0, 0]
+    ;[tx, job, seq] = [end, NO_JOB, 0]
   }
   return []
 
   function toEntry(row: TailRow): TailEntry {
-    return { pos: `${row.tx}.${row.job}.${row.seq}`, fact: toFact(row.job_id, row) }
+    return { pos: `${row.tx}.${row.job}.${row.seq}`, fact: toFact(row.job, row) }
   }
 }
 
 /** The place after every fact of transactions that began before all that are still open. */
 export async function tailEnd(session: Session): Promise<string> {
   const [row] = await session.query<{ open: number }>(SELECT_OPEN)
-  return `${row?.open ?? 0}.0.0`
+  return `${row?.open ?? 0}.${NO_JOB}.0`
 }
 
 const COUNT_ENDED = statement(
@@ -223,8 +223,30 @@ export async function counts(session: Session): Promise<Counts> {
   }
 }
 
+const COUNT_BY_QUEUE = statement((s) =>
+  [
+    ...Object.values(LANES)
+      .filter((lane) => lane !== LANES.ended)
+      .map(
+        (lane) => `
+        SELECT queue, ${lane} AS lane, count(*) AS jobs, min(run_at) AS first
+        FROM ${s}.jobs WHERE lane = ${lane} GROUP BY queue`,
+      ),
+    `SELECT queue, ${LANES.ended}, sum(jobs)::bigint, NULL FROM ${s}.ended_counts GROUP BY queue`,
+  ].join(' UNION ALL '),
+)
+const SELECT_QUEUES = statement((s) => `SELECT * FROM ${s}.queues`)
+
+/** Every queue, by name, with what is in it. */
+export async function listQueues(session: Session): Promise<QueueInfo[]> {
+  const counts = await session.query<QueueCount>(COUNT_BY_QUEUE)
+  return queuesOf(counts, await session.query<QueueRow>(SELECT_QUEUES))
+}
+
 const PAGE_DEFAULT = 50
 const PAGE_MAX = 1000
+/** No id stands behind it. */
+const LAST_JOB = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** How many rows are looked at before the time is. */
 const SCAN_CHUNK = 1000
 
@@ -237,42 +259,44 @@ export async function list(
 ): Promise<Page<Job>> {
   const limit = Math.min(options.limit ?? PAGE_DEFAULT, PAGE_MAX)
   if (limit === 0) return { items: [] }
-  const [text, values] = windowOf(filter)
   const items: Job[] = []
-  let cursor = options.after === undefined ? Number.MAX_SAFE_INTEGER : Number(options.after)
+  let cursor = options.after
   for (;;) {
-    const window = await session.query<WindowRow>(text, [cursor, ...values])
+    const [text, values] = windowOf(filter, cursor)
+    const window = await session.query<WindowRow>(text, values)
     for (const row of window) {
-      cursor = row.rid
+      cursor = row.id
       if (row.matches === 't' && hasError(row, filter.error)) items.push(named(row))
-      if (items.length >= limit) return { items, next: String(cursor) }
+      if (items.length >= limit) return { items, next: row.id }
     }
     if ((window[0]?.seen ?? 0) < SCAN_CHUNK) return { items }
-    if (expired()) return { items, next: String(cursor), partial: true }
+    if (expired()) return { items, next: cursor as string, partial: true }
   }
 }
 
 type WindowRow = NamedJobRow & { readonly matches: string; readonly seen: number }
 
 /**
- * The window is chosen by number alone, so that a rare match cannot make one statement long. Of
+ * The window is chosen by id alone, so that a rare match cannot make one statement long. Of
  * what is in it only matches are handed over, and the last row, which says where to go on.
  */
-function windowOf(filter: JobFilter): [Statement, Value[]] {
+function windowOf(filter: JobFilter, after: string | undefined): [Statement, Value[]] {
   const given = Object.entries(conditionsOf(filter)).filter(([, value]) => value !== undefined)
-  const conditions = given.map(([condition], i) => condition.replace('?', `$${i + 2}`))
+  const conditions = given.map(([condition], i) => condition.replace('?', `$${i + 1}`))
   const matches = ['true', ...conditions].join(' AND ')
+  const values = given.map(([, value]) => value as Value)
+  const older = after === undefined ? `<= '${LAST_JOB}'` : `< $${values.push(after)}`
   const text = statement(
     (s) => `
     SELECT * FROM (
       SELECT *, (${matches}) IS TRUE AS matches FROM (
-        SELECT *, count(*) OVER () AS seen, min(rid) OVER () AS last FROM (
-          ${selectJob(s)} WHERE rid < $1 ORDER BY rid DESC LIMIT ${SCAN_CHUNK}
+        SELECT *, count(*) OVER () AS seen, min(id::text) OVER () AS last FROM (
+          ${selectJob(s)} WHERE jobs.id ${older} ORDER BY jobs.id DESC LIMIT ${SCAN_CHUNK}
         ) AS scanned
       ) AS counted
-    ) AS judged WHERE matches OR rid = last ORDER BY rid DESC`,
+    ) AS judged WHERE matches OR id::text = last ORDER BY id DESC`,
   )
-  return [text, given.map(([, value]) => value as Value)]
+  return [text, values]
 }
 
 function conditionsOf(filter: JobFilter): Record<string, Value | undefined> {

@@ -1,8 +1,22 @@
-/** Queues: what is in them; and pausing, so that nothing is claimed while what runs, runs on. */
-import { LANES } from '../../core/job/lanes.ts'
-import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
-import type { Asker, QueueInfo } from '../store.ts'
+/**
+ * What is said of queues: nothing of a paused queue is claimed, while what runs, runs on; and a
+ * queue may be bounded in how many jobs are ready in it, and for how long. Jobs are counted as far
+ * as the bound, by the index of those that are ready.
+ *
+ * Whoever enqueues into a bounded queue locks its row first, so that two who find the last place
+ * free do not both take it. Which queues are bounded is asked every few seconds, so that nobody
+ * else pays for it.
+ */
+import type { Clock } from '../../core/ports.ts'
+import type { Accepted } from '../accept.ts'
+import { QueueFull } from '../errors.ts'
+import { isFailedWhenFull, needsRoom, shedCommand, shedder } from '../shedding.ts'
+import type { Answer, Asker, QueueLimits } from '../store.ts'
+import { answer } from './answer.ts'
+import { Changes } from './apply.ts'
 import { type Session, statement } from './connect.ts'
+import { type LockedRow, type Read, type Shared, toRead } from './context.ts'
+import { arrayOf } from './rows-at-once.ts'
 
 const SET_PAUSED = statement(
   (s) => `
@@ -20,23 +34,191 @@ export async function setPaused(
   await session.query(SET_PAUSED, [queue, pausedAt, asker.operator ?? asker.actor])
 }
 
-/** A lane stands in the text, because only then can a partial index be used. */
-const COUNT_BY_QUEUE = statement((s) =>
-  [
-    ...Object.values(LANES)
-      .filter((lane) => lane !== LANES.ended)
-      .map(
-        (lane) => `
-        SELECT queue, ${lane} AS lane, count(*) AS jobs, min(run_at) AS first
-        FROM ${s}.jobs WHERE lane = ${lane} GROUP BY queue`,
-      ),
-    `SELECT queue, ${LANES.ended}, sum(jobs)::bigint, NULL FROM ${s}.ended_counts GROUP BY queue`,
-  ].join(' UNION ALL '),
+const SET_LIMITS = statement(
+  (s) => `
+  INSERT INTO ${s}.queues AS queue (name, max_depth, max_wait_ms) VALUES ($1, $2, $3)
+  ON CONFLICT (name) DO UPDATE SET
+    max_depth = CASE WHEN $4::int = 1 THEN excluded.max_depth ELSE queue.max_depth END,
+    max_wait_ms = CASE WHEN $5::int = 1 THEN excluded.max_wait_ms ELSE queue.max_wait_ms END`,
 )
-const SELECT_QUEUES = statement((s) => `SELECT name, paused_at, paused_by FROM ${s}.queues`)
 
-/** Every queue, by name. */
-export async function listQueues(session: Session): Promise<QueueInfo[]> {
-  const counts = await session.query<QueueCount>(COUNT_BY_QUEUE)
-  return queuesOf(counts, await session.query<QueueRow>(SELECT_QUEUES))
+/** Bounds a queue. */
+export async function setLimits(
+  session: Session,
+  queue: string,
+  limits: QueueLimits,
+): Promise<void> {
+  const { maxDepth, maxWaitMs } = limits
+  const isGiven = [maxDepth, maxWaitMs].map((limit) => (limit === undefined ? 0 : 1))
+  await session.query(SET_LIMITS, [queue, maxDepth ?? null, maxWaitMs ?? null, ...isGiven])
+}
+
+const SELECT_BOUNDED = statement((s) => `SELECT name FROM ${s}.queues WHERE max_depth IS NOT NULL`)
+
+const STALE_MS = 5000
+
+/** The names of the queues that are bounded in depth, as they were a few seconds ago. */
+export class BoundedQueues {
+  readonly #clock: Clock
+  #names: ReadonlySet<string> = new Set()
+  #askedAt = Number.NEGATIVE_INFINITY
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get isStale(): boolean {
+    return this.#clock.now() - this.#askedAt > STALE_MS
+  }
+
+  /** Is asked again before the next job is accepted. */
+  forget(): void {
+    this.#askedAt = Number.NEGATIVE_INFINITY
+  }
+
+  async ask(session: Session): Promise<void> {
+    const rows = await session.query<{ name: string }>(SELECT_BOUNDED)
+    this.#names = new Set(rows.map(({ name }) => name))
+    this.#askedAt = this.#clock.now()
+  }
+
+  /** Whether one of these jobs may have no room in its queue. */
+  concern(jobs: readonly Accepted[]): boolean {
+    return this.#names.size > 0 && jobs.some((one) => this.#names.has(one.job.queue))
+  }
+}
+
+const LOCK_DEPTHS = statement(
+  (s) => `
+  SELECT name, max_depth FROM ${s}.queues
+  WHERE name = ANY ($1::text[]) AND max_depth IS NOT NULL ORDER BY name FOR UPDATE`,
+)
+
+const COUNT_READY = statement(
+  (s) => `
+  SELECT count(*)::int AS jobs FROM (
+    SELECT 1 FROM ${s}.jobs WHERE lane = 2 AND queue = $1 LIMIT $2) AS ready`,
+)
+
+/** As values and not as conditions, for which the planner would read the whole table. */
+const SELECT_THERE = statement(
+  (s) => `
+  SELECT id FROM unnest($1::uuid[], $2::text[], $3::text[]) AS asked (id, type, key)
+  WHERE (SELECT id FROM ${s}.jobs WHERE jobs.id = asked.id) IS NOT NULL
+    OR (SELECT id FROM ${s}.jobs WHERE jobs.type = asked.type AND jobs.key = asked.key)
+      IS NOT NULL`,
+)
+
+/** The refusals of new jobs for which there is no room; must be called inside a transaction. */
+export async function refuseSurplus(
+  session: Session,
+  jobs: readonly Accepted[],
+): Promise<ReadonlyMap<Accepted, QueueFull>> {
+  const refused = new Map<Accepted, QueueFull>()
+  const needy = jobs.filter(needsRoom)
+  const names = [...new Set(needy.map(({ job }) => job.queue))]
+  type Depth = { name: string; max_depth: number }
+  for (const row of await session.query<Depth>(LOCK_DEPTHS, [arrayOf(names)])) {
+    const { name, max_depth: maxDepth } = row
+    const own = needy.filter(({ job }) => job.queue === name)
+    let left = maxDepth - (await countReady(session, name, maxDepth))
+    if (left >= own.length) continue
+    // Whoever is there already, by key or because the answer was lost, takes no place.
+    const there = await findThere(session, own)
+    for (const one of own) {
+      if (there.has(one.job.id)) continue
+      if (left <= 0) refused.set(one, new QueueFull(name, maxDepth))
+      left--
+    }
+  }
+  return refused
+}
+
+async function countReady(session: Session, queue: string, bound: number): Promise<number> {
+  const [row] = await session.query<{ jobs: number }>(COUNT_READY, [queue, bound])
+  return row?.jobs ?? 0
+}
+
+async function findThere(
+  session: Session,
+  jobs: readonly Accepted[],
+): Promise<ReadonlySet<string>> {
+  const columns = [
+    jobs.map(({ job }) => job.id),
+    jobs.map(({ job }) => job.type),
+    jobs.map(({ job }) => job.key),
+  ]
+  const rows = await session.query<{ id: string }>(SELECT_THERE, columns.map(arrayOf))
+  return new Set(rows.map(({ id }) => id))
+}
+
+const SELECT_LIMITED = statement(
+  (s) => `
+  SELECT name, max_depth, max_wait_ms FROM ${s}.queues
+  WHERE max_depth IS NOT NULL OR max_wait_ms IS NOT NULL ORDER BY name`,
+)
+
+/** By each priority in turn, so that the oldest of each is found by the index. */
+const LOCK_LATE = statement(
+  (s) => `
+  WITH RECURSIVE priorities (priority) AS (
+    (SELECT priority FROM ${s}.jobs WHERE lane = 2 AND queue = $1 ORDER BY priority LIMIT 1)
+    UNION ALL
+    SELECT (SELECT priority FROM ${s}.jobs
+      WHERE lane = 2 AND queue = $1 AND priority > priorities.priority
+      ORDER BY priority LIMIT 1)
+    FROM priorities WHERE priorities.priority IS NOT NULL
+  )
+  SELECT late.* FROM priorities CROSS JOIN LATERAL (
+    SELECT * FROM ${s}.jobs
+    WHERE lane = 2 AND queue = $1 AND priority = priorities.priority AND run_at < $2
+      AND machine = ANY ($3::int[])
+    ORDER BY run_at, id LIMIT $4 FOR UPDATE SKIP LOCKED) AS late
+  LIMIT $4`,
+)
+
+/** The last ones that would be claimed. */
+const LOCK_SURPLUS = statement(
+  (s) => `
+  SELECT * FROM ${s}.jobs WHERE lane = 2 AND queue = $1 AND machine = ANY ($2::int[])
+  ORDER BY priority DESC, run_at DESC, id DESC LIMIT $3 FOR UPDATE SKIP LOCKED`,
+)
+
+/** The numbers of lifecycles whose jobs are accepted where there is no room for them. */
+function failedWhenFull({ machines }: Shared): string {
+  const ids = [...machines.byId].filter(([, lifecycle]) => isFailedWhenFull(lifecycle))
+  return arrayOf(ids.map(([id]) => id))
+}
+
+/** Ends up to `limit` jobs that their queues have no time or no room for. */
+export async function shed(
+  shared: Shared,
+  session: Session,
+  now: number,
+  limit: number,
+): Promise<Answer[]> {
+  type Limited = { name: string; max_depth: number | null; max_wait_ms: number | null }
+  const answers: Answer[] = []
+  const end = async (rows: readonly LockedRow[], asker: Asker) => {
+    const changes = new Changes()
+    for (const row of rows) {
+      const read = toRead(shared, row) as Read
+      answers.push(answer(shared, changes, now, read, shedCommand(read.lifecycle), asker))
+    }
+    await changes.write(session)
+  }
+  for (const { name, max_depth, max_wait_ms } of await session.query<Limited>(SELECT_LIMITED)) {
+    if (max_wait_ms !== null && answers.length < limit) {
+      const values = [name, now - max_wait_ms, shared.machines.known, limit - answers.length]
+      await end(await session.query<LockedRow>(LOCK_LATE, values), shedder(name, 'maxWait'))
+    }
+    if (max_depth !== null && answers.length < limit) {
+      const left = limit - answers.length
+      const surplus = (await countReady(session, name, max_depth + left)) - max_depth
+      if (surplus <= 0) continue
+      const values = [name, failedWhenFull(shared), surplus]
+      await end(await session.query<LockedRow>(LOCK_SURPLUS, values), shedder(name, 'maxDepth'))
+    }
+  }
+  return answers
 }

@@ -19,7 +19,7 @@ const LOCK_EXPIRED = statement(
   (s) => `
   SELECT * FROM ${s}.jobs
   WHERE lane = 3 AND lease_until <= $1 AND stalled = 0 AND machine = ANY ($2::int[])
-  ORDER BY lease_until, rid LIMIT $3 FOR UPDATE SKIP LOCKED`,
+  ORDER BY lease_until, id LIMIT $3 FOR UPDATE SKIP LOCKED`,
 )
 
 /** Recovers up to `limit` jobs. */

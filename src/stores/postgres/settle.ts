@@ -17,7 +17,7 @@ import type { Job } from '../../core/job/job.ts'
 import { contextOf, WORKER } from '../asker.ts'
 import { findPayloadFault } from '../requests.ts'
 import { factData, factPath, factStatuses } from '../rows.ts'
-import type { Answer, ClaimRequest, Settled, Settlement } from '../store.ts'
+import type { Answer, ClaimRequest, Ref, Settled, Settlement } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes, placeOf, TX } from './apply.ts'
 import {
@@ -39,7 +39,6 @@ import { type Shaped, shapedArrays, unnestShaped } from './rows-at-once.ts'
 
 /** A success as it was decided on what its holder has. */
 export interface Success {
-  readonly rid: number
   readonly before: Job
   readonly after: Job
   readonly fact: Fact
@@ -48,7 +47,6 @@ export interface Success {
 
 const SUCCESS: Shaped<Success> = {
   own: [
-    ['rid', 'bigint', ({ rid }) => rid],
     ['id', 'uuid', ({ before }) => before.id],
     ['payload', 'text', ({ payload }) => payload],
   ],
@@ -83,17 +81,16 @@ const succeed = (s: string, first: number) => `
       updated_at = $${first}, ended_at = $${first}, outcome = 'succeeded', reason = NULL,
       place = greatest(jobs.place, ${placeOf(s)}), error = NULL, stalled = 0, cancel_asked_at = NULL
     FROM item
-    WHERE jobs.rid = item.rid AND jobs.rid = ANY ($${first + 1}::bigint[])
-      AND (jobs.id = item.id) IS TRUE AND jobs.seq = item.before
+    WHERE jobs.id = item.id AND jobs.id = ANY ($${first + 1}::uuid[]) AND jobs.seq = item.before
       AND jobs.attempt = item.attempt AND jobs.claim = item.claim
       AND jobs.lease_until = item.lease_until
-    RETURNING jobs.rid, jobs.queue, jobs.state, jobs.seq, jobs.attempt, jobs.claim, jobs.place,
+    RETURNING jobs.id, jobs.queue, jobs.state, jobs.seq, jobs.attempt, jobs.claim, jobs.place,
       item.lease_until, item.path, item.statuses, item.data, item.payload
   ),
   ended AS (
     INSERT INTO ${s}.ledger
       (tx, job, seq, kind, at, path, actor, attempt, statuses, claim, lease_until, data, payload)
-    SELECT place, rid, seq, ${FACT_CODES.commit}, $${first}, path, 'worker', attempt, statuses,
+    SELECT place, id, seq, ${FACT_CODES.commit}, $${first}, path, 'worker', attempt, statuses,
       claim, lease_until, data, payload
     FROM done
   ),
@@ -104,13 +101,13 @@ const succeed = (s: string, first: number) => `
 
 const SELECT_TX = statement(() => `SELECT ${TX} AS tx`)
 
-const SETTLE = statement((s) => `WITH ${succeed(s, 1)} SELECT rid FROM done`)
+const SETTLE = statement((s) => `WITH ${succeed(s, 1)} SELECT id FROM done`)
 
 /** One row answers which were done, as a text in the place of the input; the others are claims. */
 const fused = (many: boolean): Statement =>
   statement((s) => {
     const empty = Array(CLAIMED_COLUMNS - 1).fill('NULL')
-    const done = "(SELECT string_agg(rid::text, ',') FROM done)"
+    const done = "(SELECT string_agg(id::text, ',') FROM done)"
     return `WITH ${many ? 'RECURSIVE' : ''} ${succeed(s, CLAIM_PARAMETERS + 1)}, ${take(s, many)}
       ${taken(s)} UNION ALL
       SELECT ${[...empty, done].join(', ')}`
@@ -126,11 +123,11 @@ export function decideSuccesses(
   settlements: readonly Settlement[],
 ): Success[] | undefined {
   const successes: Success[] = []
-  const seen = new Set<number>()
+  const seen = new Set<string>()
   for (const settlement of settlements) {
     const success = decideSuccess(shared, now, settlement)
-    if (success === undefined || seen.has(success.rid)) return undefined
-    seen.add(success.rid)
+    if (success === undefined || seen.has(success.before.id)) return undefined
+    seen.add(success.before.id)
     successes.push(success)
   }
   return successes
@@ -144,14 +141,14 @@ function decideSuccess(
   const { ref, job } = held
   const lifecycle = shared.machines.find(job.lifecycle, job.lifecycleVersion)
   if (command.kind !== 'commit' || command.effects || lifecycle === undefined) return undefined
-  const isSound = Number.isSafeInteger(ref) && isUuid(job.id) && isUuid(job.execution?.claim)
+  const isSound = ref === job.id && isUuid(job.id) && isUuid(job.execution?.claim)
   if (!isSound || payloadFault(shared, payload) !== undefined) return undefined
   const decision = decide(lifecycle, job, command, contextOf(shared.environment, WORKER, now))
   if (decision.kind !== 'fact') return undefined
   const { fact } = decision
   const after = evolve(job, fact)
   if (after.outcome !== 'succeeded') return undefined
-  return { rid: ref, before: job, after, fact, payload: payload ?? null }
+  return { before: job, after, fact, payload: payload ?? null }
 }
 
 /** Writes successes by one statement, with the next claim; answers which of them were done. */
@@ -161,23 +158,23 @@ export async function writeSuccesses(
   ticket: Ticket,
   successes: readonly Success[],
   next: ClaimRequest | undefined,
-): Promise<{ done: ReadonlySet<number>; claimed: Settled['claimed'] }> {
+): Promise<{ done: ReadonlySet<Ref>; claimed: Settled['claimed'] }> {
   // Locked in this order, as everywhere, so that nobody waits in a circle.
-  const ordered = successes.toSorted((a, b) => a.rid - b.rid)
+  const ordered = successes.toSorted((a, b) => (a.before.id < b.before.id ? -1 : 1))
   const values = [ticket.now, ...shapedArrays(SUCCESS, ordered)]
   if (next === undefined) {
-    const rows = await session.query<{ rid: number }>(SETTLE, values)
-    return { done: new Set(rows.map(({ rid }) => rid)), claimed: [] }
+    const rows = await session.query<{ id: string }>(SETTLE, values)
+    return { done: new Set(rows.map(({ id }) => id)), claimed: [] }
   }
   const text = isForMany(next) ? SETTLE_AND_CLAIM_MANY : SETTLE_AND_CLAIM_ONE
   const rows = await session.query<TakenRow>(text, [
     ...claimValues(shared, ticket, next),
     ...values,
   ])
-  const claimed = rows.filter(({ rid }) => rid !== null)
-  const report = rows.find(({ rid }) => rid === null)?.input ?? ''
+  const claimed = rows.filter(({ id }) => id !== null)
+  const report = rows.find(({ id }) => id === null)?.input ?? ''
   return {
-    done: new Set(report.split(',').map(Number)),
+    done: new Set(report.split(',')),
     claimed: toHeld(shared, ticket, next, claimed),
   }
 }
@@ -209,7 +206,7 @@ export async function settle(
     if (command.kind !== 'step') {
       return answer(shared, changes, now, read, command, WORKER, payload)
     }
-    const key = stepKey(read.rid, command.name, command.n)
+    const key = stepKey(read.job.id, command.name, command.n)
     const asked = known.has(key) ? { ...command, known: true as const } : command
     const answered = answer(shared, changes, now, read, asked, WORKER, payload)
     if (answered.kind === 'done') known.add(key)
@@ -227,7 +224,7 @@ export async function settle(
 
 function stepsOf(settlements: readonly Settlement[]) {
   return settlements.flatMap(({ held, command }) =>
-    command.kind === 'step' ? [{ rid: held.ref, name: command.name, n: command.n }] : [],
+    command.kind === 'step' ? [{ id: held.ref, name: command.name, n: command.n }] : [],
   )
 }
 

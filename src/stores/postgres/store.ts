@@ -10,27 +10,32 @@ import {
   checkEffectClaim,
   checkLease,
   checkLimit,
+  checkLimits,
   checkName,
   checkPlace,
   checkProgress,
   checkPrune,
   checkReports,
+  checkRetry,
+  isStep,
 } from '../requests.ts'
 import type * as contract from '../store.ts'
+import { mayWake } from '../waking.ts'
 import { compactCounts, hasCommitted } from './apply.ts'
 import { untilDone } from './busy.ts'
 import { claim, recall, type Ticket } from './claim.ts'
 import { commit } from './commit.ts'
 import type { Database, OwnSession, Session, Trail } from './connect.ts'
 import type { Shared } from './context.ts'
-import { acceptAll, addJobs, addNew, answerTaken } from './enqueue.ts'
+import { listEffects, retryEffects } from './effects.ts'
+import { acceptAll, addJobs, addNew, addWithin, answerTaken } from './enqueue.ts'
 import { heartbeat } from './heartbeat.ts'
 import { insideTransaction } from './join.ts'
 import { claimEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
 import * as query from './query.ts'
-import { listQueues, setPaused } from './queues.ts'
+import { BoundedQueues, setLimits, setPaused, shed } from './queues.ts'
 import { recover } from './recover.ts'
 import { decideSuccesses, settle, writeSuccesses } from './settle.ts'
 import { cancel, tell } from './tell.ts'
@@ -39,11 +44,10 @@ import { listWorkers, removeWorker, reportWorker } from './workers.ts'
 import { Group, Slots, Writer } from './writer.ts'
 
 const LIST_BUDGET_MS = 200
-/** Verbs that make nothing ready; their commits wake nobody. */
-const SILENT_VERBS = ['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker']
-/** How this store writes places in lists, and in the ledger. */
-const LIST_PLACE = /^\d{1,15}$/
-const LEDGER_PLACE = /^\d{1,15}\.\d{1,15}\.\d{1,9}$/
+/** How this store writes places in lists of jobs and of effects, and in the ledger. */
+const LIST_PLACE = /^[0-9a-f-]{36}$/
+const EFFECT_PLACE = /^\d{1,15}$/
+const LEDGER_PLACE = /^\d{1,15}\.[0-9a-f-]{36}\.\d{1,9}$/
 /** After how many writes the roll-up of ended jobs is made small again. */
 const TIDY_EVERY = 500
 
@@ -64,6 +68,7 @@ export class PostgresStore implements contract.Store {
   readonly #enqueues: Group<Offer, contract.Enqueued>
   readonly #settles: Group<contract.Settlement, contract.Answer>
   readonly #commits: Slots
+  readonly #bounded: BoundedQueues
   /** Since the roll-up of ended jobs was made small. */
   #writes = 0
   #closing: Promise<void> | undefined
@@ -72,6 +77,7 @@ export class PostgresStore implements contract.Store {
     const { database, shared } = parts
     this.#parts = parts
     this.#wakeUps = new WakeUps(database, shared.environment)
+    this.#bounded = new BoundedQueues(shared.environment.clock)
     this.#enqueues = new Group(shared.environment, (offers) => this.#accept(offers))
     this.#settles = new Group(shared.environment, async (settlements) => {
       const { answers } = await this.#settle(settlements, undefined)
@@ -105,7 +111,7 @@ export class PostgresStore implements contract.Store {
       const result = await work(clock.now())
       shared.environment.crashPoint?.(`${verb}.committed`)
       this.#tidyUp()
-      if (!SILENT_VERBS.includes(verb) && !isNothing(result)) this.#wakeUps.signal()
+      if (mayWake(verb, result)) this.#wakeUps.signal()
       return result
     })
   }
@@ -145,6 +151,11 @@ export class PostgresStore implements contract.Store {
     })
   }
 
+  /** Runs a verb that reads, decides and writes in one transaction. */
+  #change<T>(verb: string, work: (session: OwnSession, now: number) => Promise<T>): Promise<T> {
+    return this.#write(verb, (now) => this.#transact(verb, (session) => work(session, now)))
+  }
+
   enqueue(
     items: readonly contract.EnqueueItem[],
     { asker = CLIENT, tx }: contract.EnqueueOptions = {},
@@ -160,14 +171,17 @@ export class PostgresStore implements contract.Store {
     return insideTransaction(tx, database.schema, storeId, (session) => {
       const now = clock.now()
       return acceptAll(shared, now, offers, {
-        add: (jobs) => addJobs(session, jobs),
+        add: async (jobs) => {
+          if (this.#bounded.isStale) await this.#bounded.ask(session)
+          return this.#bounded.concern(jobs) ? addWithin(session, jobs) : addJobs(session, jobs)
+        },
         answer: (met) => answerTaken(shared, session, now, met, false),
       })
     })
   }
 
   #accept(offers: readonly Offer[]): Promise<contract.Enqueued[]> {
-    const { shared, clock } = this.#parts
+    const { shared, database, timeoutMs, clock } = this.#parts
     const now = clock.now()
     let redone = false
     const note = (redo: boolean) => {
@@ -176,11 +190,18 @@ export class PostgresStore implements contract.Store {
     }
     return acceptAll(shared, now, offers, {
       add: async (jobs) => {
+        if (this.#bounded.isStale) await this.#atOnce((session) => this.#bounded.ask(session))
+        if (this.#bounded.concern(jobs)) {
+          return untilDone(shared.environment, timeoutMs, (redo) => {
+            note(redo)
+            return database.transaction((session) => addWithin(session, jobs))
+          })
+        }
         const isQuick = !redone && jobs.every(({ job }) => isPlain(job))
         const isDone =
           isQuick &&
           (await this.#atOnce(async (session, redo) => !note(redo) && addNew(session, jobs)))
-        if (isDone) return new Set(jobs)
+        if (isDone) return { added: new Set(jobs) }
         return this.#atOnce((session, redo) => {
           note(redo)
           return addJobs(session, jobs)
@@ -197,16 +218,12 @@ export class PostgresStore implements contract.Store {
     asker: contract.Asker,
   ): Promise<contract.Answer[]> {
     const { shared } = this.#parts
-    return this.#write('tell', (now) =>
-      this.#transact('tell', (session) => tell(shared, session, now, ids, command, asker)),
-    )
+    return this.#change('tell', (session, now) => tell(shared, session, now, ids, command, asker))
   }
 
   cancel(ids: readonly string[], asker: contract.Asker): Promise<contract.Answer[]> {
     const { shared } = this.#parts
-    return this.#write('cancel', (now) =>
-      this.#transact('cancel', (session) => cancel(shared, session, now, ids, asker)),
-    )
+    return this.#change('cancel', (session, now) => cancel(shared, session, now, ids, asker))
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
@@ -259,8 +276,8 @@ export class PostgresStore implements contract.Store {
     const others = new Map(late.map(({ held }, i) => [held.ref, answers[i]]))
     return {
       claimed,
-      answers: successes.map(({ rid, after, fact }) => {
-        const other = others.get(rid)
+      answers: successes.map(({ after, fact }) => {
+        const other = others.get(after.id)
         // A success that is there already although its answer was lost is this one.
         if (other === undefined || (redone && other.kind === 'same')) {
           return { kind: 'done', job: after, fact }
@@ -279,7 +296,7 @@ export class PostgresStore implements contract.Store {
     const settled = await this.#transact('settle', (session) =>
       settle(shared, session, ticket, settlements, next),
     )
-    this.#wakeUps.signal()
+    if (!settlements.every(isStep)) this.#wakeUps.signal()
     return settled
   }
 
@@ -302,23 +319,42 @@ export class PostgresStore implements contract.Store {
     }
   }
 
-  steps(ref: number): Promise<contract.StepResult[]> {
+  steps(ref: contract.Ref): Promise<contract.StepResult[]> {
     return this.#read((session) => query.steps(session, ref))
   }
 
   async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {
     checkEffectClaim(request)
     const { shared } = this.#parts
-    return this.#write('claimEffects', (now) =>
-      this.#atOnce((session) => claimEffects(shared, session, now, request)),
-    )
+    return this.#write('claimEffects', (now) => {
+      const ticket = { now, claimId: shared.environment.ids.next() }
+      return this.#atOnce((session, redo) => claimEffects(session, ticket, request, redo))
+    })
   }
 
   async settleEffects(reports: readonly contract.EffectReport[]): Promise<boolean[]> {
     checkReports(reports)
     const { shared } = this.#parts
-    return this.#write('settleEffects', (now) =>
-      this.#transact('settleEffects', (session) => settleEffects(shared, session, now, reports)),
+    return this.#change('settleEffects', (session, now) =>
+      settleEffects(shared, session, now, reports),
+    )
+  }
+
+  async listEffects(
+    filter: contract.EffectFilter,
+    page: { limit?: number; after?: string } = {},
+  ): Promise<contract.Page<contract.EffectInfo>> {
+    checkLimit(page.limit ?? 0)
+    checkPlace('after', page.after, EFFECT_PLACE)
+    const deadline = this.now() + LIST_BUDGET_MS
+    return this.#read((session) => listEffects(session, filter, page, () => this.now() > deadline))
+  }
+
+  async retryEffects(keys: readonly string[], asker: contract.Asker): Promise<boolean[]> {
+    checkRetry(keys, asker)
+    const { shared } = this.#parts
+    return this.#change('retryEffects', (session, now) =>
+      retryEffects(shared, session, now, keys, asker),
     )
   }
 
@@ -333,17 +369,13 @@ export class PostgresStore implements contract.Store {
   async promote(limit: number): Promise<number> {
     checkLimit(limit)
     const { shared } = this.#parts
-    return this.#write('promote', (now) =>
-      this.#transact('promote', (session) => promote(shared, session, now, limit)),
-    )
+    return this.#change('promote', (session, now) => promote(shared, session, now, limit))
   }
 
   async recover(limit: number): Promise<contract.Answer[]> {
     checkLimit(limit)
     const { shared } = this.#parts
-    return this.#write('recover', (now) =>
-      this.#transact('recover', (session) => recover(shared, session, now, limit)),
-    )
+    return this.#change('recover', (session, now) => recover(shared, session, now, limit))
   }
 
   async pauseQueue(queue: string, asker: contract.Asker): Promise<void> {
@@ -357,6 +389,20 @@ export class PostgresStore implements contract.Store {
     return this.#write('resumeQueue', () =>
       this.#atOnce((session) => setPaused(session, queue, null, asker)),
     )
+  }
+
+  async limitQueue(queue: string, limits: contract.QueueLimits): Promise<void> {
+    checkLimits(queue, limits)
+    await this.#write('limitQueue', () =>
+      this.#atOnce((session) => setLimits(session, queue, limits)),
+    )
+    this.#bounded.forget()
+  }
+
+  async shed(limit: number): Promise<contract.Answer[]> {
+    checkLimit(limit)
+    const { shared } = this.#parts
+    return this.#change('shed', (session, now) => shed(shared, session, now, limit))
   }
 
   async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {
@@ -379,10 +425,8 @@ export class PostgresStore implements contract.Store {
     const collected = await this.#read((session) => harvest(session, endedBefore, limit))
     if (collected.length === 0) return 0
     await archive?.(textOf(collected))
-    return this.#write('prune', (now) =>
-      this.#transact('prune', (session) =>
-        removeHarvest(session, now, collected, endedBefore, archive !== undefined),
-      ),
+    return this.#change('prune', (session, now) =>
+      removeHarvest(session, now, collected, endedBefore, archive !== undefined),
     )
   }
 
@@ -422,7 +466,7 @@ export class PostgresStore implements contract.Store {
   }
 
   listQueues() {
-    return this.#read((session) => listQueues(session))
+    return this.#read((session) => query.listQueues(session))
   }
 
   counts() {
@@ -453,9 +497,4 @@ export class PostgresStore implements contract.Store {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
-}
-
-/** Whether a verb found nothing to do: no job was recovered, promoted or pruned. */
-function isNothing(result: unknown): boolean {
-  return result === 0 || (Array.isArray(result) && result.length === 0)
 }

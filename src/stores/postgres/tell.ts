@@ -21,20 +21,20 @@ export async function tell(
   asker: Asker,
 ): Promise<Answer[]> {
   const reads = await lockJobs(shared, session, ids)
-  const rids = [...reads.values()].map(({ rid }) => rid)
-  const open = command.kind === 'done' ? await findOpenEffects(session, rids) : new Set<number>()
-  const steps = command.kind === 'step' ? rids.map((rid) => ({ ...command, rid })) : []
+  const found = [...reads.keys()]
+  const open = command.kind === 'done' ? await findOpenEffects(session, found) : new Set<string>()
+  const steps = command.kind === 'step' ? found.map((id) => ({ ...command, id })) : []
   const known = await findSteps(session, steps)
   const changes = new Changes()
-  const redriven: number[] = []
+  const redriven: string[] = []
   const answers = ids.map((id): Answer => {
     const read = reads.get(id)
     if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
-    if (open.has(read.rid)) return { kind: 'rejected', error: new EffectsOpen(id) }
-    const isKnown = command.kind === 'step' && known.has(stepKey(read.rid, command.name, command.n))
+    if (open.has(id)) return { kind: 'rejected', error: new EffectsOpen(id) }
+    const isKnown = command.kind === 'step' && known.has(stepKey(id, command.name, command.n))
     const asked = isKnown ? { ...command, known: true as const } : command
     const answered = answer(shared, changes, now, read, asked, asker)
-    if (command.kind === 'redrive' && answered.kind === 'done') redriven.push(read.rid)
+    if (command.kind === 'redrive' && answered.kind === 'done') redriven.push(id)
     return answered
   })
   await resetEffects(session, now, redriven)
@@ -45,7 +45,7 @@ export async function tell(
 const ASK_HOLDERS = statement(
   (s) => `
   UPDATE ${s}.jobs SET cancel_asked_at = coalesce(cancel_asked_at, $1)
-  WHERE rid = ANY ($2::bigint[]) AND lease_until IS NOT NULL RETURNING rid`,
+  WHERE id = ANY ($2::uuid[]) AND lease_until IS NOT NULL RETURNING id`,
 )
 
 /** Asks the holder of a running job to cancel it; a job that nobody holds is cancelled at once. */
@@ -57,14 +57,14 @@ export async function cancel(
   asker: Asker,
 ): Promise<Answer[]> {
   const reads = await lockJobs(shared, session, ids)
-  const rids = [...reads.values()].map(({ rid }) => rid)
-  const rows = await session.query<{ rid: number }>(ASK_HOLDERS, [now, arrayOf(rids)])
-  const asked = new Set(rows.map(({ rid }) => rid))
+  const found = arrayOf([...reads.keys()])
+  const rows = await session.query<{ id: string }>(ASK_HOLDERS, [now, found])
+  const asked = new Set(rows.map(({ id }) => id))
   const changes = new Changes()
   const answers = ids.map((id): Answer => {
     const read = reads.get(id)
     if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
-    if (asked.has(read.rid)) return { kind: 'asked', job: read.job }
+    if (asked.has(id)) return { kind: 'asked', job: read.job }
     return answer(shared, changes, now, read, { kind: 'cancel' }, asker)
   })
   await changes.write(session)

@@ -10,7 +10,7 @@ import type { JobRow } from '../rows.ts'
 import { toJob } from '../rows.ts'
 import type { ClaimRequest, Held } from '../store.ts'
 import type { Connection } from './connect.ts'
-import type { Shared } from './context.ts'
+import type { NumberedRow, Shared } from './context.ts'
 import type { Machines } from './machines.ts'
 
 /**
@@ -133,7 +133,7 @@ function shareOut(
 ): Map<string, number> {
   if (queues.length === 1) return new Map(queues.map((queue) => [queue, limit]))
   const known = types === undefined ? null : JSON.stringify(types)
-  type Look = Pick<JobRow, 'priority' | 'rid'> & { readonly run_at: number }
+  type Look = Pick<NumberedRow, 'priority' | 'rid'> & { readonly run_at: number }
   const first = queues
     .flatMap((queue) =>
       connection
@@ -147,7 +147,7 @@ function shareOut(
 }
 
 function byTurn(a: Held, b: Held): number {
-  return compare(a.job, b.job) || a.ref - b.ref
+  return compare(a.job, b.job) || (a.ref as number) - (b.ref as number)
 }
 
 function readyQueues(connection: Connection): string[] {
@@ -205,7 +205,6 @@ function compare(a: Job, b: Job): number {
 /** The whole row; a job that can be claimed has neither ended nor a reason to be parked for. */
 function toRow(unknown: Unknown, state: string, given: Given): JobRow {
   return {
-    rid: unknown[0],
     id: unknown[1],
     machine: unknown[2],
     type: unknown[3],

@@ -49,6 +49,7 @@ export async function commit(
 
   const access: CommitAccess = {
     query: async (sql, values = []) => connection.database.prepare(sql).all(...(values as Value[])),
+    raw: connection.database,
     lend: (tx) => lendConnection(tx, connection),
   }
   const { result, effects } = await runFunction(shared, boundOf(held), access, work)
@@ -57,7 +58,7 @@ export async function commit(
   const after = answer(shared, connection, end, read, committed, WORKER, result)
   // The lease ran out while the function ran: its writes must go, too.
   if (after.kind === 'rejected') throw after.error
-  insertEffects(connection, end, rid, effects)
+  insertEffects(connection, end, rid, job.type, effects)
   return { kind: 'done', job: after.job, result }
 }
 

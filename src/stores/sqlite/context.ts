@@ -28,12 +28,17 @@ const SELECT_JOB = 'SELECT * FROM pawl_jobs WHERE id = ?'
 
 /** Reads a job whose lifecycle this process knows; else nothing. */
 export function readJob(shared: Shared, connection: Connection, id: string): Read | undefined {
-  const row = connection.get<JobRow>(SELECT_JOB, id)
+  const row = connection.get<NumberedRow>(SELECT_JOB, id)
   return row === undefined ? undefined : toRead(shared, row)
 }
 
+/** The row of a job, with its number. */
+export interface NumberedRow extends JobRow {
+  readonly rid: number
+}
+
 /** A row as a job, if this process knows its lifecycle. */
-export function toRead({ machines }: Shared, row: JobRow): Read | undefined {
+export function toRead({ machines }: Shared, row: NumberedRow): Read | undefined {
   const lifecycle = machines.byId.get(row.machine)
   return lifecycle && { rid: row.rid, job: toJob(row, lifecycle), lifecycle }
 }
@@ -49,7 +54,7 @@ export function readHeld(
   connection: Connection,
   { ref, job }: Held,
 ): Read | PawlError {
-  const row = connection.get<JobRow>(SELECT_HELD, ref)
+  const row = connection.get<NumberedRow>(SELECT_HELD, ref)
   if (row === undefined || row.id !== job.id) return new JobNotFound(job.id)
   return toRead(shared, row) ?? new LifecycleUnknown(job.lifecycle, job.lifecycleVersion)
 }

@@ -10,13 +10,15 @@ import { evolve } from '../../core/job/evolve.ts'
 import type { Fact } from '../../core/job/facts.ts'
 import { type Accepted, Acceptor, areKin, isPlain } from '../accept.ts'
 import { contextOf } from '../asker.ts'
-import { KeyTaken } from '../errors.ts'
-import type { JobRow, Value } from '../rows.ts'
+import { KeyTaken, QueueFull } from '../errors.ts'
+import type { Value } from '../rows.ts'
+import { needsRoom } from '../shedding.ts'
 import type { Asker, Enqueued, EnqueueItem } from '../store.ts'
 import { applyFact, insertFacts, sharedColumns } from './apply.ts'
 import { isUniqueViolation } from './busy.ts'
 import type { Connection } from './connect.ts'
-import { type Read, type Shared, toRead } from './context.ts'
+import { type NumberedRow, type Read, type Shared, toRead } from './context.ts'
+import { Room } from './queues.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 
 const INSERT_JOB = `
@@ -60,19 +62,20 @@ export function enqueue(
     gathered = []
   }
   const acceptor = new Acceptor(shared, now)
+  const room = new Room(connection)
   const answers = orders.map(({ items, asker }) => {
     const answers: Enqueued[] = []
     for (const item of items) {
       const accepted = acceptor.accept({ item, asker })
       if (accepted instanceof PawlError) {
         answers.push({ kind: 'rejected', error: accepted })
-      } else if (isPlain(accepted.job)) {
+      } else if (isPlain(accepted.job) && !isBounded(room, accepted)) {
         const place = answers.push({ kind: 'created', job: accepted.job }) - 1
         gathered.push({ accepted, answers, place })
       } else {
         // Others may have to be found by their keys or ids, so what is gathered is written first.
         writeGathered()
-        answers.push(insertKeyed(shared, connection, now, item, accepted, asker))
+        answers.push(insertSpecial(shared, connection, now, accepted, room))
       }
     }
     return answers
@@ -131,17 +134,29 @@ function plainColumns({ job, lane, machine }: Accepted): Value[] {
   return [lane, machine, state, queue, type, priority, runAt, seq, createdAt, updatedAt]
 }
 
-function insertKeyed(
+/** Whether a job is for a queue that may have no room for it. */
+function isBounded(room: Room, accepted: Accepted): boolean {
+  return room.depthOf(accepted.job.queue) !== undefined && needsRoom(accepted)
+}
+
+/** A job that has a key, or attributes that most have not, or needs room in its queue. */
+function insertSpecial(
   shared: Shared,
   connection: Connection,
   now: number,
-  item: EnqueueItem,
   accepted: Accepted,
-  asker: Asker,
+  room: Room,
 ): Enqueued {
-  const { type, key } = item.command
+  const { item, asker } = accepted.offer
+  const { type, key, queue } = item.command
   const row = findTaken(connection, type, key)
-  if (row === undefined) return insertJob(connection, accepted)
+  if (row === undefined) {
+    const maxDepth = needsRoom(accepted) ? room.depthOf(queue) : undefined
+    if (maxDepth !== undefined && !room.take(queue, maxDepth)) {
+      return { kind: 'rejected', error: new QueueFull(queue, maxDepth) }
+    }
+    return insertJob(connection, accepted)
+  }
   const taken = toRead(shared, row)
   return taken === undefined
     ? { kind: 'rejected', error: new KeyTaken(type, key as string, row.id) }
@@ -197,8 +212,8 @@ function findTaken(
   connection: Connection,
   type: string,
   key: string | undefined,
-): JobRow | undefined {
-  return key === undefined ? undefined : connection.get<JobRow>(SELECT_BY_KEY, type, key)
+): NumberedRow | undefined {
+  return key === undefined ? undefined : connection.get<NumberedRow>(SELECT_BY_KEY, type, key)
 }
 
 /** Writes one row and its fact. */

@@ -1,5 +1,5 @@
 /** Renews leases by their fences; writes no facts. An expired lease is lost, and never revived. */
-import type { Beat, Heartbeat } from '../store.ts'
+import type { Beat, Heartbeat, Ref } from '../store.ts'
 import type { Connection } from './connect.ts'
 
 const RENEW = `
@@ -14,8 +14,8 @@ export function heartbeat(
   beats: readonly Beat[],
   leaseMs: number,
 ): Heartbeat {
-  const lost: number[] = []
-  const cancelling: number[] = []
+  const lost: Ref[] = []
+  const cancelling: Ref[] = []
   for (const { ref, fence, progress } of beats) {
     const row = connection.get<{ cancel_asked_at: number | null }>(
       RENEW,

@@ -2,63 +2,70 @@
  * The outbox: effects that a commit declared, delivered after it. Each has its own lease, tries and
  * parked state, and a stable key (job id / name / n) by which its receiver can tell a repetition.
  * When the last effect of a job is delivered, the job is done in the same transaction.
+ *
+ * Taking an effect moves its due time to the end of the lease, so that whoever looks for due ones
+ * never meets those that others deliver. An effect is held while it has a claim and is not due.
  */
 import { ENGINE } from '../asker.ts'
+import { type EffectRow, STATE_AFTER, toHeldEffect } from '../effects.ts'
 import type { EffectClaim, EffectReport, HeldEffect } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
 import { readJob, type Shared } from './context.ts'
 
-const TAKE = `
-  UPDATE pawl_outbox SET claim = ?1, lease_until = ?2, tries = tries + 1
-  WHERE eid IN (
-    SELECT eid FROM pawl_outbox
-    WHERE state = 'pending' AND run_at <= ?3 AND (lease_until IS NULL OR lease_until <= ?3)
-    ORDER BY run_at, eid LIMIT ?4
-  )
-  RETURNING eid, name, n, payload, tries,
-    (SELECT id FROM pawl_jobs WHERE rid = pawl_outbox.job) AS job_id,
-    (SELECT type FROM pawl_jobs WHERE rid = pawl_outbox.job) AS job_type`
+const SELECT_DUE = `
+  SELECT eid, run_at FROM pawl_outbox
+  WHERE state = 'pending' AND type = ? AND run_at <= ? ORDER BY run_at, eid LIMIT ?`
 
-interface EffectRow {
-  readonly eid: number
-  readonly name: string
-  readonly n: number
-  readonly payload: string
-  readonly tries: number
-  readonly job_id: string
-  readonly job_type: string
+/** Types with something pending, found by skipping through the index from one to the next. */
+const SELECT_TYPES = `
+  WITH RECURSIVE pending (type) AS (
+    SELECT (SELECT type FROM pawl_outbox WHERE state = 'pending' ORDER BY type LIMIT 1)
+    UNION ALL
+    SELECT (SELECT type FROM pawl_outbox WHERE state = 'pending' AND type > pending.type
+      ORDER BY type LIMIT 1)
+    FROM pending WHERE pending.type IS NOT NULL
+  ) SELECT type FROM pending WHERE type IS NOT NULL`
+
+/** The effects that are longest due, of those that may be taken; as a JSON list, or nothing. */
+export function findDueEffects(
+  connection: Connection,
+  now: number,
+  { types, limit }: EffectClaim,
+): string | undefined {
+  const wanted = types ?? connection.all<{ type: string }>(SELECT_TYPES).map(({ type }) => type)
+  const due = [...new Set(wanted)].flatMap((type) =>
+    connection.all<Pick<EffectRow, 'eid' | 'run_at'>>(SELECT_DUE, type, now, limit),
+  )
+  if (due.length === 0) return undefined
+  due.sort((a, b) => a.run_at - b.run_at || a.eid - b.eid)
+  return JSON.stringify(due.slice(0, limit).map(({ eid }) => eid))
 }
+
+const TAKE = `
+  UPDATE pawl_outbox SET claim = ?1, run_at = ?2, tries = tries + 1
+  WHERE eid IN (SELECT value FROM json_each(?3))
+  RETURNING *, (SELECT id FROM pawl_jobs WHERE rid = pawl_outbox.job) AS job_id`
 
 /** Takes effects that are due and that nobody is delivering. */
 export function claimEffects(
   { environment }: Shared,
   connection: Connection,
   now: number,
-  { limit, leaseMs }: EffectClaim,
+  request: EffectClaim,
 ): HeldEffect[] {
+  const due = findDueEffects(connection, now, request)
+  if (due === undefined) return []
   const claim = environment.ids.next()
-  const rows = connection.all<EffectRow>(TAKE, claim, now + leaseMs, now, limit)
+  const rows = connection.all<EffectRow>(TAKE, claim, now + request.leaseMs, due)
   // The order of RETURNING is not defined.
   rows.sort((a, b) => a.eid - b.eid)
-  return rows.map((row) => ({
-    ref: row.eid,
-    claim,
-    jobId: row.job_id,
-    jobType: row.job_type,
-    name: row.name,
-    key: `${row.job_id}/${row.name}/${row.n}`,
-    payload: row.payload,
-    tries: row.tries,
-  }))
+  return rows.map((row) => toHeldEffect(claim, row))
 }
 
 const REPORT = `
-  UPDATE pawl_outbox
-  SET state = ?, run_at = coalesce(?, run_at), error = ?, claim = NULL, lease_until = NULL
+  UPDATE pawl_outbox SET state = ?, run_at = ?, error = ?, tries = tries - ?, claim = NULL
   WHERE eid = ? AND claim = ? AND state = 'pending'`
-
-const STATES = { delivered: 'delivered', retry: 'pending', parked: 'parked' } as const
 
 /** Records deliveries, each under its claim; answers which of them were still the caller's. */
 export function settleEffects(
@@ -70,10 +77,12 @@ export function settleEffects(
   const touched = new Set<string>()
   const answers = reports.map((report) => {
     const { effect, kind } = report
-    const runAt = kind === 'retry' ? report.runAt : null
+    const runAt = 'runAt' in report ? report.runAt : now
     const error = kind === 'delivered' ? null : report.error
+    const untried = kind === 'released' ? 1 : 0
     const { ref, claim } = effect
-    const changes = connection.run(REPORT, STATES[kind], runAt, error, ref, claim)
+    const state = STATE_AFTER[kind]
+    const changes = connection.run(REPORT, state, runAt, error, untried, ref, claim)
     if (changes > 0 && kind === 'delivered') touched.add(effect.jobId)
     return changes > 0
   })
@@ -102,26 +111,28 @@ function finishIfDelivered(
 }
 
 const INSERT_EFFECT = `
-  INSERT INTO pawl_outbox (job, name, n, payload, run_at) VALUES (?, ?, ?, ?, ?)`
+  INSERT INTO pawl_outbox (job, type, name, n, payload, run_at) VALUES (?, ?, ?, ?, ?, ?)`
 
 /** Declares effects of a commit; the same name again gets the next number. */
 export function insertEffects(
   connection: Connection,
   now: number,
   rid: number,
+  type: string,
   effects: readonly { readonly name: string; readonly payload: string }[],
 ): void {
   const numbers = new Map<string, number>()
   for (const { name, payload } of effects) {
     const n = (numbers.get(name) ?? 0) + 1
     numbers.set(name, n)
-    connection.run(INSERT_EFFECT, rid, name, n, payload, now)
+    connection.run(INSERT_EFFECT, rid, type, name, n, payload, now)
   }
 }
 
 const RESET_EFFECTS = `
-  UPDATE pawl_outbox SET state = 'pending', tries = 0, run_at = ?, error = NULL
-  WHERE job = ? AND state <> 'delivered'`
+  UPDATE pawl_outbox SET state = 'pending', tries = 0, error = NULL,
+    run_at = CASE WHEN claim IS NOT NULL AND run_at > ?1 THEN run_at ELSE ?1 END
+  WHERE job = ?2 AND state <> 'delivered'`
 
 /** Lets what a job has not delivered yet be delivered at once (rule G6). */
 export function resetEffects(connection: Connection, now: number, rid: number): void {

@@ -3,10 +3,9 @@
  * edge; one that waits in its ready state only changes its lane (rule G2).
  */
 import { ENGINE } from '../asker.ts'
-import type { JobRow } from '../rows.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { type Read, type Shared, toRead } from './context.ts'
+import { type NumberedRow, type Read, type Shared, toRead } from './context.ts'
 
 /** A lifecycle that this process does not know is left to one that does. */
 const SELECT_DUE = `
@@ -24,7 +23,7 @@ export function promote(
   limit: number,
 ): number {
   let promoted = 0
-  for (const row of connection.all<JobRow>(SELECT_DUE, now, shared.machines.known, limit)) {
+  for (const row of connection.all<NumberedRow>(SELECT_DUE, now, shared.machines.known, limit)) {
     const read = toRead(shared, row) as Read
     const { kind } = answer(shared, connection, now, read, { kind: 'due' }, ENGINE)
     if (kind === 'same') connection.run(FLIP_LANE, read.rid)

@@ -9,6 +9,7 @@
 import { lineOf, recordOf, type Sheaf } from '../archive.ts'
 import type { FactRow } from '../rows.ts'
 import type { Connection } from './connect.ts'
+import type { NumberedRow } from './context.ts'
 
 const SELECT_ENDED = `
   SELECT rid, id, seq, queue, state FROM pawl_jobs
@@ -16,14 +17,23 @@ const SELECT_ENDED = `
 
 const SELECT_FACTS = 'SELECT * FROM pawl_ledger WHERE job = ? ORDER BY seq'
 
+/** A job that will be removed, by its number. */
+type NumberedSheaf = Sheaf & Pick<NumberedRow, 'rid'>
+
 /** Collects up to `limit` jobs that ended before a time. */
-export function harvest(connection: Connection, endedBefore: number, limit: number): Sheaf[] {
-  return connection.all<Omit<Sheaf, 'lines'>>(SELECT_ENDED, endedBefore, limit).map((job) => ({
-    ...job,
-    lines: connection
-      .all<FactRow & { payload: string | null }>(SELECT_FACTS, job.rid)
-      .map((row) => lineOf(job.id, row)),
-  }))
+export function harvest(
+  connection: Connection,
+  endedBefore: number,
+  limit: number,
+): NumberedSheaf[] {
+  return connection
+    .all<Omit<NumberedSheaf, 'lines'>>(SELECT_ENDED, endedBefore, limit)
+    .map((job) => ({
+      ...job,
+      lines: connection
+        .all<FactRow & { payload: string | null }>(SELECT_FACTS, job.rid)
+        .map((row) => lineOf(job.id, row)),
+    }))
 }
 
 const INSERT_PRUNED = `
@@ -41,7 +51,7 @@ const REMOVE = 'DELETE FROM pawl_jobs WHERE rid = ? AND seq = ? AND lane = 5'
 export function removeHarvest(
   connection: Connection,
   now: number,
-  sheaves: readonly Sheaf[],
+  sheaves: readonly NumberedSheaf[],
   endedBefore: number,
   archived: boolean,
 ): number {

@@ -3,11 +3,13 @@ import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane } from '../../core/job/lanes.ts'
-import { type FactRow, type JobRow, toFact, toJob, type Value } from '../rows.ts'
-import type { Counts, JobFilter, Page, StepResult, TailEntry } from '../store.ts'
+import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
+import { type FactRow, toFact, toJob, type Value } from '../rows.ts'
+import type { Counts, JobFilter, Page, QueueInfo, Ref, StepResult, TailEntry } from '../store.ts'
 import type { Connection } from './connect.ts'
+import type { NumberedRow } from './context.ts'
 
-type NamedJobRow = JobRow & { readonly machine_name: string; readonly machine_version: number }
+type NamedJobRow = NumberedRow & { readonly machine_name: string; readonly machine_version: number }
 
 const SELECT_JOB = `
   SELECT pawl_jobs.*, pawl_machines.name AS machine_name, pawl_machines.version AS machine_version
@@ -82,8 +84,8 @@ const SELECT_STEPS = `
   SELECT data, payload FROM pawl_ledger WHERE job = ? AND kind = ${FACT_CODES.step} ORDER BY seq`
 
 /** The results of the steps that were finished. */
-export function steps(connection: Connection, rid: number): StepResult[] {
-  const rows = connection.all<{ data: string; payload: string | null }>(SELECT_STEPS, rid)
+export function steps(connection: Connection, ref: Ref): StepResult[] {
+  const rows = connection.all<{ data: string; payload: string | null }>(SELECT_STEPS, ref)
   return rows.map(({ data, payload }) => {
     const { step } = JSON.parse(data) as { step: { name: string; n: number } }
     return { ...step, payload: payload ?? 'null' }
@@ -135,6 +137,25 @@ export function counts(connection: Connection): Counts {
 function countLane(connection: Connection, lane: number): number {
   const sql = `SELECT count(*) AS jobs FROM pawl_jobs WHERE lane = ${lane}`
   return connection.get<{ jobs: number }>(sql)?.jobs ?? 0
+}
+
+const COUNT_BY_QUEUE = [
+  ...Object.values(LANES)
+    .filter((lane) => lane !== LANES.ended)
+    .map(
+      (lane) => `
+      SELECT queue, ${lane} AS lane, count(*) AS jobs, min(run_at) AS first
+      FROM pawl_jobs WHERE lane = ${lane} GROUP BY queue`,
+    ),
+  `SELECT queue, ${LANES.ended}, sum(jobs), NULL FROM pawl_ended_counts GROUP BY queue`,
+].join(' UNION ALL ')
+
+/** Every queue, by name, with what is in it. */
+export function listQueues(connection: Connection): QueueInfo[] {
+  return queuesOf(
+    connection.all<QueueCount>(COUNT_BY_QUEUE),
+    connection.all<QueueRow>('SELECT * FROM pawl_queues'),
+  )
 }
 
 /** How many rows are looked at before the page is given back unfinished. */

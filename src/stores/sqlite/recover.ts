@@ -6,11 +6,10 @@
 
 import type { Command } from '../../core/job/commands.ts'
 import { ENGINE } from '../asker.ts'
-import type { JobRow } from '../rows.ts'
 import type { Answer } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { type Shared, toRead } from './context.ts'
+import { type NumberedRow, type Shared, toRead } from './context.ts'
 
 /**
  * Jobs that were flagged already wait for an operator, and those of lifecycles that this process
@@ -30,7 +29,7 @@ export function recover(
   limit: number,
 ): Answer[] {
   const answers: Answer[] = []
-  type Row = JobRow & { readonly cancel_asked_at: number | null }
+  type Row = NumberedRow & { readonly cancel_asked_at: number | null }
   for (const row of connection.all<Row>(SELECT_EXPIRED, now, shared.machines.known, limit)) {
     const read = toRead(shared, row)
     if (read?.job.execution === null || read === undefined) continue

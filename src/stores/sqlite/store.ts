@@ -13,30 +13,35 @@ import {
   checkEffectClaim,
   checkLease,
   checkLimit,
+  checkLimits,
   checkName,
   checkPlace,
   checkProgress,
   checkPrune,
   checkReports,
+  checkRetry,
+  isStep,
   type PayloadOptions,
   payloadBoundsOf,
 } from '../requests.ts'
 import type * as contract from '../store.ts'
+import { mayWake } from '../waking.ts'
 import { whileBusy } from './busy.ts'
 import { claim } from './claim.ts'
 import { commit } from './commit.ts'
 import { type Connection, connect, type Durability } from './connect.ts'
 import type { Shared } from './context.ts'
+import { listEffects, retryEffects } from './effects.ts'
 import { enqueue, type Order } from './enqueue.ts'
 import { heartbeat } from './heartbeat.ts'
 import { joinTransaction } from './join.ts'
 import { registerMachines } from './machines.ts'
 import { migrate } from './migrate.ts'
-import { claimEffects, settleEffects } from './outbox.ts'
+import { claimEffects, findDueEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
 import * as query from './query.ts'
-import { listQueues, setPaused } from './queues.ts'
+import { setLimits, setPaused, shed } from './queues.ts'
 import { recover } from './recover.ts'
 import { settle } from './settle.ts'
 import { cancel, tell } from './tell.ts'
@@ -61,8 +66,6 @@ export interface SqliteOptions extends PayloadOptions {
 
 const BUSY_TIMEOUT_MS = 10_000
 const LIST_BUDGET_MS = 200
-/** Verbs that make nothing ready; their commits wake nobody. */
-const SILENT_VERBS = ['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker']
 /** How this store writes places in lists and in the ledger: by the number of a row. */
 const PLACE = /^\d{1,15}$/
 
@@ -143,7 +146,7 @@ class SqliteStore implements contract.Store {
 
   async #write<T>(verb: string, work: Work<T>): Promise<T> {
     const result = await this.#writer.write(verb, work)
-    if (!SILENT_VERBS.includes(verb) && !isNothing(result)) this.#wakeUps.signal()
+    if (mayWake(verb, result)) this.#wakeUps.signal()
     return result
   }
 
@@ -191,10 +194,12 @@ class SqliteStore implements contract.Store {
     next?: contract.ClaimRequest,
   ): Promise<contract.Settled> {
     if (next !== undefined) checkClaim(next)
-    return this.#write('settle', (db, now) => ({
+    const settled = await this.#writer.write('settle', (db, now) => ({
       answers: settle(this.#shared, db, now, settlements),
       claimed: next === undefined ? [] : claim(this.#shared, db, now, next),
     }))
+    if (!settlements.every(isStep)) this.#wakeUps.signal()
+    return settled
   }
 
   async commit(
@@ -213,18 +218,39 @@ class SqliteStore implements contract.Store {
     }
   }
 
-  steps(ref: number): Promise<contract.StepResult[]> {
+  steps(ref: contract.Ref): Promise<contract.StepResult[]> {
     return this.#read((db) => query.steps(db, ref))
   }
 
   async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {
     checkEffectClaim(request)
+    this.#writer.assertOutside()
+    // Whoever waits for effects asks often, and must not take the write lock for nothing.
+    const due = await this.#read((db) => findDueEffects(db, this.now(), request))
+    if (due === undefined) return []
     return this.#write('claimEffects', (db, now) => claimEffects(this.#shared, db, now, request))
   }
 
   async settleEffects(reports: readonly contract.EffectReport[]): Promise<boolean[]> {
     checkReports(reports)
     return this.#write('settleEffects', (db, now) => settleEffects(this.#shared, db, now, reports))
+  }
+
+  async listEffects(
+    filter: contract.EffectFilter,
+    page: { limit?: number; after?: string } = {},
+  ): Promise<contract.Page<contract.EffectInfo>> {
+    checkLimit(page.limit ?? 0)
+    checkPlace('after', page.after, PLACE)
+    const deadline = this.now() + LIST_BUDGET_MS
+    return this.#read((db) => listEffects(db, filter, page, () => this.now() > deadline))
+  }
+
+  async retryEffects(keys: readonly string[], asker: contract.Asker): Promise<boolean[]> {
+    checkRetry(keys, asker)
+    return this.#write('retryEffects', (db, now) =>
+      retryEffects(this.#shared, db, now, keys, asker),
+    )
   }
 
   async heartbeat(beats: readonly contract.Beat[], leaseMs: number): Promise<contract.Heartbeat> {
@@ -250,6 +276,16 @@ class SqliteStore implements contract.Store {
 
   resumeQueue(queue: string, asker: contract.Asker): Promise<void> {
     return this.#write('resumeQueue', (db) => setPaused(db, queue, null, asker))
+  }
+
+  async limitQueue(queue: string, limits: contract.QueueLimits): Promise<void> {
+    checkLimits(queue, limits)
+    return this.#write('limitQueue', (db) => setLimits(db, queue, limits))
+  }
+
+  async shed(limit: number): Promise<contract.Answer[]> {
+    checkLimit(limit)
+    return this.#write('shed', (db, now) => shed(this.#shared, db, now, limit))
   }
 
   async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {
@@ -311,7 +347,7 @@ class SqliteStore implements contract.Store {
   }
 
   listQueues() {
-    return this.#read((db) => listQueues(db))
+    return this.#read((db) => query.listQueues(db))
   }
 
   counts() {
@@ -343,9 +379,4 @@ class SqliteStore implements contract.Store {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
-}
-
-/** Whether a verb found nothing to do: no job was recovered, promoted or pruned. */
-function isNothing(result: unknown): boolean {
-  return result === 0 || (Array.isArray(result) && result.length === 0)
 }

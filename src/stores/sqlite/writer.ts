@@ -89,8 +89,13 @@ export class Writer {
    * or would see what may yet be rolled back.
    */
   async outsideTransactions(): Promise<void> {
-    if (this.#inside.getStore()) throw new UseTx()
+    this.assertOutside()
     while (this.#open !== undefined) await this.#open
+  }
+
+  /** Refuses what the function of a commit must not call. */
+  assertOutside(): void {
+    if (this.#inside.getStore()) throw new UseTx()
   }
 
   /** Finishes what was accepted and refuses the rest. */
@@ -106,7 +111,7 @@ export class Writer {
     alone: boolean,
   ): Promise<T> {
     // It would wait for the transaction that waits for it.
-    if (this.#inside.getStore()) throw new UseTx()
+    this.assertOutside()
     while (this.#queue.length >= QUEUE_MAX) {
       await new Promise<void>((resume) => this.#waiting.push(resume))
     }

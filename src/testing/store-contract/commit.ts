@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { InvalidTransition, PawlError, StaleFence } from '../../core/errors.ts'
-import { CommitTooSlow, TxEnded, UseTx } from '../../stores/errors.ts'
+import { CommitTooSlow, TxEnded, TxOwned, UseTx } from '../../stores/errors.ts'
 import type { CommitAnswer, CommitTx, Store } from '../../stores/store.ts'
-import { type Bench, type Cases, CLIENT, fenceOf, LEASE_MS, refused } from './bench.ts'
+import { type Bench, type Cases, CLIENT, fenceOf, LEASE_MS, OPERATOR, refused } from './bench.ts'
 import { settled } from './check.ts'
 
 /** What a commit does. */
@@ -234,13 +234,28 @@ const WRITES: Readonly<Record<string, (store: Store, bench: Bench) => Promise<un
   heartbeat: (store) => store.heartbeat([], 1000),
   claimEffects: (store) => store.claimEffects({ limit: 1, leaseMs: 1000 }),
   settleEffects: (store) => store.settleEffects([]),
+  retryEffects: (store) => store.retryEffects([], OPERATOR),
   promote: (store) => store.promote(1),
   recover: (store) => store.recover(1),
   pauseQueue: (store) => store.pauseQueue('a', CLIENT),
   resumeQueue: (store) => store.resumeQueue('a', CLIENT),
+  limitQueue: (store) => store.limitQueue('a', { maxDepth: 1 }),
+  shed: (store) => store.shed(1),
   reportWorker: (store) => store.reportWorker({ id: 'a', state: 'b', info: 'c' }),
   removeWorker: (store) => store.removeWorker('a'),
 }
+
+/** What begins or ends a transaction, in some of the ways to write it. */
+const CONTROL = [
+  'COMMIT',
+  ' \n begin',
+  'ROLLBACK',
+  'rollback work;',
+  'End',
+  'START  TRANSACTION READ ONLY',
+  '-- harmless\nCOMMIT',
+  '/* COMMENT */ ; ABORT',
+]
 
 /** What may be done while the function of a commit runs, and what may not. */
 export const insideCases: Cases = {
@@ -312,6 +327,23 @@ export const insideCases: Cases = {
     assert.throws(() => tx.effect('late', '1'), TxEnded)
     await assert.rejects(async () => bench.ownTable.add(tx, 'late'), TxEnded)
     assert.deepEqual(await bench.ownTexts(), [])
+  },
+
+  'the function of a commit can neither begin nor end a transaction, but set savepoints': async (
+    bench,
+  ) => {
+    const held = await bench.hold()
+    const answer = await bench.store.commit(held, async (tx) => {
+      await bench.ownTable.add(tx, 'kept')
+      for (const text of CONTROL) await assert.rejects(tx.query(text), TxOwned, text)
+      await tx.query('SAVEPOINT mine')
+      await bench.ownTable.add(tx, 'taken back')
+      await tx.query('ROLLBACK TO SAVEPOINT mine')
+      await tx.query('RELEASE SAVEPOINT mine')
+      return '1'
+    })
+    assert.equal(answer.kind, 'done')
+    assert.deepEqual(await bench.ownTexts(), ['kept'])
   },
 
   'the holder keeps its lease by heartbeats before and after a failed commit': async (bench) => {

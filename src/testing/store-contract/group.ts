@@ -4,7 +4,7 @@ import { PawlError } from '../../core/errors.ts'
 import { standard } from '../../core/lifecycles/standard.ts'
 import { StoreClosed } from '../../stores/errors.ts'
 import type { Enqueued, Store } from '../../stores/store.ts'
-import { type Bench, type Cases, CLIENT, created, done, fenceOf, one } from './bench.ts'
+import { type Bench, type Cases, CLIENT, created, done, fenceOf, OPERATOR, one } from './bench.ts'
 
 /** What callers of the same moment do to each other. */
 export const groupCases: Cases = {
@@ -77,10 +77,14 @@ const VERBS: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unk
   steps: (store) => store.steps(1),
   claimEffects: (store) => store.claimEffects({ limit: 1, leaseMs: 1000 }),
   settleEffects: (store) => store.settleEffects([]),
+  listEffects: (store) => store.listEffects({}),
+  retryEffects: (store) => store.retryEffects([], OPERATOR),
   promote: (store) => store.promote(1),
   recover: (store) => store.recover(1),
   pauseQueue: (store) => store.pauseQueue('a', CLIENT),
   resumeQueue: (store) => store.resumeQueue('a', CLIENT),
+  limitQueue: (store) => store.limitQueue('a', { maxDepth: 1 }),
+  shed: (store) => store.shed(1),
   reportWorker: (store) => store.reportWorker({ id: 'a', state: 'b', info: 'c' }),
   removeWorker: (store) => store.removeWorker('a'),
   listWorkers: (store) => store.listWorkers(),

@@ -5,9 +5,11 @@
  */
 import { testEnvironment } from '../test-environment.ts'
 import { Bench, type Cases, type OpenStore } from './bench.ts'
+import { boundedQueueCases } from './bounded-queues.ts'
 import { checkStore } from './check.ts'
 import { claimCases, claimFactCases } from './claim.ts'
 import { boundCases, commitCases, insideCases } from './commit.ts'
+import { effectListCases, effectRetryCases, effectTypeCases } from './effects.ts'
 import { enqueueCases, keyCases, replaceCases } from './enqueue.ts'
 import { fenceCases } from './fences.ts'
 import { closeCases, groupCases } from './group.ts'
@@ -50,8 +52,12 @@ const THEMES: Readonly<Record<string, Cases>> = {
   'time of a commit': boundCases,
   'inside a commit': insideCases,
   outbox: outboxCases,
+  'types of effects': effectTypeCases,
+  'lists of effects': effectListCases,
+  'retried effects': effectRetryCases,
   steps: stepCases,
   queues: { ...queueCases, ...queueListCases },
+  'bounded queues': boundedQueueCases,
   workers: workerCases,
   'wake-ups': wakeCases,
   reading: readingCases,

@@ -21,6 +21,12 @@ const VERBS: Readonly<
     await bench.advance(LEASE_MS)
     return bench.store.recover(limit)
   },
+  shed: async (bench, limit) => {
+    await bench.store.limitQueue('main', { maxWaitMs: 0 })
+    await bench.enqueue()
+    await bench.advance(1)
+    return bench.store.shed(limit)
+  },
   claimEffects: async (bench, limit) => {
     await commitWithEffect(bench)
     return bench.store.claimEffects({ limit, leaseMs: 1000 })

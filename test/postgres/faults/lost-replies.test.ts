@@ -230,6 +230,46 @@ describe('a transaction whose answer to COMMIT is lost', () => {
     await checkStore(bed.other)
   })
 
+  it('effects that were taken are given, and not left until their lease is over', async () => {
+    const held = await hold(bed.store)
+    await bed.store.commit(held, (tx) => {
+      for (const name of ['first', 'second', 'third']) tx.effect(name, '1')
+      return '1'
+    })
+    const { type } = held.job
+    for (const types of [[type], undefined]) {
+      const request = { limit: 1, leaseMs: 30_000, ...(types && { types }) }
+      const taken = await losing(/outbox SET claim/, () => bed.store.claimEffects(request))
+      expect(taken).toMatchObject([{ tries: 1 }])
+      expect((await bed.other.listEffects({ state: 'pending' })).items).toContainEqual(
+        expect.objectContaining({ key: taken[0]?.key, tries: 1 }),
+      )
+      await bed.store.settleEffects(taken.map((effect) => ({ kind: 'delivered', effect })))
+    }
+    const { items } = await bed.other.listEffects({ jobId: held.job.id })
+    expect(items.map(({ name, tries }) => [name, tries])).toEqual([
+      ['third', 0],
+      ['second', 1],
+      ['first', 1],
+    ])
+  })
+
+  it('a retry of an effect is one fact', async () => {
+    const held = await hold(bed.store)
+    await bed.store.commit(held, (tx) => {
+      tx.effect('mail', '1')
+      return '1'
+    })
+    const [effect] = await bed.store.claimEffects({ limit: 1, leaseMs: 30_000 })
+    if (effect === undefined) throw new Error('the effect is missing')
+    await bed.store.settleEffects([{ kind: 'parked', effect, error: 'gone' }])
+    const retried = await losing(COMMIT, () => bed.store.retryEffects([effect.key], OPERATOR))
+    expect(retried).toEqual([true])
+    const triggers = await triggersOf(bed.other, held.job.id)
+    expect(triggers).toEqual(['create', 'claim', 'commit', 'redrive'])
+    await checkStore(bed.other)
+  })
+
   it('a failure is recorded once, and what was claimed with it is given', async () => {
     const held = await hold(bed.store)
     const ids = await accepted(bed.store, [item({ queue: 'next' })])

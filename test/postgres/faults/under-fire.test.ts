@@ -82,8 +82,8 @@ async function judge(url: string, results: readonly Result[]): Promise<void> {
   await expectAllEnded(store, results)
   const client = await connected(url)
   const { rows } = await client.query(
-    `SELECT id FROM pawl.jobs JOIN pawl.ledger ON job = rid
-    WHERE kind = 30 AND payload = '"user"' ORDER BY id`,
+    `SELECT jobs.id FROM pawl.jobs JOIN pawl.ledger ON job = jobs.id
+    WHERE kind = 30 AND payload = '"user"' ORDER BY jobs.id`,
   )
   expect(rows.length).toBeGreaterThan(0)
   expect(await userRows(client)).toEqual(rows.map(({ id }) => id))

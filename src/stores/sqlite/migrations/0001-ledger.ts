@@ -113,6 +113,7 @@ CREATE UNIQUE INDEX pawl_one_step ON pawl_ledger
 CREATE TABLE pawl_outbox (
   eid INTEGER PRIMARY KEY AUTOINCREMENT,
   job INTEGER NOT NULL,
+  type TEXT NOT NULL,
   name TEXT NOT NULL,
   n INTEGER NOT NULL,
   payload TEXT NOT NULL,
@@ -120,12 +121,12 @@ CREATE TABLE pawl_outbox (
   tries INTEGER NOT NULL DEFAULT 0 CHECK (tries >= 0),
   run_at INTEGER NOT NULL,
   claim TEXT,
-  lease_until INTEGER,
   error TEXT,
   UNIQUE (job, name, n)
 ) STRICT;
 
-CREATE INDEX pawl_outbox_pending ON pawl_outbox (run_at, eid) WHERE state = 'pending';
+CREATE INDEX pawl_outbox_pending ON pawl_outbox (type, run_at, eid) WHERE state = 'pending';
+CREATE INDEX pawl_outbox_parked ON pawl_outbox (eid) WHERE state = 'parked';
 
 CREATE TABLE pawl_workers (
   id TEXT PRIMARY KEY,
@@ -150,7 +151,9 @@ CREATE TABLE pawl_pruned (
 CREATE TABLE pawl_queues (
   name TEXT PRIMARY KEY,
   paused_at INTEGER,
-  paused_by TEXT
+  paused_by TEXT,
+  max_depth INTEGER CHECK (max_depth >= 0),
+  max_wait_ms INTEGER CHECK (max_wait_ms >= 0)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE pawl_ended_counts (

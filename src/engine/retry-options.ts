@@ -1,0 +1,22 @@
+/** How failures are retried, with durations as people write them. */
+import type { RetryPolicy } from '../core/retry.ts'
+import { type Duration, toMs } from './durations.ts'
+
+/** A kind of back-off by its name, or the parts of a policy that are to be different. */
+export type RetryOptions =
+  | RetryPolicy['backoff']
+  | (Omit<Partial<RetryPolicy>, 'delayMs' | 'delayMaxMs'> & {
+      readonly delay?: Duration
+      readonly delayMax?: Duration
+    })
+
+/** The parts of a policy that options give. */
+export function retryOf(options: RetryOptions): Partial<RetryPolicy> {
+  if (typeof options === 'string') return { backoff: options }
+  const { delay, delayMax, ...rest } = options
+  return {
+    ...rest,
+    ...(delay !== undefined && { delayMs: toMs(delay, 'retry.delay') }),
+    ...(delayMax !== undefined && { delayMaxMs: toMs(delayMax, 'retry.delayMax') }),
+  }
+}

@@ -1,0 +1,135 @@
+/** Effects as rows of the outbox, the same in every store. */
+import type {
+  Asker,
+  EffectFilter,
+  EffectInfo,
+  EffectReport,
+  EffectState,
+  HeldEffect,
+  Page,
+} from './store.ts'
+
+/** The row of an effect, with the id of its job. */
+export interface EffectRow {
+  readonly eid: number
+  readonly job_id: string
+  readonly type: string
+  readonly name: string
+  readonly n: number
+  readonly state: EffectState
+  readonly tries: number
+  readonly run_at: number
+  readonly error: string | null
+  readonly payload: string
+}
+
+/** The state that a report leaves an effect in. */
+export const STATE_AFTER: Readonly<Record<EffectReport['kind'], EffectState>> = {
+  delivered: 'delivered',
+  retry: 'pending',
+  released: 'pending',
+  parked: 'parked',
+}
+
+/** The same for every delivery of an effect: by it the receiver knows a repetition. */
+function keyOf({ job_id, name, n }: Pick<EffectRow, 'job_id' | 'name' | 'n'>): string {
+  return `${job_id}/${name}/${n}`
+}
+
+/** What a dispatcher holds. */
+export function toHeldEffect(claim: string, row: EffectRow): HeldEffect {
+  return {
+    ref: row.eid,
+    claim,
+    jobId: row.job_id,
+    jobType: row.type,
+    name: row.name,
+    key: keyOf(row),
+    payload: row.payload,
+    tries: row.tries,
+  }
+}
+
+/** What an operator sees. */
+export function toEffectInfo(row: EffectRow): EffectInfo {
+  return {
+    key: keyOf(row),
+    jobId: row.job_id,
+    jobType: row.type,
+    name: row.name,
+    n: row.n,
+    state: row.state,
+    tries: row.tries,
+    runAt: row.run_at,
+    ...(row.error !== null && { error: row.error }),
+    payload: row.payload,
+  }
+}
+
+/** The parts of a key; a name may hold slashes, a job id and a number cannot. */
+export interface EffectKey {
+  readonly jobId: string
+  readonly name: string
+  readonly n: number
+}
+
+/** Reads a key; nothing where the text is none. */
+export function parseKey(key: string): EffectKey | undefined {
+  const found = /^([0-9a-f-]{36})\/(.+)\/(\d{1,9})$/.exec(key)
+  return found === null
+    ? undefined
+    : { jobId: found[1] as string, name: found[2] as string, n: Number(found[3]) }
+}
+
+/** Who lets an effect be tried again; the ledger shall say which one. */
+export function askerFor({ name, n }: EffectKey, asker: Asker): Asker {
+  return { ...asker, metadata: { ...asker.metadata, effect: `${name}/${n}` } }
+}
+
+/** What a list looks at before it reads an effect as a whole, which may be large. */
+export type SeenEffect = Pick<EffectRow, 'eid' | 'state' | 'type'>
+
+const PAGE_DEFAULT = 50
+const PAGE_MAX = 1000
+/** How many rows are looked at before the time is. */
+export const SCAN_CHUNK = 1000
+
+/** A page of a list of effects, newest first. */
+export class EffectPage {
+  /** The effects of the page, by number. */
+  readonly found: number[] = []
+  /** Where to go on, downwards. */
+  cursor: number
+  readonly #filter: EffectFilter
+  readonly #limit: number
+
+  constructor(filter: EffectFilter, { limit, after }: { limit?: number; after?: string }) {
+    this.#filter = filter
+    this.#limit = Math.min(limit ?? PAGE_DEFAULT, PAGE_MAX)
+    this.cursor = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after)
+  }
+
+  /** Looks at rows, the newest first; what is left to say once the page is complete. */
+  look(
+    rows: readonly SeenEffect[],
+    isLast: boolean,
+    isLate: boolean,
+  ): Omit<Page<EffectInfo>, 'items'> | undefined {
+    if (this.#limit === 0) return {}
+    const { state, type } = this.#filter
+    for (const row of rows) {
+      this.cursor = row.eid
+      const matches = (state ?? row.state) === row.state && (type ?? row.type) === row.type
+      if (matches) this.found.push(row.eid)
+      if (this.found.length >= this.#limit) return { next: String(this.cursor) }
+    }
+    if (isLast) return {}
+    return isLate ? { next: String(this.cursor), partial: true } : undefined
+  }
+
+  /** All effects of one job, of which there cannot be many, from where the page goes on. */
+  lookAtAll(rows: readonly SeenEffect[]): Omit<Page<EffectInfo>, 'items'> {
+    const left = rows.filter(({ eid }) => eid < this.cursor).toSorted((a, b) => b.eid - a.eid)
+    return this.look(left, true, false) ?? {}
+  }
+}

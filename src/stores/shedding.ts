@@ -1,0 +1,32 @@
+/**
+ * What becomes of jobs that a queue has no room or no time for, the same in every store. A job for
+ * which there is no room is refused at the door, with nothing written; but where its lifecycle has
+ * a way to fail it for that (002: QUEUED → FAILED), it is accepted, and then failed. A job that has
+ * waited too long is failed that way, too, and cancelled where there is none.
+ */
+import type { Command } from '../core/job/commands.ts'
+import { LANES } from '../core/job/lanes.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { Accepted } from './accept.ts'
+import { ENGINE } from './asker.ts'
+import type { Asker } from './store.ts'
+
+/** Whether a new job of this lifecycle is accepted where there is no room for it. */
+export function isFailedWhenFull(lifecycle: Lifecycle): boolean {
+  return lifecycle.targets.has('exhaust')
+}
+
+/** Whether a new job needs room in its queue. */
+export function needsRoom({ lane, offer }: Accepted): boolean {
+  return lane === LANES.ready && !isFailedWhenFull(offer.item.lifecycle)
+}
+
+/** The command that ends a job which has no room or has waited for too long. */
+export function shedCommand(lifecycle: Lifecycle): Command {
+  return isFailedWhenFull(lifecycle) ? { kind: 'exhaust' } : { kind: 'cancel' }
+}
+
+/** Who sheds a job, and why. */
+export function shedder(queue: string, bound: 'maxDepth' | 'maxWait'): Asker {
+  return { ...ENGINE, metadata: { shed: bound, queue } }
+}
