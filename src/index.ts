@@ -89,6 +89,7 @@ export type {
   Tx,
 } from './engine/effects.ts'
 export * from './engine/errors.ts'
+export type { NotifyFunction, NotifyOptions } from './engine/notify.ts'
 export {
   Operator,
   type OperatorIdentity,
@@ -113,4 +114,6 @@ export { type InputOf, type OutputOf, type Schema, typed } from './engine/schema
 export type { Selection } from './engine/selection.ts'
 export type { SlotMove, WorkerState, WorkerTrigger } from './engine/slots.ts'
 export type { StepContext, StepFunction } from './engine/steps.ts'
+export type { WebhookOptions } from './engine/webhook.ts'
 export { JobWorker, type WorkerEvent } from './engine/worker.ts'
+export type { Notice } from './stores/notices.ts'

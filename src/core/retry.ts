@@ -24,13 +24,15 @@ export interface RetryPolicy {
   readonly jitter: number
 }
 
-/** Every budget of a job, and who recovers it after a crash. */
+/** Every budget of a job, who recovers it after a crash, and whether anybody is told of its end. */
 export interface JobPolicy {
   readonly retry: RetryPolicy
   readonly crashesMax: number
   readonly releasesMax: number
   /** With 'operator' a stalled job is flagged and waits for a person's approval. */
   readonly recovery: 'automatic' | 'operator'
+  /** Whether somebody is to be told when the job ends or is parked; nobody if absent. */
+  readonly notify?: boolean
 }
 
 /** What a job type may override; what is absent comes from its lifecycle. */
@@ -39,6 +41,7 @@ export interface PolicyOverrides {
   readonly crashesMax?: number
   readonly releasesMax?: number
   readonly recovery?: JobPolicy['recovery']
+  readonly notify?: boolean
 }
 
 /** A year: longer delays are mistakes, and would overflow timers and sums. */
@@ -90,6 +93,7 @@ export function mergePolicy(base: JobPolicy, overrides: PolicyOverrides): JobPol
     crashesMax: overrides.crashesMax ?? base.crashesMax,
     releasesMax: overrides.releasesMax ?? base.releasesMax,
     recovery: overrides.recovery ?? base.recovery,
+    ...((overrides.notify ?? base.notify) && { notify: true }),
   }
   const fault = findPolicyFault(merged)
   if (fault !== undefined) throw new DefinitionInvalid(...fault)
@@ -98,7 +102,7 @@ export function mergePolicy(base: JobPolicy, overrides: PolicyOverrides): JobPol
 
 /** The field of a policy that is out of bounds, and what it must be; nothing when all is well. */
 export function findPolicyFault(policy: JobPolicy): [field: string, why: string] | undefined {
-  const { retry, crashesMax, releasesMax, recovery } = policy
+  const { retry, crashesMax, releasesMax, recovery, notify } = policy
   const isCount = (n: number) => Number.isSafeInteger(n) && n >= 0 && n <= COUNT_MAX
   const isDelay = (n: number) => Number.isSafeInteger(n) && n >= 0 && n <= DELAY_MAX_MS
   const isWithin = (n: number, min: number, max: number) =>
@@ -113,6 +117,7 @@ export function findPolicyFault(policy: JobPolicy): [field: string, why: string]
     ['crashesMax', isCount(crashesMax), `a whole number from 0 to ${COUNT_MAX}`],
     ['releasesMax', isCount(releasesMax), `a whole number from 0 to ${COUNT_MAX}`],
     ['recovery', ['automatic', 'operator'].includes(recovery), 'automatic or operator'],
+    ['notify', notify === undefined || typeof notify === 'boolean', 'true or false'],
   ]
   const broken = rules.find(([, holds]) => !holds)
   return broken && [broken[0], `must be ${broken[2]}`]

@@ -8,6 +8,7 @@ import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { policyFor } from '../core/lifecycles/lifecycle.ts'
 import { standard } from '../core/lifecycles/standard.ts'
 import type { JobPolicy, PolicyOverrides } from '../core/retry.ts'
+import { reservedName } from '../stores/notices.ts'
 import { type Duration, toMs } from './durations.ts'
 import {
   type EffectDefinition,
@@ -70,6 +71,8 @@ export interface JobOptions<S extends Schema, Output, E extends Effects = NoEffe
   readonly releasesMax?: number
   /** With 'operator' a job whose worker went silent waits for a person's approval. */
   readonly recovery?: JobPolicy['recovery']
+  /** Whether the end of a job, and its parking, are told to who is given to `createPawl`. */
+  readonly notify?: boolean
   /** Smaller numbers first; 0 if absent. */
   readonly priority?: number
   /** How long one attempt may take; passing it is a failure that may be retried. */
@@ -110,7 +113,7 @@ export function defineJob<
 >(options: JobOptions<S, Output, E>): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
   const { name, queue = 'default', lifecycle = standard, priority = 0 } = options
   for (const [field, value] of Object.entries({ name, queue })) {
-    const why = checkName(value)
+    const why = checkName(value) ?? reservedName(value)
     if (why !== undefined) throw new DefinitionInvalid(field, why)
   }
   if (!Number.isSafeInteger(priority)) throw new DefinitionInvalid('priority', 'must be whole')
@@ -140,14 +143,17 @@ function overridesOf({
   crashesMax,
   releasesMax,
   recovery,
-}: Pick<JobOptions<Schema, unknown>, 'retry' | 'crashesMax' | 'releasesMax' | 'recovery'>):
-  | PolicyOverrides
-  | undefined {
+  notify,
+}: Pick<
+  JobOptions<Schema, unknown>,
+  'retry' | 'crashesMax' | 'releasesMax' | 'recovery' | 'notify'
+>): PolicyOverrides | undefined {
   const overrides: PolicyOverrides = {
     ...(retry !== undefined && { retry: retryOf(retry) }),
     ...(crashesMax !== undefined && { crashesMax }),
     ...(releasesMax !== undefined && { releasesMax }),
     ...(recovery !== undefined && { recovery }),
+    ...(notify !== undefined && { notify }),
   }
   return Object.keys(overrides).length === 0 ? undefined : overrides
 }

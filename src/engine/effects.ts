@@ -9,6 +9,7 @@ import { encode, type JsonBounds } from '../core/canonical-json.ts'
 import { name as checkName } from '../core/checks.ts'
 import { DefinitionInvalid } from '../core/errors.ts'
 import { DEFAULT_POLICY, mergePolicy, type RetryPolicy } from '../core/retry.ts'
+import { reservedName } from '../stores/notices.ts'
 import type { CommitTx } from '../stores/store.ts'
 import { type Duration, toMs } from './durations.ts'
 import { EffectUnknown } from './errors.ts'
@@ -79,7 +80,7 @@ const TIMEOUT_MAX_MS = 60 * 60 * 1000
 /** The effects of a kind of job, checked. */
 export function effectsOf(effects: Effects | undefined): ReadonlyMap<string, EffectDefinition> {
   const entries = Object.entries(effects ?? {}).map(([name, effect]) => {
-    const why = checkName(name)
+    const why = checkName(name) ?? reservedName(name)
     if (why !== undefined) throw new DefinitionInvalid('effects', why)
     return [name, definitionOf(name, effect)] as const
   })

@@ -14,13 +14,14 @@ import { StoreClosed } from '../stores/errors.ts'
 import { type PayloadOptions, payloadBoundsOf } from '../stores/requests.ts'
 import type { Answer, Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stores/store.ts'
 import type { JobDefinition } from './define-job.ts'
-import { Dispatcher, type DispatcherEvent } from './dispatcher.ts'
+import { Dispatcher, type DispatcherEvent, type DispatcherParts } from './dispatcher.ts'
 import { type Duration, toMs } from './durations.ts'
 import { storeTxOf } from './effects.ts'
 import { InputInvalid, JobTypeTwice } from './errors.ts'
 import { type HeartbeatEvents, type HeartbeatHost, TimerHeartbeat } from './heartbeat.ts'
 import { canHaveThread, ThreadHeartbeat } from './heartbeat-thread.ts'
 import { SILENT } from './log.ts'
+import { type NotifyOptions, noticesOf } from './notify.ts'
 import { openStore } from './open-store.ts'
 import { Operator, type OperatorIdentity } from './operators.ts'
 import { isSettled, type JobOutcome, outcomeOf } from './outcome.ts'
@@ -43,6 +44,8 @@ export interface PawlOptions extends PayloadOptions {
   readonly jobs?: readonly AnyJob[]
   /** Bounds of queues; kept in the store, for every process. */
   readonly queues?: Readonly<Record<string, QueueOptions>>
+  /** Who is told when a job ends or is parked whose kind says `notify`: while it works, by it. */
+  readonly notify?: NotifyOptions
   readonly environment?: Environment
   readonly logger?: Logger
 }
@@ -131,7 +134,9 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
   for (const [queue, limits] of Object.entries(options.queues ?? {})) {
     await store.limitQueue(queue, limitsOf(limits))
   }
-  return new Pawl({ store, storeName, environment, isReal, logger, jobs, bounds, lifecycles })
+  const deliverable = deliverableOf(jobs, options.notify, environment)
+  const parts = { environment, isReal, logger, jobs, deliverable, bounds, lifecycles }
+  return new Pawl({ store, storeName, ...parts })
 }
 
 function limitsOf({ maxDepth, maxWait }: QueueOptions): QueueLimits {
@@ -139,6 +144,17 @@ function limitsOf({ maxDepth, maxWait }: QueueOptions): QueueLimits {
     ...(maxDepth !== undefined && { maxDepth }),
     ...(maxWait !== undefined && { maxWaitMs: maxWait === null ? null : toMs(maxWait, 'maxWait') }),
   }
+}
+
+/** Everything that a dispatcher of this process can deliver. */
+function deliverableOf(
+  jobs: ReadonlyMap<string, AnyJob>,
+  notify: NotifyOptions | undefined,
+  { clock }: Environment,
+): Parts['deliverable'] {
+  const known = [...jobs].filter(([, { effects }]) => effects.size > 0)
+  const notices = notify === undefined ? [] : [noticesOf(notify, clock)]
+  return new Map([...known, ...notices.map((one) => [one.name, one] as const)])
 }
 
 interface Parts {
@@ -150,6 +166,7 @@ interface Parts {
   readonly isReal: boolean
   readonly logger: Logger
   readonly jobs: ReadonlyMap<string, AnyJob>
+  readonly deliverable: DispatcherParts['jobs']
   readonly bounds: JsonBounds
   readonly lifecycles: readonly Lifecycle[]
 }
@@ -246,7 +263,7 @@ export class Pawl implements AsyncDisposable {
       observe: (event) => {
         if (event.type === 'reported') {
           this.#results.tell(event.job)
-          if (event.job.execution?.status === 'COMMITTED') dispatcher?.wake()
+          if (leavesWork(event.job)) dispatcher?.wake()
         }
         options.onEvent?.(event)
       },
@@ -257,12 +274,10 @@ export class Pawl implements AsyncDisposable {
 
   /** Delivers the effects of the kinds of job that have some here; nothing where none has. */
   #dispatcher({ effects = true, poll, onEvent }: WorkOptions): Dispatcher | undefined {
-    const { store, environment, logger, jobs } = this.#parts
+    const { store, environment, logger, deliverable } = this.#parts
     const { concurrency = DEFAULTS.concurrency } = typeof effects === 'object' ? effects : {}
     checkConcurrency('effects.concurrency', concurrency)
-    if (effects === false || ![...jobs.values()].some((job) => job.effects.size > 0)) {
-      return undefined
-    }
+    if (effects === false || deliverable.size === 0) return undefined
     const observe = (event: DispatcherEvent) => {
       if (event.type === 'error') {
         const fields = { event: 'dispatcher.error', error: String(event.error) }
@@ -271,6 +286,7 @@ export class Pawl implements AsyncDisposable {
       onEvent?.(event)
     }
     const pollMaxMs = toMs(poll ?? DEFAULTS.pollMs, 'poll')
+    const jobs = deliverable
     return new Dispatcher({ store, environment, logger, jobs, concurrency, pollMaxMs, observe })
   }
 
@@ -329,6 +345,11 @@ export class Pawl implements AsyncDisposable {
       },
     }
   }
+}
+
+/** Whether a report may have put something into the outbox. */
+function leavesWork({ execution, policy }: Job): boolean {
+  return execution?.status === 'COMMITTED' || policy?.notify === true
 }
 
 function runAtOf({ delay, runAt }: EnqueueOptions, now: number): number | undefined {

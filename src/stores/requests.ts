@@ -14,6 +14,7 @@ import {
 } from '../core/checks.ts'
 import { ValueInvalid } from '../core/errors.ts'
 import { DELAY_MAX_MS } from '../core/retry.ts'
+import { reservedName } from './notices.ts'
 import type {
   Asker,
   Beat,
@@ -140,7 +141,7 @@ function couldNest(text: string, levels: number): boolean {
 
 /** An effect that a commit declares. */
 export function checkEffect(effect: string, payload: string, bounds: JsonBounds): void {
-  checkName('effect', effect)
+  check([['effect', name(effect) ?? reservedName(effect)]])
   const fault = findPayloadFault('effect', payload, bounds)
   if (fault !== undefined) throw fault
 }

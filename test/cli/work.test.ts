@@ -1,5 +1,5 @@
 // `pawl work` and `pawl demo`: users' own files of jobs, in real processes that get real signals.
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Job } from '../../src/core/job/job.ts'
@@ -64,7 +64,8 @@ describe('pawl work', () => {
       '--queue',
       'desk',
     )
-    const { code, stdout, stderr } = await place.run(['work', '--jobs', 'jobs.ts', '--once'])
+    const line = ['work', '--jobs', 'jobs.ts', '--once', '--concurrency', '1']
+    const { code, stdout, stderr } = await place.run(line)
     expect(code).toBe(0)
     expect(stdout.match(/greet succeeded after 1/g)).toHaveLength(2)
     expect(stdout).toMatch(/greet failed after 1 {2}Terminal: there is nobody/)
@@ -226,5 +227,62 @@ describe('pawl demo', () => {
     expect(told).toMatchObject({ jobs: 60, commits: 60, duplicates: 0, lost: 0, findings: 0 })
     expect(told?.kills).toBeGreaterThan(0)
     expect(told?.executions).toBeGreaterThan(60)
+  }, 40_000)
+})
+
+describe('effects', () => {
+  const EFFECTS = `
+    import { appendFileSync } from 'node:fs'
+    import { defineJob } from 'pawl'
+    export const order = defineJob({
+      name: 'order',
+      effects: {
+        mail: {
+          deliver: ({ key, payload }) => {
+            if (process.env.RELAY !== 'up') throw new Error('no \\u001b[31mrelay')
+            appendFileSync('sent.txt', key + ' ' + JSON.stringify(payload) + '\\n')
+          },
+          retry: { max: 0 },
+        },
+      },
+      run: ({ input, commit }) => commit((tx) => { tx.effect('mail', input); return 'ordered' }),
+    })`
+
+  it('that could not be delivered are listed, told with their job, and retried', async () => {
+    const place = placeWith(EFFECTS)
+    const id = (await place.ok('job', 'enqueue', 'order', '"tea"', '--jobs', 'jobs.ts')).trim()
+    const key = `${id}/mail/1`
+    const work = ['work', '--jobs', 'jobs.ts', '--once']
+    const down = await place.run(work)
+    expect(down.stdout).toMatch(/mail\/1 parked after 1 {2}Error: no \\x1b\[31mrelay/)
+    const [effect] = await place.json('effect', 'list', '--state', 'parked')
+    expect(effect).toMatchObject({
+      key,
+      jobId: id,
+      jobType: 'order',
+      state: 'parked',
+      payload: 'tea',
+    })
+    expect(await place.ok('effect', 'list', '--job', id)).toMatch(/\torder\tparked\t1\t.*\\x1b/)
+    const story = await place.ok('job', 'show', id)
+    expect(story).toMatch(/state +running {2}lane delivering/)
+    expect(story).toContain(`(pawl effect retry ${key} --reason …)`)
+
+    const bulk = ['effect', 'retry', '--state', 'parked', '--reason', 'INC-7']
+    expect((await place.run(bulk)).code).toBe(2)
+    const dry = await place.ok(...bulk, '--dry-run')
+    expect(dry).toBe('retry: 1 matched, 1 done, 0 same (dry run, nothing was written)\n')
+    expect((await place.run(['effect', 'retry', '--reason', 'x'])).code).toBe(2)
+    expect((await place.run(['effect', 'retry', 'x/y/1', '--reason', 'x'])).code).toBe(5)
+    expect(await place.ok(...bulk, '--yes')).toBe('retry: 1 matched, 1 done, 0 same\n')
+    const up = await place.run(work, { env: { RELAY: 'up' } })
+    expect(up.stdout).toMatch(/mail\/1 delivered after 1/)
+    const sent = readFileSync(join(place.folder, 'sent.txt'), 'utf8')
+    expect(sent).toBe(`${key} "tea"\n`)
+    const [told] = await place.json<{ job: Job; facts: object[] }>('job', 'show', id)
+    expect(told?.job).toMatchObject({ state: 'succeeded', attempt: 1 })
+    expect(told?.facts).toContainEqual(expect.objectContaining({ operator: 'ada', note: 'INC-7' }))
+    expect((await place.run(['effect', 'retry', key, '--reason', 'x'])).code).toBe(5)
+    expect(await place.ok('effect', 'list', '--state', 'parked')).toBe('')
   }, 40_000)
 })

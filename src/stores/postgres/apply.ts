@@ -8,10 +8,12 @@ import { TransitionRace } from '../../core/errors.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
+import { type NoticeRow, noticeOf } from '../notices.ts'
 import { factData, factPath, factStatuses, statusLetter } from '../rows.ts'
 import { sqlStateOf } from './busy.ts'
 import { type Database, type Session, statement, type Trail } from './connect.ts'
 import type { Read } from './context.ts'
+import { insertNotices } from './notices.ts'
 import { arraysOf, type Column, namesOf, unnest } from './rows-at-once.ts'
 
 interface Row {
@@ -116,6 +118,7 @@ const APPLY = statement(
 export class Changes {
   readonly #rows = new Map<string, { before: Job; read: Read; at: number }>()
   readonly #facts: Entry[] = []
+  readonly #notices: NoticeRow[] = []
 
   get isEmpty(): boolean {
     return this.#facts.length === 0
@@ -126,6 +129,8 @@ export class Changes {
     const known = this.#rows.get(fact.jobId)
     this.#rows.set(fact.jobId, { before: known?.before ?? read.job, read, at: fact.at })
     this.#facts.push({ fact, payload })
+    const notice = noticeOf(read.lifecycle, read.job, fact)
+    if (notice !== undefined) this.#notices.push(notice)
   }
 
   /** Writes everything that was noted. */
@@ -149,6 +154,7 @@ export class Changes {
     const done = new Set(moved.map(({ id }) => id))
     const stuck = rows.find(({ job }) => !done.has(job.id))
     if (stuck !== undefined) throw new TransitionRace(stuck.job.id)
+    await insertNotices(session, this.#notices)
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type SeenEffect,
   toEffectInfo,
 } from '../effects.ts'
+import { NOTICE } from '../notices.ts'
 import type { Asker, EffectFilter, EffectInfo, Page } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes } from './apply.ts'
@@ -99,6 +100,8 @@ export async function retryEffects(
     if (key === undefined || read === undefined) return false
     // Of one that is asked for twice the first counts.
     if (!open.delete(`${key.jobId}/${key.n}/${key.name}`)) return false
+    // A notice is no part of the job's life, which may be over.
+    if (key.name === NOTICE) return true
     const told = answer(shared, changes, now, read, { kind: 'redrive' }, askerFor(key, asker))
     if (told.kind === 'rejected') throw told.error
     return true

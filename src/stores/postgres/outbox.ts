@@ -9,6 +9,7 @@
 import type { Job } from '../../core/job/job.ts'
 import { ENGINE } from '../asker.ts'
 import { type EffectRow, STATE_AFTER, toHeldEffect } from '../effects.ts'
+import { NOTICE } from '../notices.ts'
 import type { EffectClaim, EffectReport, HeldEffect } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes, TX } from './apply.ts'
@@ -99,7 +100,9 @@ export async function settleEffects(
   now: number,
   reports: readonly EffectReport[],
 ): Promise<boolean[]> {
-  const delivered = reports.filter(({ kind }) => kind === 'delivered')
+  const delivered = reports.filter(
+    ({ kind, effect }) => kind === 'delivered' && effect.name !== NOTICE,
+  )
   const reads = await lockJobs(
     shared,
     session,
@@ -131,7 +134,8 @@ export async function settleEffects(
 
 const OPEN_EFFECTS = statement(
   (s) => `
-  SELECT DISTINCT job FROM ${s}.outbox WHERE job = ANY ($1::uuid[]) AND state <> 'delivered'`,
+  SELECT DISTINCT job FROM ${s}.outbox
+  WHERE job = ANY ($1::uuid[]) AND state <> 'delivered' AND name <> '${NOTICE}'`,
 )
 
 /** Which of these jobs still have effects to deliver. */
@@ -199,7 +203,7 @@ const RESET_EFFECTS = statement(
   (s) => `
   UPDATE ${s}.outbox SET state = 'pending', tries = 0, error = NULL,
     run_at = CASE WHEN claim IS NOT NULL AND run_at > $1 THEN run_at ELSE $1 END
-  WHERE job = ANY ($2::uuid[]) AND state <> 'delivered'`,
+  WHERE job = ANY ($2::uuid[]) AND state <> 'delivered' AND name <> '${NOTICE}'`,
 )
 
 /** Lets what jobs have not delivered yet be delivered at once (rule G6). */

@@ -141,6 +141,7 @@ function decideSuccess(
   const { ref, job } = held
   const lifecycle = shared.machines.find(job.lifecycle, job.lifecycleVersion)
   if (command.kind !== 'commit' || command.effects || lifecycle === undefined) return undefined
+  if (job.policy?.notify) return undefined
   const isSound = ref === job.id && isUuid(job.id) && isUuid(job.execution?.claim)
   if (!isSound || payloadFault(shared, payload) !== undefined) return undefined
   const decision = decide(lifecycle, job, command, contextOf(shared.environment, WORKER, now))

@@ -8,8 +8,10 @@ import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { noticeOf } from '../notices.ts'
 import { factData, factPath, factStatuses, statusLetter, type Value } from '../rows.ts'
 import type { Connection } from './connect.ts'
+import { insertNotice } from './notices.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 
 const UPDATE_JOB = `
@@ -42,6 +44,8 @@ export function applyFact(
   const lane = LANES[laneOf(lifecycle, job, fact.at)]
   const changes = connection.run(UPDATE_JOB, ...mutableColumns(job, lane), rid, before.seq)
   if (changes === 0) return undefined
+  const notice = noticeOf(lifecycle, before, fact)
+  if (notice !== undefined) insertNotice(connection, rid, notice)
   const written = pending ?? new Pending()
   written.add(rid, before, job, fact, payload)
   if (pending === undefined) written.write(connection)

@@ -8,6 +8,7 @@ import {
   type SeenEffect,
   toEffectInfo,
 } from '../effects.ts'
+import { NOTICE } from '../notices.ts'
 import type { Asker, EffectFilter, EffectInfo, Page } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
@@ -69,6 +70,8 @@ export function retryEffects(
     const read = key && readJob(shared, connection, key.jobId)
     if (key === undefined || read === undefined) return false
     if (connection.run(RETRY, now, read.rid, key.name, key.n) === 0) return false
+    // A notice is no part of the job's life, which may be over.
+    if (key.name === NOTICE) return true
     const told = answer(shared, connection, now, read, { kind: 'redrive' }, askerFor(key, asker))
     if (told.kind === 'rejected') throw told.error
     return true

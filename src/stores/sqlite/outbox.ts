@@ -8,6 +8,7 @@
  */
 import { ENGINE } from '../asker.ts'
 import { type EffectRow, STATE_AFTER, toHeldEffect } from '../effects.ts'
+import { NOTICE } from '../notices.ts'
 import type { EffectClaim, EffectReport, HeldEffect } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
@@ -83,7 +84,7 @@ export function settleEffects(
     const { ref, claim } = effect
     const state = STATE_AFTER[kind]
     const changes = connection.run(REPORT, state, runAt, error, untried, ref, claim)
-    if (changes > 0 && kind === 'delivered') touched.add(effect.jobId)
+    if (changes > 0 && kind === 'delivered' && effect.name !== NOTICE) touched.add(effect.jobId)
     return changes > 0
   })
   for (const id of touched) finishIfDelivered(shared, connection, now, id)
@@ -91,7 +92,8 @@ export function settleEffects(
 }
 
 const OPEN_EFFECTS = `
-  SELECT 1 FROM pawl_outbox WHERE job = ? AND state <> 'delivered' LIMIT 1`
+  SELECT 1 FROM pawl_outbox
+  WHERE job = ? AND state <> 'delivered' AND name <> '${NOTICE}' LIMIT 1`
 
 /** Whether a job still has effects to deliver. */
 export function hasOpenEffects(connection: Connection, rid: number): boolean {
@@ -132,7 +134,7 @@ export function insertEffects(
 const RESET_EFFECTS = `
   UPDATE pawl_outbox SET state = 'pending', tries = 0, error = NULL,
     run_at = CASE WHEN claim IS NOT NULL AND run_at > ?1 THEN run_at ELSE ?1 END
-  WHERE job = ?2 AND state <> 'delivered'`
+  WHERE job = ?2 AND state <> 'delivered' AND name <> '${NOTICE}'`
 
 /** Lets what a job has not delivered yet be delivered at once (rule G6). */
 export function resetEffects(connection: Connection, now: number, rid: number): void {

@@ -45,7 +45,7 @@ function settleSuccess(
   pending: Pending,
 ): Answer | undefined {
   const { ref, job } = held
-  if (typeof ref !== 'number') return undefined
+  if (typeof ref !== 'number' || job.policy?.notify) return undefined
   const lifecycle = shared.machines.find(job.lifecycle, job.lifecycleVersion)
   if (command.kind !== 'commit' || command.effects || lifecycle === undefined) return undefined
   if (payloadFault(shared, payload) !== undefined) return undefined

@@ -16,6 +16,7 @@ import { closeCases, groupCases } from './group.ts'
 import { hostileCases } from './hostile.ts'
 import { lifecycleCases } from './lifecycles.ts'
 import { limitCases } from './limits.ts'
+import { noticeCases } from './notices.ts'
 import { cancelCases, operatorCases } from './operators.ts'
 import { outboxCases } from './outbox.ts'
 import { queueCases, queueListCases, wakeCases, workerCases } from './queues-and-workers.ts'
@@ -55,6 +56,7 @@ const THEMES: Readonly<Record<string, Cases>> = {
   'types of effects': effectTypeCases,
   'lists of effects': effectListCases,
   'retried effects': effectRetryCases,
+  notices: noticeCases,
   steps: stepCases,
   queues: { ...queueCases, ...queueListCases },
   'bounded queues': boundedQueueCases,
