@@ -116,7 +116,7 @@ describe('pawl job list', () => {
 })
 
 describe('pawl job show', () => {
-  it('tells state, budgets, error, payloads, and each step with time, actor and reason', async () => {
+  it('tells state, budgets, error, payloads, each step with time, actor and reason', async () => {
     await withStore(async (place, store) => {
       const [id = ''] = await enqueue(store, 'mail', 1, { key: 'k', tags: ['vip'] })
       await fail(store, 'mail', 'no route to host')
