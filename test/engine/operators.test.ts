@@ -325,6 +325,33 @@ describe.each(Object.entries(stores))('an operator on %s', (_name, openStore) =>
     expect(await ada.cancel({ ids: [null as never, 'a\nb'] })).toMatchObject({ refused: 2 })
   })
 
+  it('tries effects again that are parked, by key or by filter, each once', async () => {
+    const [bench, ada] = await open()
+    const keys = await parkEffects(bench, 130)
+    const filter = { state: 'parked', type: 'order' } as const
+    const foreseen = await ada.retryEffects({ filter }, { dryRun: true })
+    expect(foreseen).toMatchObject({ dryRun: true, matched: 130, done: 130, same: 0, more: false })
+    expect(foreseen.sample).toHaveLength(20)
+    const [first = '', second = ''] = keys
+    expect(await ada.retryEffects(first)).toMatchObject({ matched: 1, done: 1 })
+    expect(await ada.retryEffects({ keys: [first, second, second, 'x/y/1'] })).toMatchObject({
+      ...{ matched: 3, done: 1, same: 2 },
+    })
+    expect(await ada.retryEffects({ filter, limit: 8 })).toMatchObject({ done: 8, more: true })
+    const signal = AbortSignal.abort()
+    expect(await ada.retryEffects({ filter }, { signal })).toMatchObject({ done: 0, more: true })
+    expect(await ada.retryEffects({ filter })).toMatchObject({ matched: 120, done: 120, same: 0 })
+    expect((await bench.store.listEffects({ state: 'parked' })).items).toEqual([])
+    const fact = await bench.lastFact(first.split('/')[0] ?? '')
+    expect(fact).toMatchObject({ operator: 'ada', note: 'INC-7' })
+    const bad = [null, 7, { keys: 'x' }, { filter: null }, { filter: { stat: 'parked' } }]
+    for (const selection of [...bad, { filter: { state: undefined } }, { filter, limit: 0 }]) {
+      await expect(ada.retryEffects(selection as never)).rejects.toMatchObject({
+        code: 'E_COMMAND_INVALID',
+      })
+    }
+  })
+
   it('pauses and resumes a queue under its name', async () => {
     const [bench, ada] = await open()
     await ada.pauseQueue('main')
@@ -355,6 +382,20 @@ function changed(store: Store, verbs: Partial<Store>): Store {
 async function checkKnown(store: Store): Promise<void> {
   const { items } = await store.list({}, { limit: 1000 })
   if (items.every(({ lifecycle }) => lifecycle !== 'own')) await checkStore(store)
+}
+
+/** Commits a job with effects, none of which can be delivered; the keys of them. */
+async function parkEffects(bench: Bench, count: number): Promise<string[]> {
+  const held = await bench.hold({ type: 'order' })
+  await bench.store.commit(held, (tx) => {
+    for (let n = 0; n < count; n++) tx.effect('mail', String(n))
+    return '1'
+  })
+  const effects = await bench.store.claimEffects({ limit: count, leaseMs: 1000 })
+  await bench.store.settleEffects(
+    effects.map((effect) => ({ kind: 'parked', effect, error: 'no relay' })),
+  )
+  return effects.map(({ key }) => key)
 }
 
 type FailureKind = 'transient' | 'terminal' | 'invalid_input'
