@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { parseLine } from '../../src/cli/program.ts'
 import { ended, linesOf, Place, PROGRAM } from './pawl.ts'
 
 interface ErrorLine {
@@ -30,11 +31,15 @@ describe('help', () => {
   })
 
   it('of every command has examples, and every example names options that exist', async () => {
-    const place = new Place()
-    const [tree] = linesOf<Tree>(await place.ok('help', '--json'))
+    const [tree] = linesOf<Tree>(await new Place().ok('help', '--json'))
     expect(tree?.commands.length).toBeGreaterThan(20)
     for (const { name, examples } of tree?.commands ?? []) {
-      const help = await place.ok(...name.split(' '), '--help')
+      let help = ''
+      const print = (text: string) => {
+        help += text
+      }
+      const words = name.split(' ')
+      await parseLine([...words, '--help'], { print, version: '' })
       expect(examples.length, name).toBeGreaterThan(0)
       expect(help).toContain(`Usage: pawl ${name}`)
       for (const [line] of examples) {
@@ -44,7 +49,7 @@ describe('help', () => {
         for (const [flag] of own.matchAll(/--[a-z-]+/g)) expect(help, line).toContain(flag)
       }
     }
-  }, 60_000)
+  })
 
   it('can be asked for as a word', async () => {
     const place = new Place()

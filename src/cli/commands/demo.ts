@@ -18,7 +18,7 @@ const WORKERS = 3
 const KILLS = 4
 const LOOK_MS = 100
 /** How many looks lie between two kills. */
-const PATIENCE = 4
+const PATIENCE = 2
 
 async function demo(call: Call): Promise<ExitCode> {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-demo-'))
