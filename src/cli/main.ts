@@ -16,8 +16,15 @@ import { visible } from './visible.ts'
 const DOCUMENT = 'docs/reference/errors.md'
 
 const { argv, env, stdin, stdout, stderr } = process
-const words = argv.slice(2)
-process.exitCode = await main(words)
+const code = await main(argv.slice(2))
+await Promise.all([taken(stdout), taken(stderr)])
+// Whatever a job file has left open, such as a pool of connections, must not keep the process.
+process.exit(code)
+
+/** Resolves when everything that was written is with its reader, or the reader has gone. */
+function taken(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => stream.write('', () => resolve()))
+}
 
 async function main(line: readonly string[]): Promise<ExitCode> {
   // Before the line is understood, errors must already know in which form they are wanted.

@@ -200,6 +200,15 @@ describe('a job file', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining('a second job named "one"')])
   })
 
+  it('that leaves something open keeps no command from ending', async () => {
+    const place = placeWith(`import { defineJob } from 'pawl'
+      import { createServer } from 'node:net'
+      createServer().listen(0)
+      export default defineJob({ name: 'a', run: () => 1 })`)
+    await place.ok('job', 'enqueue', 'a', '--jobs', 'jobs.ts')
+    expect(await place.ok('work', '--jobs', 'jobs.ts', '--once')).toMatch(/a succeeded/)
+  })
+
   it('without code can be enqueued to, and not worked on', async () => {
     const place = placeWith(
       `import { defineJob } from 'pawl'\nexport default defineJob({ name: 'a' })`,
