@@ -3,6 +3,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
 import { freshFolder } from '../processes/folder.ts'
 
 export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -64,7 +65,10 @@ function start(
   { cwd, env, program = PROGRAM }: RunOptions,
 ): ChildProcessWithoutNullStreams {
   const { PATH = '', HOME = '' } = process.env
-  return spawn(process.execPath, [program, ...args], { cwd, env: { PATH, HOME, ...env } })
+  const child = spawn(process.execPath, [program, ...args], { cwd, env: { PATH, HOME, ...env } })
+  // A test that fails leaves no process behind.
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
 }
 
 /** Waits for the end of a process. */
