@@ -19,7 +19,7 @@ import {
 } from 'pawl'
 import { openSqliteStore, type Store } from 'pawl/sqlite'
 import { SeededRandom, type TestEnvironment, testEnvironment } from 'pawl/testing'
-import { jobsOf, type Plan, planOf } from './jobs.ts'
+import { jobsOf, type World as Outside, type Plan, planOf } from './jobs.ts'
 import { type CallFault, type Fate, SimProcess } from './process.ts'
 
 /** What a seed came to. */
@@ -34,7 +34,7 @@ export interface SimResult {
 }
 
 const PROCESSES = 3
-const JOBS = 12
+const JOBS = 14
 const LEASE_MS = 5000
 const STEP_MS = 50
 const FAULTY_MS = 60_000
@@ -64,6 +64,7 @@ class World {
   readonly #random: SeededRandom
   readonly #plan: readonly Plan[]
   readonly #faults: Record<string, number> = {}
+  readonly #outside: Outside = { delivered: [], stepped: [] }
   #members: Member[] = []
   #areFaultsOn = true
 
@@ -97,7 +98,7 @@ class World {
 
   async #hire(): Promise<void> {
     const process = new SimProcess(this.#environment, this.#store, this.#fate)
-    const jobs = jobsOf(this.#plan, process.environment.timers)
+    const jobs = jobsOf(this.#plan, process.environment.timers, this.#outside)
     const { environment, store } = process
     const pawl = await createPawl({ store, environment, jobs })
     await pawl.work({ concurrency: 2, lease: LEASE_MS, drain: 1000 })
@@ -108,13 +109,13 @@ class World {
     if (!this.#areFaultsOn || this.#random.next() > 0.04) return undefined
     const fault = this.#pick(CALL_FAULTS)
     // A claim that is made twice would only be one that is lost.
-    if (fault === 'duplicate' && verb === 'claim') return undefined
+    if (fault === 'duplicate' && verb.startsWith('claim')) return undefined
     this.#count(fault)
     return fault
   }
 
   async #enqueueAll(): Promise<string[]> {
-    const jobs = jobsOf(this.#plan, this.#environment.timers)
+    const jobs = jobsOf(this.#plan, this.#environment.timers, this.#outside)
     const pawl = await createPawl({ store: this.#store, environment: this.#environment, jobs })
     const ids: string[] = []
     for (const [n, plan] of this.#plan.entries()) {
@@ -177,6 +178,7 @@ class World {
         continue
       }
       violations.push(...this.#faultsOf(n, job, facts), ...(await this.#effectsOf(n, job)))
+      violations.push(...this.#outsideOf(n, job, facts))
       outcomes[job.state] = (outcomes[job.state] ?? 0) + 1
       trace.push(
         facts.map(({ seq, at, trigger, to }) => `${n}.${seq} ${at} ${trigger} ${to}`).join('\n'),
@@ -188,10 +190,32 @@ class World {
 
   /** The rows that a job's commit has written, which it counts itself in its result. */
   async #effectsOf(n: number, job: Job): Promise<string[]> {
-    if (job.type !== 'commits' || job.outcome !== 'succeeded') return []
+    const doesCommit = job.type === 'commits' || job.type === 'sends'
+    if (!doesCommit || job.outcome !== 'succeeded') return []
     const texts = await this.#store.payloads(job.id)
     const rows = (JSON.parse(texts?.result ?? '[]') as unknown[]).length
     return rows === 1 ? [] : [`P3: job ${n} has ${rows} effects`]
+  }
+
+  /** Every effect was delivered, under its own key; no step ran again whose result was there. */
+  #outsideOf(n: number, job: Job, facts: readonly Fact[]): string[] {
+    if (job.type !== 'sends') return []
+    const { delivered, stepped } = this.#outside
+    const count = facts.find(({ trigger }) => trigger === 'commit')?.effects ?? 0
+    const wanted = Array.from({ length: count }, (_, i) => `${job.id}/mail/${i + 1}`)
+    const sent = new Set(delivered.filter((key) => key.startsWith(`${job.id}/`)))
+    const broken = wanted.filter((key) => !sent.has(key)).map((key) => `P10: ${key} was not sent`)
+    for (const key of sent) if (!wanted.includes(key)) broken.push(`P10: ${key} was not declared`)
+    let attempt = 0
+    for (const { trigger, step } of facts) {
+      if (trigger === 'claim') attempt++
+      if (step === undefined) continue
+      const again = stepped.some(
+        (run) => run.jobId === job.id && run.name === step.name && run.attempt > attempt,
+      )
+      if (again) broken.push(`step ${step.name} of job ${n} ran again`)
+    }
+    return broken
   }
 
   #faultsOf(n: number, job: Job, facts: readonly Fact[]): string[] {

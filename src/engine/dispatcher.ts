@@ -5,9 +5,10 @@
  *
  * An effect is held under a lease that is longer than any delivery may take, so it need not be
  * renewed: half as long again as the longest time-out of all its effects, and at least two seconds
- * longer. A dispatcher that dies lets it run out, and any other delivers the effect again, under the same key. So it is where a delivery was made and could not
- * be recorded: an effect is delivered at least once. What was finished while the store was away
- * stays here until it can be recorded.
+ * longer. A dispatcher that dies lets it run out, and any other delivers the effect again, under
+ * the same key. So it is where a delivery was made and could not be recorded: an effect is
+ * delivered at least once. What was finished while the store was away stays here until it can be
+ * recorded.
  *
  * Nothing that the store or a function does ends the loop; outages are waited out as a worker does.
  */

@@ -15,7 +15,7 @@ import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 /** The type and the name of a notice in the outbox. */
 export const NOTICE = 'pawl.notify'
 
-/** Names that jobs and effects must not have: they are for what Pawl itself puts into the outbox. */
+/** Names that no job and no effect may have: those of what Pawl itself puts into the outbox. */
 const RESERVED = 'pawl.'
 
 /** What is wrong with the name of a job or an effect; nothing where it is free. */

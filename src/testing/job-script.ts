@@ -3,6 +3,7 @@
  * around the core, without the store, so tests and examples can play a job's life command by
  * command under a clock that they own.
  */
+import type { PawlError } from '../core/errors.ts'
 import type { Command, Context, Fence } from '../core/job/commands.ts'
 import { decide } from '../core/job/decide.ts'
 import type { Decision } from '../core/job/decision.ts'
@@ -23,13 +24,15 @@ export interface JobScriptOptions {
 }
 
 /** What of the context a command may bring along. */
-export type Asker = Partial<Omit<Context, 'now' | 'random'>>
+export type ScriptAsker = Partial<Omit<Context, 'now' | 'random'>>
 
 /** One job, played command by command. */
 export class JobScript {
   readonly lifecycle: Lifecycle
   readonly clock: ManualClock
   readonly facts: Fact[] = []
+  /** Why commands were refused, in order; a refusal leaves no fact. */
+  readonly refusals: PawlError[] = []
   readonly #random: Random
   readonly #ids: SequentialIds
   #job: Job | null = null
@@ -55,7 +58,7 @@ export class JobScript {
   }
 
   /** Decides a command; an accepted fact is kept and folded. */
-  tell(command: Command, asker: Asker = {}): Decision {
+  tell(command: Command, asker: ScriptAsker = {}): Decision {
     const context: Context = {
       actor: 'client',
       ...asker,
@@ -66,6 +69,8 @@ export class JobScript {
     if (decision.kind === 'fact') {
       this.#job = evolve(this.#job, decision.fact)
       this.facts.push(decision.fact)
+    } else if (decision.kind === 'rejected') {
+      this.refusals.push(decision.error)
     }
     return decision
   }

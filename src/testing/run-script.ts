@@ -1,4 +1,5 @@
 /** A run in memory: commands go in, events are kept, the fold is the run. */
+import type { PawlError } from '../core/errors.ts'
 import type { RunCommand } from '../core/run/commands.ts'
 import { decideRun, type RunDecision } from '../core/run/decide.ts'
 import { type RunEvent, toEvents } from '../core/run/events.ts'
@@ -13,6 +14,8 @@ export class RunScript {
   readonly machine: RunMachine
   readonly clock = new ManualClock()
   readonly events: RunEvent[] = []
+  /** Why commands were refused, in order; a refusal leaves no event. */
+  readonly refusals: PawlError[] = []
   readonly #ids = new SequentialIds()
   readonly #runId: string
   #run: Run | null = null
@@ -31,6 +34,7 @@ export class RunScript {
   /** Decides a command; accepted facts become events, which are kept and folded. */
   tell(command: RunCommand): RunDecision {
     const decision = decideRun(this.machine, this.#run, command)
+    if (decision.kind === 'rejected') this.refusals.push(decision.error)
     if (decision.kind !== 'facts') return decision
     const envelope = {
       ts: new Date(this.clock.now()).toISOString(),

@@ -20,6 +20,8 @@ export interface TestEnvironment extends Environment {
   readonly clock: ManualClock
   /** Moves the time on, and fires on the way every timer that comes due, in order. */
   advance(ms: number): void
+  /** How long it is until the next timer fires; nothing where none is set. */
+  untilNextTimer(): number | undefined
 }
 
 interface Armed {
@@ -46,6 +48,10 @@ export function testEnvironment({ start, seed = 1 }: TestEnvironmentOptions = {}
     timers,
     random: new SeededRandom(seed),
     ids: new SequentialIds(),
+    untilNextTimer() {
+      const next = firstDue(armed, Number.POSITIVE_INFINITY)
+      return next === undefined ? undefined : Math.max(0, next.at - clock.now())
+    },
     advance(ms) {
       const end = clock.now() + ms
       for (let next = firstDue(armed, end); next !== undefined; next = firstDue(armed, end)) {

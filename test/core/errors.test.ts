@@ -35,6 +35,8 @@ const SAMPLES: readonly (readonly [name: string, code: string, sample: PawlError
   ['InputInvalid', 'E_INPUT_INVALID', new pawl.InputInvalid('mail', 'is odd')],
   ['ResultTimeout', 'E_RESULT_TIMEOUT', new pawl.ResultTimeout('job-1', 100)],
   ['JobTypeTwice', 'E_JOB_TYPE_TWICE', new pawl.JobTypeTwice('mail')],
+  ['EffectUnknown', 'E_EFFECT_UNKNOWN', new pawl.EffectUnknown('order', 'mail')],
+  ['DeliveryTimeout', 'E_DELIVERY_TIMEOUT', new pawl.DeliveryTimeout('job-1/mail/1', 100)],
   ['StoreNameInvalid', 'E_STORE_NAME_INVALID', new pawl.StoreNameInvalid('mysql://x')],
 ]
 

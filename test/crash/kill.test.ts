@@ -35,6 +35,7 @@ const WRITING = [
   'commit',
   'claimEffects',
   'settleEffects',
+  'retryEffects',
   'cancel',
   'promote',
   'recover',
@@ -48,7 +49,7 @@ const WRITING = [
 ]
 const READING = [
   ...['now', 'steps', 'listWorkers', 'get', 'getByKey', 'facts', 'asOf', 'payloads'],
-  ...['list', 'counts', 'tail', 'progress', 'nextDue'],
+  ...['list', 'counts', 'tail', 'progress', 'nextDue', 'listEffects'],
 ]
 const OTHER = ['constructor', 'close', 'onWake']
 const POINTS = ['begun', 'written', 'committed']

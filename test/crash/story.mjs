@@ -127,6 +127,7 @@ const story = [
   ['commit-effects', () => commit('effectful')],
   ['take-effects', deliver],
   ['settle-effects', settleDeliveries],
+  ['retry-effect', () => store.retryEffects([effects[1].key], OPERATOR)],
   ['cancel', () => store.cancel([idOf('dropped'), idOf('honoured')], CLIENT)],
   ['beat', () => store.heartbeat(['stepper', 'honoured'].map(beatOf), 30_000)],
   ['honour', () => store.settle([report('honoured', 'cancel')])],

@@ -1,25 +1,32 @@
-// An engine on a store in memory, under a time that only the test moves.
-import { type TestEnvironment, testEnvironment } from 'pawl/testing'
+// The test kit, with what only our own tests of the engine need: what a worker goes through.
+import {
+  createTestPawl,
+  type TestEnvironment,
+  type TestPawl,
+  type TestPawlOptions,
+} from 'pawl/testing'
 import { onTestFinished } from 'vitest'
 import type { JobDefinition } from '../../src/engine/define-job.ts'
 import { createPawl, type Pawl, type WorkOptions } from '../../src/engine/pawl.ts'
-import type { JobWorker, WorkerEvent } from '../../src/engine/worker.ts'
-import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
+import type { JobWorker } from '../../src/engine/worker.ts'
 import type { Store } from '../../src/stores/store.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: any kind of job
 type AnyJob = JobDefinition<any, any, any>
+type Event = Parameters<NonNullable<WorkOptions['onEvent']>>[0]
 
 /** What a test of the engine works with. */
 export class EngineBench {
+  readonly test: TestPawl
   readonly environment: TestEnvironment
   readonly store: Store
   readonly pawl: Pawl
-  readonly events: WorkerEvent[] = []
+  readonly events: Event[] = []
 
-  private constructor(environment: TestEnvironment, store: Store, pawl: Pawl) {
-    this.environment = environment
-    this.store = store
+  private constructor(test: TestPawl, pawl: Pawl) {
+    this.test = test
+    this.environment = test.environment
+    this.store = test.store
     this.pawl = pawl
   }
 
@@ -27,39 +34,26 @@ export class EngineBench {
   static async open(
     jobs: readonly AnyJob[],
     wrap: (store: Store) => Store = (store) => store,
+    options: Omit<TestPawlOptions, 'jobs' | 'wrap'> = {},
   ): Promise<EngineBench> {
-    const environment = testEnvironment()
-    const store = await openSqliteStore({ path: ':memory:', environment })
-    const pawl = await createPawl({ store: wrap(store), jobs, environment })
-    return EngineBench.#untilTestEnds(environment, store, pawl, () => store.close())
+    const test = await createTestPawl({ ...options, jobs, wrap })
+    onTestFinished(() => test.close())
+    return new EngineBench(test, test.pawl)
   }
 
   /** Another process on the store of a bench, under the same time. */
   static async openOn(
-    { environment, store }: EngineBench,
+    { test, store, environment }: EngineBench,
     jobs: readonly AnyJob[],
   ): Promise<EngineBench> {
     const pawl = await createPawl({ store, jobs, environment })
-    return EngineBench.#untilTestEnds(environment, store, pawl, async () => {})
-  }
-
-  static #untilTestEnds(
-    environment: TestEnvironment,
-    store: Store,
-    pawl: Pawl,
-    end: () => Promise<void>,
-  ): EngineBench {
-    const bench = new EngineBench(environment, store, pawl)
-    onTestFinished(async () => {
-      await bench.finish(pawl.close())
-      await end()
-    })
-    return bench
+    onTestFinished(() => test.finish(pawl.close()))
+    return new EngineBench(test, pawl)
   }
 
   /** Starts a worker whose events are kept. */
   work(options: WorkOptions = {}): Promise<JobWorker> {
-    const onEvent = (event: WorkerEvent) => {
+    const onEvent = (event: Event) => {
       this.events.push(event)
     }
     return this.pawl.work({ concurrency: 1, ...options, onEvent })
@@ -73,26 +67,19 @@ export class EngineBench {
   }
 
   /** Lets happen what needs no time, then moves the time on, until the condition holds. */
-  async until(condition: () => boolean | Promise<boolean>, stepMs = 10): Promise<void> {
-    for (let step = 0; step < 20_000; step++) {
-      for (let turn = 0; turn < 12; turn++) {
-        if (await condition()) return
-        await new Promise<void>((resolve) => setImmediate(resolve))
-      }
-      this.environment.advance(stepMs)
-    }
-    throw new Error('it never came true')
+  until(condition: () => boolean | Promise<boolean>, stepMs?: number): Promise<void> {
+    return this.test.until(condition, stepMs)
+  }
+
+  /** Lets so much time pass. */
+  async pass(ms: number, stepMs?: number): Promise<void> {
+    const end = this.environment.clock.now() + ms
+    await this.until(() => this.environment.clock.now() >= end, stepMs)
   }
 
   /** Moves the time on until a promise has settled. */
-  async finish<T>(promise: Promise<T>): Promise<T> {
-    let settled = false
-    const mark = () => {
-      settled = true
-    }
-    promise.then(mark, mark)
-    await this.until(() => settled)
-    return promise
+  finish<T>(promise: Promise<T>): Promise<T> {
+    return this.test.finish(promise)
   }
 
   /** The state of a job now. */

@@ -2,6 +2,8 @@
 import { Committed, StaleFence, standard } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
+import { StoreUnavailable } from '../../src/stores/errors.ts'
+import type { Store } from '../../src/stores/store.ts'
 import { EngineBench } from './bench.ts'
 
 const INVOICES = 'CREATE TABLE IF NOT EXISTS invoices (number TEXT NOT NULL) STRICT'
@@ -72,6 +74,36 @@ describe('a commit', () => {
     await bench.work()
     const outcome = await bench.finish((await bench.pawl.enqueue(job, null)).result())
     expect(outcome).toMatchObject({ kind: 'succeeded', output: 'kept', job: { attempt: 1 } })
+  })
+
+  it('that was made unheard is not reported as a failure again and again', async () => {
+    const job = defineJob({ name: 'unheard', run: ({ commit }) => commit(() => 'kept') })
+    const failures: unknown[] = []
+    const bench = await EngineBench.open([job], (store) => {
+      const settle: Store['settle'] = (settlements, next) => {
+        failures.push(...settlements.filter(({ command }) => command.kind === 'fail'))
+        return store.settle(settlements, next)
+      }
+      const commit: Store['commit'] = async (...values) => {
+        await store.commit(...values)
+        throw new StoreUnavailable(0, 'simulated')
+      }
+      const own: Partial<Store> = { settle, commit }
+      return new Proxy(store, {
+        get(target, name) {
+          const value = own[name as keyof Store] ?? target[name as keyof Store]
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      })
+    })
+    const worker = await bench.work()
+    const handle = await bench.pawl.enqueue(job, null)
+    const outcome = await bench.finish(handle.result())
+    expect(outcome).toMatchObject({ kind: 'succeeded', output: 'kept', job: { failures: 0 } })
+    await bench.until(() => worker.running === 0)
+    expect(failures).toHaveLength(1)
+    const refused = bench.events.filter(({ type }) => type === 'refused')
+    expect(refused).toEqual([{ type: 'refused', jobId: handle.id, error: expect.any(Committed) }])
   })
 
   it('of an attempt that lost its job is refused, and writes nothing', async () => {

@@ -152,7 +152,7 @@ describe('a delivery', () => {
     expect(await effects()).toMatchObject([{ state: 'parked', error: 'Terminal: no such address' }])
   })
 
-  it('that takes too long is aborted and tried again; one that goes on keeps its place', async () => {
+  it('that takes too long is tried again, and keeps its place while it goes on', async () => {
     const reasons: unknown[] = []
     let end: () => void = () => {}
     const started = await start(

@@ -81,7 +81,7 @@ describe('an effect', () => {
     expect(await bench.finish(handle.result())).toMatchObject({ output: 'ordered' })
   })
 
-  it('that nobody could deliver is refused in the commit, which fails even if it is caught', async () => {
+  it('that nobody could deliver fails its commit, even if the refusal is caught', async () => {
     const errors: unknown[] = []
     const job = defineJob({
       name: 'typo',

@@ -169,7 +169,7 @@ describe('a step', () => {
     expect(facts.map(({ trigger }) => trigger)).toEqual(['create', 'claim', 'park'])
   })
 
-  it('reads what earlier attempts did once, with its first step, and never in the first', async () => {
+  it('asks once what earlier attempts did, and never in the first attempt', async () => {
     let reads = 0
     const wrap = (store: Store) =>
       changed({

@@ -56,6 +56,11 @@ export class Helper {
     return answer
   }
 
+  /** Sends a signal. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal)
+  }
+
   /** Ends the child. */
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return

@@ -385,8 +385,8 @@ describe('these tests can fail', () => {
 const fill = (s: string) => `
   INSERT INTO ${s}.jobs (id, lane, machine, state, queue, type, priority, run_at, seq, attempt,
     claim, worker, status, lease_until, created_at, updated_at, ended_at, outcome, key)
-  SELECT lpad(i::text, 32, '0')::uuid, lane, 1, 'queued', 'q' || (i % 3), 't' || (i % 5), 0, i, 3, 1,
-    gen_random_uuid(), 'w', 'I', CASE lane WHEN 3 THEN i END, i, i, CASE lane WHEN 5 THEN i END,
+  SELECT lpad(i::text, 32, '0')::uuid, lane, 1, 'queued', 'q' || (i % 3), 't' || (i % 5), 0, i, 3,
+    1, gen_random_uuid(), 'w', 'I', CASE lane WHEN 3 THEN i END, i, i, CASE lane WHEN 5 THEN i END,
     CASE lane WHEN 5 THEN 'succeeded' END, CASE WHEN i % 7 = 0 THEN 'k' || i END
   FROM (SELECT i, CASE WHEN i <= 20000 THEN 5 WHEN i <= 22000 THEN 2 WHEN i <= 24000 THEN 1
     WHEN i <= 24100 THEN 3 WHEN i <= 24200 THEN 4 ELSE 6 END AS lane

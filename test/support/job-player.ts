@@ -17,7 +17,7 @@ import {
   pathOf,
   type Random,
 } from 'pawl'
-import { type Asker, JobScript, ManualClock, SeededRandom, SequentialIds } from 'pawl/testing'
+import { JobScript, ManualClock, type ScriptAsker, SeededRandom, SequentialIds } from 'pawl/testing'
 
 /** How a command was chosen. */
 export type Mode = 'fitting' | 'any' | 'again' | 'late'
@@ -130,11 +130,11 @@ export class Player {
     }
   }
 
-  #tell(mode: Mode, asked: Command, who?: Asker): void {
+  #tell(mode: Mode, asked: Command, who?: ScriptAsker): void {
     const command = this.script.complete(asked)
     const before = this.#job
     const { actor, operator, note, metadata } = who ?? askerOf(command)
-    const asker: Asker = {
+    const asker: ScriptAsker = {
       ...(actor !== undefined && { actor }),
       ...(operator !== undefined && { operator }),
       ...(note !== undefined && { note }),
@@ -412,7 +412,7 @@ const LATE_KINDS: readonly CommandKind[] = [
 ]
 
 /** Who would ask for such a thing. */
-function askerOf(command: Command): Asker {
+function askerOf(command: Command): ScriptAsker {
   switch (command.kind) {
     case 'park':
     case 'redrive':

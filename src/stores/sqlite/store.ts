@@ -69,8 +69,20 @@ const LIST_BUDGET_MS = 200
 /** How this store writes places in lists and in the ledger: by the number of a row. */
 const PLACE = /^\d{1,15}$/
 
+/** An open store, and a way to run statements of the user's own beside it. */
+export interface OpenedSqlite {
+  readonly store: contract.Store
+  /** Runs one statement outside of every transaction of the store; returns its rows. */
+  readonly query: contract.CommitTx['query']
+}
+
 /** Opens a store, creating or migrating the file as needed. */
 export async function openSqliteStore(options: SqliteOptions): Promise<contract.Store> {
+  return (await openSqlite(options)).store
+}
+
+/** The same, for a test that has no other way into a database in memory. */
+export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> {
   const environment = options.environment ?? systemEnvironment()
   const durability = options.durability ?? 'full'
   const location = options.path
@@ -91,7 +103,11 @@ export async function openSqliteStore(options: SqliteOptions): Promise<contract.
     warnOfOldSqlite(reading, options.logger)
     const file = memory ? undefined : options.path
     const shared = { environment, machines, payloadBounds }
-    return new SqliteStore(shared, writing, reading, writer, busyTimeoutMs, file)
+    const query: contract.CommitTx['query'] = async (sql, values = []) => {
+      await writer.outsideTransactions()
+      return writing.database.prepare(sql).all(...values)
+    }
+    return { store: new SqliteStore(shared, writing, reading, writer, busyTimeoutMs, file), query }
   } catch (error) {
     writing.close()
     throw error

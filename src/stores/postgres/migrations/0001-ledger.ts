@@ -10,9 +10,9 @@
  *
  * What differs from SQLite, and why:
  *
- *   keyed by id       a number of their own would be one more index of jobs to write for each change;
- *                     ids that Pawl makes are in the order of time, so that the ledger grows at its
- *                     end; ids of the user's own are as good as they are ordered
+ *   keyed by id       a number of their own would be one more index of jobs to write for each
+ *                     change; ids that Pawl makes are in the order of time, so that the ledger
+ *                     grows at its end; ids of the user's own are as good as they are ordered
  *   no foreign keys   each would lock the row of its machine for every job that is accepted
  *   ledger.tx         the number of the writing transaction, by which the ledger is followed: a
  *                     transaction that ends later may have written earlier, so no number that is

@@ -1,0 +1,158 @@
+/**
+ * FM_001, the duplicate retry of document 001, on demand. A worker leases a job and goes silent for
+ * longer than its lease; the job is given to a second worker, which commits its effect; then the
+ * first one wakes up, knows of nothing, and commits as well.
+ *
+ * It is played twice on real files, under a time that only the demo moves, so it takes no time and
+ * is the same every time. Once with the fence switched off, as in an engine that has none: two
+ * effects. Once as Pawl is: one. Both numbers are counted in the user's own table, by SQL. Nothing
+ * in that table is unique: what keeps the second effect out is the commit boundary alone.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { StaleFence } from '../core/errors.ts'
+import { executionsOf } from '../core/job/executions.ts'
+import type { Fact } from '../core/job/facts.ts'
+import type { Job } from '../core/job/job.ts'
+import { leased } from '../core/lifecycles/leased.ts'
+import { loadDriver } from '../stores/sqlite/driver.ts'
+import { openSqliteStore } from '../stores/sqlite/store.ts'
+import type { CommitAnswer, CommitTx, Held, Store } from '../stores/store.ts'
+import { type TestEnvironment, testEnvironment } from '../testing/test-environment.ts'
+
+/** What the demo counted, and the story of both plays. */
+export interface Fm001 {
+  readonly fenceOff: { readonly effects: number }
+  readonly fenceOn: { readonly effects: number }
+  /** Lines for people. */
+  readonly steps: readonly string[]
+}
+
+/** Where the demo is played: a database, as Pawl and as its user sees it. */
+export interface Fm001Place {
+  open(environment: TestEnvironment): Promise<Store>
+  /** A transaction of the user's own, which asks nobody whether it may. */
+  transact<T>(work: (query: CommitTx['query']) => T | Promise<T>): Promise<T>
+}
+
+/** One play: how many effects there are, and what the ledger says. */
+export interface Fm001Play {
+  readonly effects: number
+  readonly job: Job
+  readonly facts: readonly Fact[]
+  readonly steps: readonly string[]
+}
+
+const LEASE_MS = 30_000
+const CREATE = 'CREATE TABLE fm001_effects (attempt INTEGER NOT NULL)'
+const COUNT = 'SELECT count(*) AS effects FROM fm001_effects'
+
+/** Plays FM_001 with the fence off and then on, in a folder that is removed afterwards. */
+export async function runFm001({ directory = tmpdir() } = {}): Promise<Fm001> {
+  const folder = await mkdtemp(join(directory, 'pawl-fm001-'))
+  try {
+    const off = await playFm001(sqlitePlace(join(folder, 'fence-off.db')), { fence: 'off' })
+    const on = await playFm001(sqlitePlace(join(folder, 'fence-on.db')), { fence: 'on' })
+    return {
+      fenceOff: { effects: off.effects },
+      fenceOn: { effects: on.effects },
+      steps: [...off.steps, ...on.steps],
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Plays it once. */
+export async function playFm001(
+  place: Fm001Place,
+  { fence }: { readonly fence: 'on' | 'off' },
+): Promise<Fm001Play> {
+  const environment = testEnvironment()
+  await using store = await place.open(environment)
+  await place.transact((query) => query(CREATE))
+  const steps = [`With the fence ${fence}:`]
+  const say = (text: string) => steps.push(`  ${text}`)
+
+  const jobId = environment.ids.next()
+  const command = { jobId, type: 'charge', queue: 'default' }
+  await store.enqueue([{ lifecycle: leased, command, input: '{}' }])
+  const first = await claim(store, 'worker-a')
+  say('worker-a leases the job as attempt 1, and goes silent')
+  environment.advance(LEASE_MS)
+  await store.recover(1)
+  say('the lease expires, and recovery gives the job back')
+  environment.advance(((await store.nextDue()) ?? store.now()) - store.now())
+  await store.promote(1)
+  const second = await claim(store, 'worker-b')
+  say('worker-b leases the job as attempt 2, and runs it')
+  say(`worker-b commits its effect: ${describe(await store.commit(second, effectOf(second)))}`)
+  const late = fence === 'on' ? store : withoutFence(store, place)
+  say('worker-a wakes up, and knows of nothing')
+  say(`worker-a commits its effect: ${describe(await late.commit(first, effectOf(first)))}`)
+
+  const rows = await place.transact((query) => query(COUNT))
+  const effects = Number((rows[0] as { effects: number | string }).effects)
+  const facts = await store.facts(jobId)
+  for (const { attempt, leaseOwner, status, abort } of executionsOf(facts)) {
+    say(`the ledger: attempt ${attempt} by ${leaseOwner} ${status}${abort ? ` (${abort})` : ''}`)
+  }
+  say(`the table of effects: ${effects === 1 ? '1 row' : `${effects} rows`}`)
+  return { effects, job: (await store.get(jobId)) as Job, facts, steps }
+}
+
+/** What the handler does in its commit: a row of the user's own. */
+function effectOf({ job: { attempt } }: Held): (tx: CommitTx) => Promise<string> {
+  return async (tx) => {
+    await tx.query(`INSERT INTO fm001_effects (attempt) VALUES (${attempt})`)
+    return JSON.stringify({ attempt })
+  }
+}
+
+async function claim(store: Store, worker: string): Promise<Held> {
+  const request = { worker, limit: 1, leaseMs: LEASE_MS, start: true }
+  const [held] = await store.claim(request)
+  if (held === undefined) throw new Error('the job of the demo is not ready')
+  return held
+}
+
+/**
+ * The commit of an engine without a fence. Where the store refuses, such an engine would not have
+ * asked: it does what its user wants in a plain transaction, and reports success.
+ */
+function withoutFence(store: Store, { transact }: Fm001Place): Pick<Store, 'commit'> {
+  return {
+    async commit(held, work) {
+      const answer = await store.commit(held, work)
+      const isLate = answer.kind === 'rejected' && answer.error instanceof StaleFence
+      if (!isLate) return answer
+      // The commit of this demo queries, and does nothing else.
+      const result = await transact(async (query) => work({ query } as CommitTx))
+      return { kind: 'done', job: held.job, result }
+    },
+  }
+}
+
+function describe(answer: CommitAnswer): string {
+  return answer.kind === 'rejected' ? `refused, ${answer.error.code}` : 'accepted'
+}
+
+/** A SQLite file, and a second connection to it that belongs to the user. */
+export function sqlitePlace(path: string): Fm001Place {
+  return {
+    open: (environment) => openSqliteStore({ path, environment }),
+    async transact(work) {
+      const database = new (loadDriver().DatabaseSync)(path)
+      try {
+        database.exec('BEGIN IMMEDIATE')
+        const query: CommitTx['query'] = async (sql) => database.prepare(sql).all()
+        const result = await work(query)
+        database.exec('COMMIT')
+        return result
+      } finally {
+        database.close()
+      }
+    },
+  }
+}
