@@ -83,8 +83,9 @@ export class Output {
     this.line(visibleJson(`{${[own, ...added].filter((part) => part !== '').join(',')}}`))
   }
 
-  /** Rows of values, each made harmless. */
+  /** Rows of values, each made harmless; nothing at all where there are none. */
   table(columns: readonly Column[], rows: readonly (readonly string[])[]): void {
+    if (rows.length === 0) return
     const cells = rows.map((row) => row.map(visible))
     if (!this.isTerminal) {
       for (const row of cells) this.line(row.join('\t'))

@@ -154,7 +154,7 @@ export function factLine(fact: Fact, before?: number): string {
 function statesOf(fact: Fact): string {
   const states = hopsOf(fact).map(({ to }) => to)
   const all = fact.from === null ? [...(fact.via ?? []), fact.to] : [fact.from, ...states]
-  return visible([...new Set(all)].join(' → '))
+  return visible(all.join(' → '))
 }
 
 function attemptOf({ execution, spends }: Fact): string {

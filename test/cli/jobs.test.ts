@@ -293,6 +293,19 @@ describe('the verbs of operators', () => {
     expect(await place.ok('machine', 'show', 'own', '--jobs', file, '--dot')).toContain('digraph')
   })
 
+  it('on a filter leave alone what is enqueued after they have counted', async () => {
+    await withStore(async (place, store) => {
+      await enqueue(store, 'mail', 1500)
+      const child = place.start(['job', 'cancel', '--all', '--reason', 'x', '--yes', '--json'])
+      const over = ended(child)
+      await said(child.stderr, /would come to: 1500 matched/)
+      const late = await enqueue(store, 'mail', 5)
+      const [report] = linesOf<Reported>((await over).stdout)
+      expect(report).toMatchObject({ matched: 1500, done: 1500, more: false })
+      for (const id of late) expect((await store.get(id))?.state).toBe('queued')
+    })
+  })
+
   it('stop between two batches when they are interrupted', async () => {
     await withStore(async (place, store) => {
       await enqueue(store, 'mail', 4000)

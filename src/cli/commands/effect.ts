@@ -6,7 +6,7 @@ import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { withPawl } from '../opening.ts'
 import { type Call, type CommandSpec, hasFlag, type OptionSpec, textOf, wholeOf } from '../spec.ts'
-import { relative } from '../times.ts'
+import { relative, stamp } from '../times.ts'
 import { identityOf, OPERATOR_OPTIONS } from './job-act.ts'
 
 const LIST_DEFAULT = 50
@@ -66,9 +66,9 @@ function print({ output }: Call, effects: readonly EffectInfo[], now: number): v
   ]
   const rows = effects.map((effect) => [
     ...[effect.key, effect.jobType, effect.state, String(effect.tries)],
-    ...[relative(effect.runAt, now), effect.error ?? ''],
+    ...[output.isTerminal ? relative(effect.runAt, now) : stamp(effect.runAt), effect.error ?? ''],
   ])
-  output.table(effects.length === 0 ? [] : columns, rows)
+  output.table(columns, rows)
 }
 
 function selectionOf(call: Call): EffectSelection {

@@ -20,6 +20,8 @@ type Act = (
   options: OperatorOptions,
 ) => Promise<OperatorReport>
 
+type Filtered = Extract<Selection, { readonly filter: unknown }>
+
 /** A verb: how its options become what is done. */
 interface Verb {
   readonly name: string
@@ -48,7 +50,7 @@ export function identityOf(call: Call): { name: string; reason: string } {
   return { name, reason }
 }
 
-function selectionOf(call: Call): Selection {
+function selectionOf(call: Call): Exclude<Selection, string> {
   const filter = filterOf(call)
   const isFiltered = Object.keys(filter).length > 0
   const limit = wholeOf(call, 'limit', 1)
@@ -66,7 +68,7 @@ function selectionOf(call: Call): Selection {
 
 async function actOn(call: Call, verb: Verb): Promise<ExitCode> {
   const identity = identityOf(call)
-  const selection = selectionOf(call)
+  const asked = selectionOf(call)
   const act = verb.act(call)
   const isDry = hasFlag(call, 'dryRun')
   const jobs = call.options.jobs === undefined ? [] : await loadJobFiles(call.settings.jobs.value)
@@ -74,21 +76,28 @@ async function actOn(call: Call, verb: Verb): Promise<ExitCode> {
     call,
     async (pawl) => {
       const operator = pawl.operator(identity)
-      const isBulk = typeof selection === 'object' && 'filter' in selection
-      let chosen: Selection = selection
-      if (isDry || isBulk) {
-        const foreseen = await act(operator, selection, { dryRun: true, signal: call.interrupted })
+      const bulk = 'filter' in asked ? untilNow(asked, pawl.store.now()) : undefined
+      let chosen: Selection = bulk ?? asked
+      if (isDry || bulk !== undefined) {
+        const foreseen = await act(operator, chosen, { dryRun: true, signal: call.interrupted })
         if (isDry || foreseen.matched === 0) {
           return report(call, verb.name, { ...foreseen, dryRun: isDry })
         }
         call.output.say(`${verb.name} would come to: ${countsOf(foreseen)}`)
         await confirm(call, verb.name, foreseen.matched)
-        if (isBulk) chosen = { ...selection, limit: foreseen.matched }
+        if (bulk !== undefined) chosen = { ...bulk, limit: foreseen.matched }
       }
       return report(call, verb.name, await act(operator, chosen, { signal: call.interrupted }))
     },
     { jobs },
   )
+}
+
+/** Whoever confirms a number means the jobs that were counted, and not what came after them. */
+function untilNow(selection: Filtered, now: number): Filtered {
+  const { createdBefore = Number.POSITIVE_INFINITY } = selection.filter
+  const filter = { ...selection.filter, createdBefore: Math.min(createdBefore, now + 1) }
+  return { ...selection, filter }
 }
 
 /** What became of jobs, in numbers; those that are zero say nothing. */

@@ -13,7 +13,7 @@ import { loadJobFiles } from '../job-files.ts'
 import { withPawl } from '../opening.ts'
 import { type Call, type CommandSpec, hasFlag, textOf, wholeOf } from '../spec.ts'
 import { factLine, printStory } from '../story.ts'
-import { relative } from '../times.ts'
+import { relative, stamp } from '../times.ts'
 import { visible } from '../visible.ts'
 
 const LIST_DEFAULT = 50
@@ -57,10 +57,13 @@ function printJobs({ output }: Call, jobs: readonly Job[], now: number): void {
     { head: 'error' },
   ]
   output.table(
-    jobs.length === 0 ? [] : columns,
+    columns,
     jobs.map((job) => [
       ...[job.id, job.type, job.state, job.queue, String(job.attempt)],
-      ...[relative(job.createdAt, now), job.error?.message ?? ''],
+      ...[
+        output.isTerminal ? relative(job.createdAt, now) : stamp(job.createdAt),
+        job.error?.message ?? '',
+      ],
     ]),
   )
 }

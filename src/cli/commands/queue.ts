@@ -99,7 +99,7 @@ function printQueues(
       [paused, lonely].filter((note) => note !== '').join('; '),
     ]
   })
-  output.table(rows.length === 0 ? [] : columns, rows)
+  output.table(columns, rows)
 }
 
 const pausing =
@@ -145,7 +145,7 @@ async function listWorkers(call: Call): Promise<undefined> {
       span(worker.seenAt - worker.startedAt),
       `${span(now - worker.seenAt)} ago`,
     ])
-    output.table(workers.length === 0 ? [] : columns, rows)
+    output.table(columns, rows)
   })
   return undefined
 }
