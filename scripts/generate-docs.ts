@@ -3,11 +3,13 @@
  * Diagrams and tables of machines are never drawn by hand, so they cannot drift from the rules.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { cliDocument } from './documents/cli.ts'
 import { errorsDocument } from './documents/errors.ts'
 import { stateMachinesDocument } from './documents/state-machines.ts'
 
 const documents: Record<string, string> = {
   'docs/internals/state-machines.md': stateMachinesDocument(),
+  'docs/reference/cli.md': cliDocument(),
   'docs/reference/errors.md': errorsDocument(),
 }
 

@@ -93,6 +93,13 @@ export * from './engine/errors.ts'
 export type * from './engine/events.ts'
 export * from './engine/metrics.ts'
 export type { NotifyFunction, NotifyOptions } from './engine/notify.ts'
+export {
+  Operator,
+  type OperatorIdentity,
+  type OperatorOptions,
+  type OperatorReport,
+  type Refusal,
+} from './engine/operators.ts'
 export type { JobOutcome } from './engine/outcome.ts'
 export {
   createPawl,
@@ -104,8 +111,10 @@ export {
   type QueueOptions,
   type WorkOptions,
 } from './engine/pawl.ts'
+export type { EffectSelection, EffectsReport } from './engine/retry-effects.ts'
 export type { RetryOptions } from './engine/retry-options.ts'
 export { type InputOf, type OutputOf, type Schema, type Typed, typed } from './engine/schema.ts'
+export type { Selection } from './engine/selection.ts'
 export type { SlotMove, WorkerState, WorkerTrigger } from './engine/slots.ts'
 export type { StepContext, StepFunction } from './engine/steps.ts'
 export type { StuckAction, StuckPolicy } from './engine/stuck.ts'

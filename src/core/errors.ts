@@ -175,12 +175,13 @@ export class Committed extends PawlError {
 /** The lifecycle does not have this command at all. */
 export class Unsupported extends PawlError {
   readonly code = 'E_UNSUPPORTED'
-  constructor(lifecycle: string, command: string) {
-    super(
-      `Lifecycle "${lifecycle}" has no ${command}`,
-      'Choose another command, or a lifecycle that has it.',
-      { lifecycle, command },
-    )
+  /** `hint` says what to do instead, where the caller knows it. */
+  constructor(
+    lifecycle: string,
+    command: string,
+    hint = 'Choose another command, or a lifecycle that has it.',
+  ) {
+    super(`Lifecycle "${lifecycle}" has no ${command}`, hint, { lifecycle, command })
   }
 }
 

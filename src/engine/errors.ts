@@ -96,6 +96,41 @@ export class JobTypeTwice extends PawlError {
   }
 }
 
+/** The job has not ended, so a copy would do its work a second time. */
+export class JobNotEnded extends PawlError {
+  readonly code = 'E_JOB_NOT_ENDED'
+  constructor(jobId: string, command: string) {
+    super(`Job ${jobId} has not ended: ${command} does not apply`, 'Retry or cancel it.', {
+      jobId,
+      command,
+    })
+  }
+}
+
+/** The job runs, and the command is for jobs that do not. */
+export class JobRunning extends PawlError {
+  readonly code = 'E_JOB_RUNNING'
+  constructor(jobId: string, command: string, stalled: boolean) {
+    super(
+      `Job ${jobId} is running: ${command} does not apply`,
+      stalled ? 'Its worker went silent: approve its recovery.' : 'Let it end, or cancel it.',
+      { jobId, command, stalled },
+    )
+  }
+}
+
+/** The job does not wait for anybody's approval. */
+export class JobNotStalled extends PawlError {
+  readonly code = 'E_JOB_NOT_STALLED'
+  constructor(jobId: string) {
+    super(
+      `Job ${jobId} is not held by a worker that went silent`,
+      "Approval is for jobs with recovery 'operator' whose lease has run out.",
+      { jobId },
+    )
+  }
+}
+
 /** A commit declared an effect that its kind of job has no function for. */
 export class EffectUnknown extends PawlError {
   readonly code = 'E_EFFECT_UNKNOWN'

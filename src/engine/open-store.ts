@@ -3,7 +3,7 @@ import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
 import type { PayloadOptions } from '../stores/requests.ts'
-import type { Store } from '../stores/store.ts'
+import type { SchemaStatus, Store } from '../stores/store.ts'
 import { StoreNameInvalid } from './errors.ts'
 
 /** What an opener is given beside the name. */
@@ -15,14 +15,46 @@ export interface OpenOptions extends PayloadOptions {
   readonly connections?: number
 }
 
-/** Opens `sqlite:PATH`, `sqlite::memory:` or `postgres://…`. */
-export async function openStore(name: string, options: OpenOptions): Promise<Store> {
-  if (/^postgres(ql)?:\/\//.test(name)) {
-    const { openPostgresStore } = await import('../stores/postgres/open.ts')
-    return openPostgresStore({ connectionString: name, ...options })
-  }
+/** What a store's name says: a server to connect to, or the path of a file. */
+type Place =
+  | { readonly kind: 'postgres'; readonly url: string }
+  | { readonly kind: 'sqlite'; readonly path: string }
+
+/** Reads `sqlite:PATH`, `sqlite::memory:` or `postgres://…`; throws `StoreNameInvalid`. */
+export function placeOf(name: string): Place {
+  if (/^postgres(ql)?:\/\//.test(name)) return { kind: 'postgres', url: name }
   const path = /^sqlite:(.+)$/s.exec(name)?.[1]
   if (path === undefined) throw new StoreNameInvalid(name)
+  return { kind: 'sqlite', path }
+}
+
+/** Opens a store by its name, creating or migrating it as needed. */
+export async function openStore(name: string, options: OpenOptions): Promise<Store> {
+  const place = placeOf(name)
+  if (place.kind === 'postgres') {
+    const { openPostgresStore } = await import('../stores/postgres/open.ts')
+    return openPostgresStore({ connectionString: place.url, ...options })
+  }
   const { openSqliteStore } = await import('../stores/sqlite/store.ts')
-  return openSqliteStore({ path, ...options })
+  return openSqliteStore({ path: place.path, ...options })
+}
+
+/** The state of a store's schema, without making or changing anything. */
+export async function storeStatus(name: string, environment: Environment): Promise<SchemaStatus> {
+  const place = placeOf(name)
+  if (place.kind === 'postgres') {
+    const { schemaStatus } = await import('../stores/postgres/status.ts')
+    return schemaStatus(place.url, environment)
+  }
+  const { schemaStatus } = await import('../stores/sqlite/status.ts')
+  return schemaStatus(place.path, environment)
+}
+
+/** The SQL that makes the schema of a store, for those who apply it with tools of their own. */
+export async function storeSql(name: string): Promise<string> {
+  const { printSql } =
+    placeOf(name).kind === 'postgres'
+      ? await import('../stores/postgres/migrate.ts')
+      : await import('../stores/sqlite/migrate.ts')
+  return printSql()
 }

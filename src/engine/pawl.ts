@@ -26,6 +26,7 @@ import { logEvent, SILENT } from './log.ts'
 import { type Metrics, measure } from './metrics.ts'
 import { type NotifyOptions, noticesOf } from './notify.ts'
 import { openStore } from './open-store.ts'
+import { Operator, type OperatorIdentity } from './operators.ts'
 import { isSettled, type JobOutcome, outcomeOf } from './outcome.ts'
 import { Results } from './results.ts'
 import { validate } from './schema.ts'
@@ -253,6 +254,12 @@ export class Pawl implements AsyncDisposable {
   /** Lets a job run that was enqueued with `hold`. */
   async submit(id: string): Promise<Job> {
     return jobOf(await this.store.tell([id], { kind: 'submit' }, CLIENT))
+  }
+
+  /** A person who acts on jobs: named, and with a reason, both of which the ledger keeps. */
+  operator(identity: OperatorIdentity): Operator {
+    const { store, environment, lifecycles } = this.#parts
+    return new Operator({ store, environment, lifecycles }, identity)
   }
 
   /** Stops claims from a queue; what runs, runs on. */

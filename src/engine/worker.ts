@@ -201,6 +201,8 @@ export class JobWorker implements AsyncDisposable {
         this.#slots.moveShared('recovery-due')
         await this.#recover()
         this.#slots.moveShared('recovered')
+        // A worker that is never idle must be known to be alive as well.
+        await this.#reportRow()
       }
       if (found > 0) this.#idleMs = IDLE_MIN_MS
       else if (this.#slots.free > 0 && this.#reports.length === 0) return this.#idle()
@@ -418,11 +420,12 @@ export class JobWorker implements AsyncDisposable {
   }
 
   async #reportRow(): Promise<void> {
-    const { store, settings } = this.#parts
+    const { store, settings, jobs } = this.#parts
     const state = this.#slots.shared
     if (this.#now() < this.#rowAt && this.#row === state) return
     const { concurrency, queues } = settings
-    const info = { concurrency, queues, running: this.running, stuck: this.stuck }
+    const types = [...jobs.keys()]
+    const info = { concurrency, queues, types, running: this.running, stuck: this.stuck }
     await store.reportWorker({ id: settings.id, state, info: JSON.stringify(info) })
     this.#rowAt = this.#now() + WORKER_ROW_MS
     this.#row = state

@@ -246,6 +246,20 @@ export interface Counts {
   readonly ended: Readonly<Record<string, number>>
 }
 
+/** A queue, and what is in it. */
+export interface QueueInfo {
+  readonly name: string
+  readonly lanes: Readonly<Record<Lane, number>>
+  /** When the job that has been ready for longest became due; absent where none is ready. */
+  readonly readySince?: number
+  /** How many jobs may be ready, and for how long, where the queue is bounded. */
+  readonly maxDepth?: number
+  readonly maxWaitMs?: number
+  readonly pausedAt?: number
+  /** The operator who paused it. */
+  readonly pausedBy?: string
+}
+
 /**
  * A fact with its place in the ledger, for those who follow it. The order of places is one in which
  * nothing is missed: what is committed later never gets a place that was passed already.
@@ -274,6 +288,12 @@ export interface WorkerRow {
   readonly startedAt: number
   readonly seenAt: number
   readonly info: string
+}
+
+/** Which migrations a database has, and which this release would add. */
+export interface SchemaStatus {
+  readonly applied: readonly { readonly number: number; readonly appliedAt: number }[]
+  readonly pending: readonly number[]
 }
 
 /** What retention does. */
@@ -392,8 +412,12 @@ export interface Store extends AsyncDisposable {
   /** Jobs by keyset, newest first as far as ids tell: those that Pawl makes, do. */
   list(filter: JobFilter, options?: { limit?: number; after?: string }): Promise<Page<Job>>
   counts(): Promise<Counts>
+  /** Every queue that has or had jobs, or is paused, by name. */
+  listQueues(): Promise<QueueInfo[]>
   /** Facts after a place, or from the beginning; those of each job in their order. */
   tail(after: string | undefined, limit: number): Promise<TailEntry[]>
+  /** The place after everything that `tail` could give now, from which only new facts follow. */
+  tailEnd(): Promise<string>
 
   close(): Promise<void>
 }

@@ -23,6 +23,13 @@ export function rowsOf<Row>(path: string, sql: string): Row[] {
   }
 }
 
+/** Runs statements with a handle that keeps none of them prepared, so that it closes at once. */
+export function execute(path: string, ...statements: readonly string[]): void {
+  const database = openRaw(path)
+  for (const sql of statements) database.exec(sql)
+  database.close()
+}
+
 /** Every row of every table: two files with equal dumps hold the same. */
 export function dumpOf(path: string): Record<string, unknown[]> {
   const database = openRaw(path)

@@ -165,6 +165,7 @@ async function read(store: Store, id: string): Promise<void> {
   await under('list', () => store.list({ state: 'queued', tag: 't', queue: 'q', error: 'e' }))
   await under('counts', () => store.counts())
   await under('tail', () => store.tail(undefined, 10))
+  await under('tailEnd', () => store.tailEnd())
 }
 
 /** The steps of the plan of a statement. */

@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { SchemaDrift, SchemaTooNew } from '../errors.ts'
+import type { SchemaStatus } from '../store.ts'
 import { type OwnSession, type Session, statement } from './connect.ts'
 import { sql as ledger } from './migrations/0001-ledger.ts'
 
@@ -39,7 +40,7 @@ const FIND_TABLE = statement(
   SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'migrations'`,
 )
 const SELECT_APPLIED = statement(
-  (s) => `SELECT number, checksum FROM ${s}.migrations ORDER BY number`,
+  (s) => `SELECT number, checksum, applied_at FROM ${s}.migrations ORDER BY number`,
 )
 const RECORD = statement((s) => `INSERT INTO ${s}.migrations VALUES ($1, $2, $3)`)
 const LOCK = statement(() => `SELECT pg_advisory_xact_lock(hashtext($1), 1)`)
@@ -81,20 +82,34 @@ export async function rebase(session: Session): Promise<void> {
   await session.query(REBASE)
 }
 
-/** How many migrations are not applied; what was applied must be what this release has. */
+/** How many migrations are not applied. */
 async function missing(session: OwnSession, name: string): Promise<number> {
+  return MIGRATIONS.length - (await appliedMigrations(session, name)).length
+}
+
+/** The numbers of the migrations that these leave to be applied. */
+export function pendingAfter(applied: SchemaStatus['applied']): number[] {
+  return MIGRATIONS.map((_, i) => i + 1).slice(applied.length)
+}
+
+/** What was applied, which must be what this release has. */
+export async function appliedMigrations(
+  session: Session,
+  name: string,
+): Promise<SchemaStatus['applied']> {
   const [table] = await session.query(FIND_TABLE, [name])
-  if (table === undefined) return MIGRATIONS.length
-  const applied = await session.query<{ number: number; checksum: string }>(SELECT_APPLIED)
-  const last = applied[applied.length - 1]?.number ?? 0
+  if (table === undefined) return []
+  type Row = { number: number; checksum: string; applied_at: number }
+  const rows = await session.query<Row>(SELECT_APPLIED)
+  const last = rows[rows.length - 1]?.number ?? 0
   if (last > MIGRATIONS.length) throw new SchemaTooNew(last, MIGRATIONS.length)
-  for (const [i, { number, checksum }] of applied.entries()) {
+  return rows.map(({ number, checksum, applied_at: appliedAt }, i) => {
     const sql = MIGRATIONS[i]
     if (sql === undefined || number !== i + 1 || checksum !== checksumOf(sql)) {
       throw new SchemaDrift(i + 1)
     }
-  }
-  return MIGRATIONS.length - applied.length
+    return { number, appliedAt }
+  })
 }
 
 /** The same for every name of a schema. */

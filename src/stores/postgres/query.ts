@@ -3,8 +3,9 @@ import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane } from '../../core/job/lanes.ts'
+import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
 import { type FactRow, type JobRow, toFact, toJob, type Value } from '../rows.ts'
-import type { Counts, JobFilter, Page, Ref, StepResult, TailEntry } from '../store.ts'
+import type { Counts, JobFilter, Page, QueueInfo, Ref, StepResult, TailEntry } from '../store.ts'
 import { type Session, type Statement, statement } from './connect.ts'
 import { isStorable, isUuid } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
@@ -187,6 +188,12 @@ export async function tail(
   }
 }
 
+/** The place after every fact of transactions that began before all that are still open. */
+export async function tailEnd(session: Session): Promise<string> {
+  const [row] = await session.query<{ open: number }>(SELECT_OPEN)
+  return `${row?.open ?? 0}.${NO_JOB}.0`
+}
+
 const COUNT_ENDED = statement(
   (s) => `
   SELECT state, sum(jobs)::bigint AS jobs FROM ${s}.ended_counts
@@ -214,6 +221,26 @@ export async function counts(session: Session): Promise<Counts> {
     lanes: { ...lanes, ended: total } as Record<Lane, number>,
     ended: Object.fromEntries(ended.map(({ state, jobs }) => [state, jobs])),
   }
+}
+
+const COUNT_BY_QUEUE = statement((s) =>
+  [
+    ...Object.values(LANES)
+      .filter((lane) => lane !== LANES.ended)
+      .map(
+        (lane) => `
+        SELECT queue, ${lane} AS lane, count(*) AS jobs, min(run_at) AS first
+        FROM ${s}.jobs WHERE lane = ${lane} GROUP BY queue`,
+      ),
+    `SELECT queue, ${LANES.ended}, sum(jobs)::bigint, NULL FROM ${s}.ended_counts GROUP BY queue`,
+  ].join(' UNION ALL '),
+)
+const SELECT_QUEUES = statement((s) => `SELECT * FROM ${s}.queues`)
+
+/** Every queue, by name, with what is in it. */
+export async function listQueues(session: Session): Promise<QueueInfo[]> {
+  const counts = await session.query<QueueCount>(COUNT_BY_QUEUE)
+  return queuesOf(counts, await session.query<QueueRow>(SELECT_QUEUES))
 }
 
 const PAGE_DEFAULT = 50

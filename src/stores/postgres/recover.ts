@@ -12,13 +12,15 @@ import { type Session, statement } from './connect.ts'
 import { type LockedRow, type Shared, toRead } from './context.ts'
 
 /**
- * Jobs that were flagged already wait for an operator, and those of lifecycles that this process
- * does not know for one that does; neither may fill the page for ever.
+ * Jobs that were flagged already wait for an operator, unless they are to be cancelled, and those
+ * of lifecycles that this process does not know for one that does; neither may fill the page for
+ * ever.
  */
 const LOCK_EXPIRED = statement(
   (s) => `
   SELECT * FROM ${s}.jobs
-  WHERE lane = 3 AND lease_until <= $1 AND stalled = 0 AND machine = ANY ($2::int[])
+  WHERE lane = 3 AND lease_until <= $1 AND (stalled = 0 OR cancel_asked_at IS NOT NULL)
+    AND machine = ANY ($2::int[])
   ORDER BY lease_until, id LIMIT $3 FOR UPDATE SKIP LOCKED`,
 )
 

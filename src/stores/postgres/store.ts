@@ -20,6 +20,7 @@ import {
   isStep,
 } from '../requests.ts'
 import type * as contract from '../store.ts'
+import { mayWake } from '../waking.ts'
 import { compactCounts, hasCommitted } from './apply.ts'
 import { untilDone } from './busy.ts'
 import { claim, recall, type Ticket } from './claim.ts'
@@ -43,8 +44,6 @@ import { listWorkers, removeWorker, reportWorker } from './workers.ts'
 import { Group, Slots, Writer } from './writer.ts'
 
 const LIST_BUDGET_MS = 200
-/** Verbs that make nothing ready; their commits wake nobody. */
-const SILENT_VERBS = ['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker']
 /** How this store writes places in lists of jobs and of effects, and in the ledger. */
 const LIST_PLACE = /^[0-9a-f-]{36}$/
 const EFFECT_PLACE = /^\d{1,15}$/
@@ -112,7 +111,7 @@ export class PostgresStore implements contract.Store {
       const result = await work(clock.now())
       shared.environment.crashPoint?.(`${verb}.committed`)
       this.#tidyUp()
-      if (!SILENT_VERBS.includes(verb) && !isNothing(result)) this.#wakeUps.signal()
+      if (mayWake(verb, result)) this.#wakeUps.signal()
       return result
     })
   }
@@ -150,6 +149,11 @@ export class PostgresStore implements contract.Store {
         return result
       })
     })
+  }
+
+  /** Runs a verb that reads, decides and writes in one transaction. */
+  #change<T>(verb: string, work: (session: OwnSession, now: number) => Promise<T>): Promise<T> {
+    return this.#write(verb, (now) => this.#transact(verb, (session) => work(session, now)))
   }
 
   enqueue(
@@ -214,16 +218,12 @@ export class PostgresStore implements contract.Store {
     asker: contract.Asker,
   ): Promise<contract.Answer[]> {
     const { shared } = this.#parts
-    return this.#write('tell', (now) =>
-      this.#transact('tell', (session) => tell(shared, session, now, ids, command, asker)),
-    )
+    return this.#change('tell', (session, now) => tell(shared, session, now, ids, command, asker))
   }
 
   cancel(ids: readonly string[], asker: contract.Asker): Promise<contract.Answer[]> {
     const { shared } = this.#parts
-    return this.#write('cancel', (now) =>
-      this.#transact('cancel', (session) => cancel(shared, session, now, ids, asker)),
-    )
+    return this.#change('cancel', (session, now) => cancel(shared, session, now, ids, asker))
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
@@ -335,8 +335,8 @@ export class PostgresStore implements contract.Store {
   async settleEffects(reports: readonly contract.EffectReport[]): Promise<boolean[]> {
     checkReports(reports)
     const { shared } = this.#parts
-    return this.#write('settleEffects', (now) =>
-      this.#transact('settleEffects', (session) => settleEffects(shared, session, now, reports)),
+    return this.#change('settleEffects', (session, now) =>
+      settleEffects(shared, session, now, reports),
     )
   }
 
@@ -353,8 +353,8 @@ export class PostgresStore implements contract.Store {
   async retryEffects(keys: readonly string[], asker: contract.Asker): Promise<boolean[]> {
     checkRetry(keys, asker)
     const { shared } = this.#parts
-    return this.#write('retryEffects', (now) =>
-      this.#transact('retryEffects', (session) => retryEffects(shared, session, now, keys, asker)),
+    return this.#change('retryEffects', (session, now) =>
+      retryEffects(shared, session, now, keys, asker),
     )
   }
 
@@ -369,17 +369,13 @@ export class PostgresStore implements contract.Store {
   async promote(limit: number): Promise<number> {
     checkLimit(limit)
     const { shared } = this.#parts
-    return this.#write('promote', (now) =>
-      this.#transact('promote', (session) => promote(shared, session, now, limit)),
-    )
+    return this.#change('promote', (session, now) => promote(shared, session, now, limit))
   }
 
   async recover(limit: number): Promise<contract.Answer[]> {
     checkLimit(limit)
     const { shared } = this.#parts
-    return this.#write('recover', (now) =>
-      this.#transact('recover', (session) => recover(shared, session, now, limit)),
-    )
+    return this.#change('recover', (session, now) => recover(shared, session, now, limit))
   }
 
   async pauseQueue(queue: string, asker: contract.Asker): Promise<void> {
@@ -406,9 +402,7 @@ export class PostgresStore implements contract.Store {
   async shed(limit: number): Promise<contract.Answer[]> {
     checkLimit(limit)
     const { shared } = this.#parts
-    return this.#write('shed', (now) =>
-      this.#transact('shed', (session) => shed(shared, session, now, limit)),
-    )
+    return this.#change('shed', (session, now) => shed(shared, session, now, limit))
   }
 
   async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {
@@ -431,10 +425,8 @@ export class PostgresStore implements contract.Store {
     const collected = await this.#read((session) => harvest(session, endedBefore, limit))
     if (collected.length === 0) return 0
     await archive?.(textOf(collected))
-    return this.#write('prune', (now) =>
-      this.#transact('prune', (session) =>
-        removeHarvest(session, now, collected, endedBefore, archive !== undefined),
-      ),
+    return this.#change('prune', (session, now) =>
+      removeHarvest(session, now, collected, endedBefore, archive !== undefined),
     )
   }
 
@@ -473,6 +465,10 @@ export class PostgresStore implements contract.Store {
     return this.#read((session) => query.nextDue(session))
   }
 
+  listQueues() {
+    return this.#read((session) => query.listQueues(session))
+  }
+
   counts() {
     return this.#read((session) => query.counts(session))
   }
@@ -481,6 +477,10 @@ export class PostgresStore implements contract.Store {
     checkLimit(limit)
     checkPlace('after', after, LEDGER_PLACE)
     return this.#read((session) => query.tail(session, after, limit))
+  }
+
+  tailEnd() {
+    return this.#read((session) => query.tailEnd(session))
   }
 
   close(): Promise<void> {
@@ -497,9 +497,4 @@ export class PostgresStore implements contract.Store {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
-}
-
-/** Whether a verb found nothing to do: no job was recovered, promoted or pruned. */
-function isNothing(result: unknown): boolean {
-  return result === 0 || (Array.isArray(result) && result.length === 0)
 }

@@ -84,7 +84,8 @@ function configure(connection: Connection, durability: Durability): void {
   database.exec('PRAGMA cache_size = -65536')
 }
 
-function explain(location: string, error: unknown): unknown {
+/** What to tell the user of an error that came up while a file was opened. */
+export function explain(location: string, error: unknown): unknown {
   const why = messageOf(error)
   if (/not a database|malformed/.test(why)) {
     return new StoreUnusable(location, why, 'Name a file of Pawl, or one that does not exist yet.')

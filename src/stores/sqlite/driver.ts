@@ -21,7 +21,10 @@ export interface Database {
 }
 
 interface Driver {
-  readonly DatabaseSync: new (path: string, options?: { timeout?: number }) => Database
+  readonly DatabaseSync: new (
+    path: string,
+    options?: { timeout?: number; readOnly?: boolean },
+  ) => Database
 }
 
 let loaded: Driver | undefined

@@ -5,37 +5,60 @@
  */
 import { createHash } from 'node:crypto'
 import { SchemaDrift, SchemaTooNew } from '../errors.ts'
+import type { SchemaStatus } from '../store.ts'
 import type { Connection } from './connect.ts'
 import { sql as ledger } from './migrations/0001-ledger.ts'
 
 /** Every migration, in order; its number is its place, from 1. */
 const MIGRATIONS: readonly string[] = [ledger]
 
+const RECORD_TABLE = `CREATE TABLE IF NOT EXISTS pawl_migrations (
+  number INTEGER PRIMARY KEY, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL
+) STRICT`
+
 /** The SQL of every migration, for those who apply it with tools of their own. */
 export function printSql(): string {
-  return MIGRATIONS.map((sql, i) => `-- Migration ${i + 1}\n${sql.trim()}\n`).join('\n')
+  const now = `CAST(unixepoch('subsec') * 1000 AS INTEGER)`
+  const record = (i: number, sql: string) =>
+    `INSERT INTO pawl_migrations VALUES (${i + 1}, '${checksumOf(sql)}', ${now});`
+  const made = MIGRATIONS.map(
+    (sql, i) => `-- Migration ${i + 1}\n${sql.trim()}\n${record(i, sql)}\n`,
+  )
+  return [`${RECORD_TABLE};\n`, ...made].join('\n')
 }
 
 /** Brings the schema up to date; must be called inside a write transaction. */
 export function migrate(connection: Connection, now: number): void {
-  connection.database.exec(
-    `CREATE TABLE IF NOT EXISTS pawl_migrations (
-       number INTEGER PRIMARY KEY, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL
-     ) STRICT`,
-  )
-  const applied = connection.all<{ number: number; checksum: string }>(
-    'SELECT number, checksum FROM pawl_migrations ORDER BY number',
-  )
-  const last = applied[applied.length - 1]?.number ?? 0
-  if (last > MIGRATIONS.length) throw new SchemaTooNew(last, MIGRATIONS.length)
+  connection.database.exec(RECORD_TABLE)
+  const applied = appliedMigrations(connection)
   for (const [i, sql] of MIGRATIONS.entries()) {
-    const checksum = createHash('sha256').update(sql).digest('hex')
-    const record = applied[i]
-    if (record === undefined) {
-      connection.database.exec(sql)
-      connection.run('INSERT INTO pawl_migrations VALUES (?, ?, ?)', i + 1, checksum, now)
-    } else if (record.number !== i + 1 || record.checksum !== checksum) {
+    if (i < applied.length) continue
+    connection.database.exec(sql)
+    connection.run('INSERT INTO pawl_migrations VALUES (?, ?, ?)', i + 1, checksumOf(sql), now)
+  }
+}
+
+/** The numbers of the migrations that these leave to be applied. */
+export function pendingAfter(applied: SchemaStatus['applied']): number[] {
+  return MIGRATIONS.map((_, i) => i + 1).slice(applied.length)
+}
+
+/** What was applied, which must be what this release has. */
+export function appliedMigrations(connection: Connection): SchemaStatus['applied'] {
+  const rows = connection.all<{ number: number; checksum: string; applied_at: number }>(
+    'SELECT number, checksum, applied_at FROM pawl_migrations ORDER BY number',
+  )
+  const last = rows[rows.length - 1]?.number ?? 0
+  if (last > MIGRATIONS.length) throw new SchemaTooNew(last, MIGRATIONS.length)
+  return rows.map(({ number, checksum, applied_at: appliedAt }, i) => {
+    const sql = MIGRATIONS[i]
+    if (sql === undefined || number !== i + 1 || checksum !== checksumOf(sql)) {
       throw new SchemaDrift(i + 1)
     }
-  }
+    return { number, appliedAt }
+  })
+}
+
+function checksumOf(sql: string): string {
+  return createHash('sha256').update(sql).digest('hex')
 }

@@ -3,8 +3,9 @@ import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane } from '../../core/job/lanes.ts'
+import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
 import { type FactRow, toFact, toJob, type Value } from '../rows.ts'
-import type { Counts, JobFilter, Page, Ref, StepResult, TailEntry } from '../store.ts'
+import type { Counts, JobFilter, Page, QueueInfo, Ref, StepResult, TailEntry } from '../store.ts'
 import type { Connection } from './connect.ts'
 import type { NumberedRow } from './context.ts'
 
@@ -117,6 +118,12 @@ export function tail(
   return rows.map((row) => ({ pos: String(row.pos), fact: toFact(row.job_id, row) }))
 }
 
+/** The place after the last fact. */
+export function tailEnd(connection: Connection): string {
+  const sql = 'SELECT coalesce(max(pos), 0) AS pos FROM pawl_ledger'
+  return String(connection.get<{ pos: number }>(sql)?.pos)
+}
+
 /** How many jobs each lane holds, from the partial indexes, and the roll-up of ended ones. */
 export function counts(connection: Connection): Counts {
   const ended = connection.all<{ state: string; jobs: number }>(
@@ -136,6 +143,25 @@ export function counts(connection: Connection): Counts {
 function countLane(connection: Connection, lane: number): number {
   const sql = `SELECT count(*) AS jobs FROM pawl_jobs WHERE lane = ${lane}`
   return connection.get<{ jobs: number }>(sql)?.jobs ?? 0
+}
+
+const COUNT_BY_QUEUE = [
+  ...Object.values(LANES)
+    .filter((lane) => lane !== LANES.ended)
+    .map(
+      (lane) => `
+      SELECT queue, ${lane} AS lane, count(*) AS jobs, min(run_at) AS first
+      FROM pawl_jobs WHERE lane = ${lane} GROUP BY queue`,
+    ),
+  `SELECT queue, ${LANES.ended}, sum(jobs), NULL FROM pawl_ended_counts GROUP BY queue`,
+].join(' UNION ALL ')
+
+/** Every queue, by name, with what is in it. */
+export function listQueues(connection: Connection): QueueInfo[] {
+  return queuesOf(
+    connection.all<QueueCount>(COUNT_BY_QUEUE),
+    connection.all<QueueRow>('SELECT * FROM pawl_queues'),
+  )
 }
 
 /** How many rows are looked at before the page is given back unfinished. */

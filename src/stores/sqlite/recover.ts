@@ -12,12 +12,13 @@ import type { Connection } from './connect.ts'
 import { type NumberedRow, type Shared, toRead } from './context.ts'
 
 /**
- * Jobs that were flagged already wait for an operator, and those of lifecycles that this process
- * does not know for one that does; neither may fill the page for ever.
+ * Jobs that were flagged already wait for an operator, unless they are to be cancelled, and those
+ * of lifecycles that this process does not know for one that does; neither may fill the page for
+ * ever.
  */
 const SELECT_EXPIRED = `
   SELECT * FROM pawl_jobs
-  WHERE lane = 3 AND lease_until <= ?1 AND stalled = 0
+  WHERE lane = 3 AND lease_until <= ?1 AND (stalled = 0 OR cancel_asked_at IS NOT NULL)
     AND machine IN (SELECT value FROM json_each(?2))
   ORDER BY lease_until, rid LIMIT ?3`
 

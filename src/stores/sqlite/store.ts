@@ -25,6 +25,7 @@ import {
   payloadBoundsOf,
 } from '../requests.ts'
 import type * as contract from '../store.ts'
+import { mayWake } from '../waking.ts'
 import { whileBusy } from './busy.ts'
 import { claim, hasReady } from './claim.ts'
 import { commit } from './commit.ts'
@@ -65,8 +66,6 @@ export interface SqliteOptions extends PayloadOptions {
 
 const BUSY_TIMEOUT_MS = 10_000
 const LIST_BUDGET_MS = 200
-/** Verbs that make nothing ready; their commits wake nobody. */
-const SILENT_VERBS = ['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker']
 /** How this store writes places in lists and in the ledger: by the number of a row. */
 const PLACE = /^\d{1,15}$/
 
@@ -163,7 +162,7 @@ class SqliteStore implements contract.Store {
 
   async #write<T>(verb: string, work: Work<T>): Promise<T> {
     const result = await this.#writer.write(verb, work)
-    if (!SILENT_VERBS.includes(verb) && !isNothing(result)) this.#wakeUps.signal()
+    if (mayWake(verb, result)) this.#wakeUps.signal()
     return result
   }
 
@@ -370,6 +369,10 @@ class SqliteStore implements contract.Store {
     return this.#read((db) => query.nextDue(db))
   }
 
+  listQueues() {
+    return this.#read((db) => query.listQueues(db))
+  }
+
   counts() {
     return this.#read((db) => query.counts(db))
   }
@@ -378,6 +381,10 @@ class SqliteStore implements contract.Store {
     checkLimit(limit)
     checkPlace('after', after, PLACE)
     return this.#read((db) => query.tail(db, after, limit))
+  }
+
+  tailEnd() {
+    return this.#read((db) => query.tailEnd(db))
   }
 
   close(): Promise<void> {
@@ -395,9 +402,4 @@ class SqliteStore implements contract.Store {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
-}
-
-/** Whether a verb found nothing to do: no job was recovered, promoted or pruned. */
-function isNothing(result: unknown): boolean {
-  return result === 0 || (Array.isArray(result) && result.length === 0)
 }

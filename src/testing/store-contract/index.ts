@@ -19,7 +19,7 @@ import { limitCases } from './limits.ts'
 import { noticeCases } from './notices.ts'
 import { cancelCases, operatorCases } from './operators.ts'
 import { outboxCases } from './outbox.ts'
-import { queueCases, wakeCases, workerCases } from './queues-and-workers.ts'
+import { queueCases, queueListCases, wakeCases, workerCases } from './queues-and-workers.ts'
 import { listCases, readingCases } from './reading.ts'
 import { promoteCases, recoverCases } from './recover-and-promote.ts'
 import { retentionCases } from './retention.ts'
@@ -58,7 +58,7 @@ const THEMES: Readonly<Record<string, Cases>> = {
   'retried effects': effectRetryCases,
   notices: noticeCases,
   steps: stepCases,
-  queues: queueCases,
+  queues: { ...queueCases, ...queueListCases },
   'bounded queues': boundedQueueCases,
   workers: workerCases,
   'wake-ups': wakeCases,

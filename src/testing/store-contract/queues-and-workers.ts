@@ -1,5 +1,6 @@
 /** Pausing queues, and what workers tell of themselves. */
 import assert from 'node:assert/strict'
+import { LANES, type Lane } from '../../core/job/lanes.ts'
 import type { Store, WorkerRow } from '../../stores/store.ts'
 import {
   type Bench,
@@ -57,6 +58,44 @@ export const queueCases: Cases = {
       ['a', 'c'],
     )
   },
+}
+
+/** What can be read of queues. */
+export const queueListCases: Cases = {
+  'each queue tells how many jobs each of its lanes has, and since when one is ready': async (
+    bench,
+  ) => {
+    assert.deepEqual(await bench.store.listQueues(), [])
+    const start = bench.store.now()
+    await bench.enqueue({ queue: 'b' })
+    await bench.advance(5)
+    await bench.enqueue({ queue: 'b' })
+    await bench.enqueue({ queue: 'b', runAt: start + 1000 })
+    await bench.enqueue({ queue: 'b', hold: true })
+    await bench.hold({ queue: 'a' })
+    done(await bench.tell((await bench.enqueue({ queue: 'a' })).id, { kind: 'park' }, OPERATOR))
+    done(one(await bench.store.cancel([(await bench.enqueue({ queue: 'c' })).id], OPERATOR)))
+    const [a, b, c, ...rest] = await bench.store.listQueues()
+    assert.deepEqual(rest, [])
+    assert.deepEqual(a, { name: 'a', lanes: lanes({ held: 1, parked: 1 }) })
+    const own = lanes({ ready: 2, waiting: 1, idle: 1 })
+    assert.deepEqual(b, { name: 'b', lanes: own, readySince: start })
+    assert.deepEqual(c, { name: 'c', lanes: lanes({ ended: 1 }) })
+  },
+
+  'a paused queue tells since when and by whom, also where it is empty': async ({ store }) => {
+    const pausedAt = store.now()
+    await store.pauseQueue('later', OPERATOR)
+    const paused = { name: 'later', lanes: lanes({}), pausedAt, pausedBy: 'ann' }
+    assert.deepEqual(await store.listQueues(), [paused])
+    await store.resumeQueue('later', OPERATOR)
+    assert.deepEqual(await store.listQueues(), [{ name: 'later', lanes: lanes({}) }])
+  },
+}
+
+function lanes(counts: Partial<Record<Lane, number>>): Record<Lane, number> {
+  const none = Object.keys(LANES).map((lane) => [lane, 0])
+  return { ...(Object.fromEntries(none) as Record<Lane, number>), ...counts }
 }
 
 /** The rows as plain objects, whatever the driver makes of them. */

@@ -78,6 +78,19 @@ export const readingCases: Cases = {
     assert.deepEqual(await bench.store.payloads(held.job.id), { input: '[]' })
   },
 
+  'whoever follows from the end of the tail sees what is new, and nothing else': async (bench) => {
+    const { store } = bench
+    const empty = await store.tailEnd()
+    assert.deepEqual(await store.tail(empty, 10), [])
+    const { id } = await bench.enqueue()
+    const end = await store.tailEnd()
+    assert.deepEqual(await store.tail(end, 10), [])
+    const { fact } = done(await bench.tell(id, { kind: 'prioritise', priority: 5 }))
+    const seen = async (place: string) => (await store.tail(place, 10)).map((entry) => entry.fact)
+    assert.deepEqual(await seen(end), [fact])
+    assert.equal((await seen(empty)).length, 2)
+  },
+
   'the tail can be followed without a gap or a repetition while facts are added': async (bench) => {
     const seen: string[] = []
     let pos: string | undefined

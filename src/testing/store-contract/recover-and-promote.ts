@@ -4,7 +4,17 @@ import { LeaseLive, StaleFence } from '../../core/errors.ts'
 import { hardened } from '../../core/lifecycles/hardened.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import { leased } from '../../core/lifecycles/leased.ts'
-import { type Cases, done, fenceOf, LEASE_MS, OPERATOR, one, policyWith, refused } from './bench.ts'
+import {
+  type Cases,
+  CLIENT,
+  done,
+  fenceOf,
+  LEASE_MS,
+  OPERATOR,
+  one,
+  policyWith,
+  refused,
+} from './bench.ts'
 
 /** What becomes of a job whose holder went silent. */
 export const recoverCases: Cases = {
@@ -100,6 +110,18 @@ export const recoverCases: Cases = {
     await bench.advance(LEASE_MS)
     for (let i = 0; i < 2; i++) await bench.store.recover(2)
     assert.equal((await bench.job(other.job.id)).state, 'retrying')
+  },
+
+  'a stalled job whose cancellation is asked for is cancelled, since its holder is silent': async (
+    bench,
+  ) => {
+    const held = await bench.hold({ policy: policyWith({ recovery: 'operator' }) })
+    await bench.expire()
+    const [asked] = await bench.store.cancel([held.job.id], CLIENT)
+    assert.equal(asked?.kind, 'asked')
+    const { job } = done(one(await bench.store.recover(10)))
+    assert.deepEqual([job.state, job.reason, job.stalled], ['cancelled', 'cancelled', false])
+    assert.deepEqual(await bench.store.recover(10), [])
   },
 
   'a stalled holder that comes back is late': async (bench) => {

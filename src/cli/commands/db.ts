@@ -1,0 +1,68 @@
+/** `pawl db migrate|status|print-sql`: the schema of the store. */
+import { storeSql, storeStatus } from '../../engine/open-store.ts'
+import { EXIT, type ExitCode } from '../exit-codes.ts'
+import { withPawl } from '../opening.ts'
+import { withoutSecrets } from '../settings.ts'
+import type { Call, CommandSpec } from '../spec.ts'
+import { stamp } from '../times.ts'
+import { visible } from '../visible.ts'
+
+async function migrate(call: Call): Promise<undefined> {
+  const { settings, environment, output } = call
+  const store = settings.store.value
+  const { pending } = await storeStatus(store, environment)
+  await withPawl(call, async () => {}, { create: true })
+  const shown = withoutSecrets(store)
+  if (output.json) output.record({ store: shown, applied: pending })
+  else if (pending.length === 0) output.line(`${visible(shown)} is up to date`)
+  else output.line(`${visible(shown)}: applied ${pending.join(', ')}`)
+  return undefined
+}
+
+async function status(call: Call): Promise<ExitCode> {
+  const { settings, environment, output } = call
+  const store = settings.store.value
+  const { applied, pending } = await storeStatus(store, environment)
+  const shown = withoutSecrets(store)
+  if (output.json) output.record({ store: shown, applied, pending })
+  else {
+    const done = applied.map(({ number, appliedAt }) => [String(number), stamp(appliedAt)])
+    const open = pending.map((number) => [String(number), 'pending'])
+    output.table([{ head: 'migration', right: true }, { head: 'applied' }], [...done, ...open])
+    if (applied.length === 0) output.say(`There is no store at ${visible(shown)} yet.`)
+  }
+  return pending.length > 0 ? EXIT.findings : EXIT.ok
+}
+
+async function printSql({ settings, output }: Call): Promise<undefined> {
+  const sql = await storeSql(settings.store.value)
+  if (output.json) output.record({ sql })
+  else output.line(sql.trimEnd())
+  return undefined
+}
+
+/** Commands about the schema. */
+export const dbCommands: readonly CommandSpec[] = [
+  {
+    name: 'db migrate',
+    summary: 'Make the store, or bring its schema up to date',
+    examples: [
+      ['pawl db migrate --store sqlite:./jobs.db', 'a file'],
+      ['PAWL_STORE=postgres://localhost/app pawl db migrate', 'a schema on PostgreSQL'],
+    ],
+    run: migrate,
+  },
+  {
+    name: 'db status',
+    summary: 'Show which migrations are applied, and which are pending',
+    details: 'Changes nothing. Ends with exit code 3 while there are pending ones.',
+    examples: [['pawl db status', 'of the store that is set']],
+    run: status,
+  },
+  {
+    name: 'db print-sql',
+    summary: 'Print the SQL of the schema, to apply it with tools of your own',
+    examples: [['pawl db print-sql --store postgres://localhost/app > pawl.sql', 'for a review']],
+    run: printSql,
+  },
+]

@@ -1,0 +1,164 @@
+/** `pawl effect list|retry`: what jobs do to the world outside, and what of it is stuck. */
+import type { EffectSelection, EffectsReport } from '../../engine/retry-effects.ts'
+import type { EffectFilter, EffectInfo, EffectState } from '../../stores/store.ts'
+import { confirm } from '../confirm.ts'
+import { UsageInvalid } from '../errors.ts'
+import { EXIT, type ExitCode } from '../exit-codes.ts'
+import { withPawl } from '../opening.ts'
+import { type Call, type CommandSpec, hasFlag, type OptionSpec, textOf, wholeOf } from '../spec.ts'
+import { relative, stamp } from '../times.ts'
+import { identityOf, OPERATOR_OPTIONS } from './job-act.ts'
+
+const LIST_DEFAULT = 50
+const PAGE_MAX = 1000
+
+const FILTER_OPTIONS: readonly OptionSpec[] = [
+  {
+    flags: '--state <state>',
+    says: 'effects in this state',
+    choices: ['pending', 'delivered', 'parked'],
+  },
+  { flags: '--job <id>', says: 'effects of this job' },
+  { flags: '--type <type>', says: 'effects of jobs of this type' },
+]
+
+function filterOf(call: Call): EffectFilter {
+  const [state, jobId, type] = ['state', 'job', 'type'].map((name) => textOf(call, name))
+  return {
+    ...(state !== undefined && { state: state as EffectState }),
+    ...(jobId !== undefined && { jobId }),
+    ...(type !== undefined && { type }),
+  }
+}
+
+async function list(call: Call): Promise<undefined> {
+  const { output } = call
+  const filter = filterOf(call)
+  let left = wholeOf(call, 'limit', 1) ?? LIST_DEFAULT
+  let after = textOf(call, 'after')
+  await withPawl(call, async ({ store }) => {
+    const shown: EffectInfo[] = []
+    do {
+      const limit = Math.min(left, PAGE_MAX)
+      const page = await store.listEffects(filter, { limit, ...(after !== undefined && { after }) })
+      left -= page.items.length
+      after = page.next
+      shown.push(...page.items)
+    } while (after !== undefined && left > 0 && !call.interrupted.aborted)
+    for (const { payload, ...effect } of output.json ? shown : []) {
+      output.record(effect, { payload })
+    }
+    if (!output.json) print(call, shown, store.now())
+  })
+  if (after !== undefined) output.say(`There may be more: --after ${after}`)
+  return undefined
+}
+
+function print({ output }: Call, effects: readonly EffectInfo[], now: number): void {
+  if (effects.length === 0) output.say('No effect matches.')
+  const columns = [
+    { head: 'effect', max: 100 },
+    { head: 'type' },
+    { head: 'state' },
+    { head: 'tries', right: true },
+    { head: 'when' },
+    { head: 'error' },
+  ]
+  const rows = effects.map((effect) => [
+    ...[effect.key, effect.jobType, effect.state, String(effect.tries)],
+    ...[output.isTerminal ? relative(effect.runAt, now) : stamp(effect.runAt), effect.error ?? ''],
+  ])
+  output.table(columns, rows)
+}
+
+function selectionOf(call: Call): EffectSelection {
+  const filter = filterOf(call)
+  const limit = wholeOf(call, 'limit', 1)
+  if (call.args.length > 0) {
+    if (Object.keys(filter).length === 0 && limit === undefined) return { keys: call.args }
+    throw new UsageInvalid('Effects are chosen by keys and by conditions', 'Give one of both.')
+  }
+  if (Object.keys(filter).length === 0) {
+    throw new UsageInvalid('No effect is named', 'Give keys, or conditions such as --state parked.')
+  }
+  return { filter, ...(limit !== undefined && { limit }) }
+}
+
+async function retry(call: Call): Promise<ExitCode> {
+  const identity = identityOf(call)
+  const selection = selectionOf(call)
+  const isDry = hasFlag(call, 'dryRun')
+  const signal = call.interrupted
+  return withPawl(call, async (pawl) => {
+    const operator = pawl.operator(identity)
+    let chosen = selection
+    if (isDry || (typeof selection === 'object' && 'filter' in selection)) {
+      const foreseen = await operator.retryEffects(selection, { dryRun: true, signal })
+      const { matched } = foreseen
+      if (isDry || matched === 0) return report(call, { ...foreseen, dryRun: isDry })
+      call.output.say(`retry would come to: ${countsOf(foreseen)}`)
+      await confirm(call, 'retry', matched)
+      if (typeof selection === 'object' && 'filter' in selection) {
+        chosen = { ...selection, limit: matched }
+      }
+    }
+    return report(call, await operator.retryEffects(chosen, { signal }))
+  })
+}
+
+function countsOf({ matched, done, same }: EffectsReport): string {
+  return `${matched} matched, ${done} done, ${same} same`
+}
+
+function report({ output, interrupted, args }: Call, result: EffectsReport): ExitCode {
+  if (output.json) output.record({ verb: 'retry', ...result })
+  else {
+    const dry = result.dryRun ? ' (dry run, nothing was written)' : ''
+    output.line(`retry: ${countsOf(result)}${dry}`)
+    if (result.more) output.say('There are more effects that match.')
+    if (result.same > 0 && !result.dryRun) {
+      output.say('Same: not there, delivered, being delivered, or due already.')
+    }
+  }
+  if (interrupted.aborted) return EXIT.interrupted
+  // Whoever named effects wants each of them tried again.
+  return args.length > 0 && result.same > 0 ? EXIT.conflict : EXIT.ok
+}
+
+const KEY = '0198a1b2-0000-7000-8000-000000000001/mail/1'
+
+/** Commands about effects. */
+export const effectCommands: readonly CommandSpec[] = [
+  {
+    name: 'effect list',
+    summary: 'List effects, newest first: what was delivered, what waits, what is parked',
+    options: [
+      ...FILTER_OPTIONS,
+      { flags: '--limit <count>', says: `at most so many (${LIST_DEFAULT} if absent)` },
+      { flags: '--after <place>', says: 'go on after a page that ended there' },
+    ],
+    examples: [
+      ['pawl effect list --state parked', 'what could not be delivered'],
+      ['pawl effect list --job 0198a1b2-0000-7000-8000-000000000001 --json', 'those of one job'],
+    ],
+    run: list,
+  },
+  {
+    name: 'effect retry',
+    summary: 'Deliver effects again that are parked or wait for their next try',
+    details: 'Their jobs are committed already: nothing but the delivery is done again.',
+    args: [{ flags: '[keys...]', says: 'the keys of effects; or choose them by conditions' }],
+    options: [
+      ...OPERATOR_OPTIONS,
+      ...FILTER_OPTIONS,
+      { flags: '--limit <count>', says: 'at most so many of those that match' },
+      { flags: '--dry-run', says: 'say what would happen, and write nothing' },
+      { flags: '--yes', says: 'do not ask' },
+    ],
+    examples: [
+      [`pawl effect retry ${KEY} --reason "the relay is back"`, 'one effect'],
+      ['pawl effect retry --state parked --type order --reason "INC-7"', 'asks before it acts'],
+    ],
+    run: retry,
+  },
+]

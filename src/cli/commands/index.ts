@@ -1,0 +1,34 @@
+/** Every command there is, in the order of the help. */
+import type { CommandSpec } from '../spec.ts'
+import { dbCommands } from './db.ts'
+import { demoCommands } from './demo.ts'
+import { effectCommands } from './effect.ts'
+import { jobActCommands } from './job-act.ts'
+import { jobEnqueueCommands } from './job-enqueue.ts'
+import { jobReadCommands } from './job-read.ts'
+import { machineCommands } from './machine.ts'
+import { queueCommands } from './queue.ts'
+import { workCommands } from './work.ts'
+
+/** What each noun is about. */
+export const NOUNS: Readonly<Record<string, string>> = {
+  job: 'Enqueue, read and change jobs',
+  effect: 'What jobs do to the world outside, and what of it is stuck',
+  queue: 'Depth, pauses and workers of queues',
+  worker: 'Who works, and on what',
+  machine: 'The states and edges of lifecycles, workers and runs',
+  db: 'The schema of the store',
+}
+
+/** Every command. */
+export const COMMANDS: readonly CommandSpec[] = [
+  ...demoCommands,
+  ...workCommands,
+  ...jobEnqueueCommands,
+  ...jobReadCommands,
+  ...jobActCommands,
+  ...effectCommands,
+  ...queueCommands,
+  ...machineCommands,
+  ...dbCommands,
+]

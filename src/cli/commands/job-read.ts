@@ -1,0 +1,236 @@
+/** `pawl job list|show|tail`: what can be known of jobs. */
+import { JobNotFound } from '../../core/errors.ts'
+import { executionsOf } from '../../core/job/executions.ts'
+import type { Fact } from '../../core/job/facts.ts'
+import type { Job } from '../../core/job/job.ts'
+import { laneOf } from '../../core/job/lanes.ts'
+import { LIFECYCLES } from '../../core/lifecycles/index.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import type { Store } from '../../stores/store.ts'
+import type { ExitCode } from '../exit-codes.ts'
+import { FILTER_OPTIONS, filterOf } from '../filters.ts'
+import { loadJobFiles } from '../job-files.ts'
+import { withPawl } from '../opening.ts'
+import { type Call, type CommandSpec, hasFlag, textOf, wholeOf } from '../spec.ts'
+import { factLine, printStory } from '../story.ts'
+import { relative, stamp } from '../times.ts'
+import { visible } from '../visible.ts'
+
+const LIST_DEFAULT = 50
+const PAGE_MAX = 1000
+/** How many effects a story tells of; the newest ones. */
+const EFFECTS_MAX = 100
+const TAIL_BATCH = 500
+const TAIL_WAIT_MS = 1000
+
+async function list(call: Call): Promise<undefined> {
+  const { output } = call
+  const filter = filterOf(call)
+  let left = wholeOf(call, 'limit', 1) ?? LIST_DEFAULT
+  let after = textOf(call, 'after')
+  await withPawl(call, async ({ store }) => {
+    const shown: Job[] = []
+    do {
+      const limit = Math.min(left, PAGE_MAX)
+      const page = await store.list(filter, { limit, ...(after !== undefined && { after }) })
+      left -= page.items.length
+      after = page.next
+      if (output.json) for (const job of page.items) output.record(job)
+      else shown.push(...page.items)
+      await output.taken()
+    } while (after !== undefined && left > 0 && !isOver(call))
+    if (!output.json) printJobs(call, shown, store.now())
+  })
+  if (after !== undefined) output.say(`There may be more: --after ${after}`)
+  return undefined
+}
+
+function printJobs({ output }: Call, jobs: readonly Job[], now: number): void {
+  if (jobs.length === 0) output.say('No job matches.')
+  const columns = [
+    { head: 'id' },
+    { head: 'type' },
+    { head: 'state' },
+    { head: 'queue' },
+    { head: 'attempts', right: true },
+    { head: 'created' },
+    { head: 'error' },
+  ]
+  output.table(
+    columns,
+    jobs.map((job) => [
+      ...[job.id, job.type, job.state, job.queue, String(job.attempt)],
+      ...[
+        output.isTerminal ? relative(job.createdAt, now) : stamp(job.createdAt),
+        job.error?.message ?? '',
+      ],
+    ]),
+  )
+}
+
+async function show(call: Call): Promise<undefined> {
+  const { output, settings } = call
+  const [id = ''] = call.args
+  const jobs = hasFlagText(call, 'jobs') ? await loadJobFiles(settings.jobs.value) : []
+  const lifecycles: Lifecycle[] = [...LIFECYCLES, ...jobs.map((job) => job.lifecycle)]
+  await withPawl(
+    call,
+    async ({ store }) => {
+      const job = await store.get(id)
+      if (job === undefined) throw new JobNotFound(visible(id))
+      const lifecycle = lifecycles.find(
+        ({ name, version }) => name === job.lifecycle && version === job.lifecycleVersion,
+      )
+      const facts = await store.facts(id)
+      const texts = await store.payloads(id)
+      const { input, result } = { result: undefined, input: undefined, ...texts }
+      const progress = await store.progress(id)
+      const { items: effects } = await store.listEffects({ jobId: id }, { limit: EFFECTS_MAX })
+      const now = store.now()
+      if (!output.json) {
+        printStory(output, { job, facts, lifecycle, input, result, progress, effects, now })
+        return
+      }
+      const lane = lifecycle && laneOf(lifecycle, job, now)
+      const executions = executionsOf(facts)
+      output.record({ job, lane, executions, facts, effects }, { input, result, progress })
+    },
+    { jobs },
+  )
+  return undefined
+}
+
+function hasFlagText(call: Call, name: string): boolean {
+  return call.options[name] !== undefined
+}
+
+async function tail(call: Call): Promise<ExitCode | undefined> {
+  const [id] = call.args
+  return withPawl(call, async ({ store }) => {
+    if (id !== undefined) {
+      const job = await store.get(id)
+      if (job === undefined) throw new JobNotFound(visible(id))
+    }
+    return id === undefined ? followAll(call, store) : followOne(call, store, id)
+  })
+}
+
+/** Every fact of the store, as it comes. */
+async function followAll(call: Call, store: Store): Promise<ExitCode | undefined> {
+  const { output } = call
+  const given = textOf(call, 'after')
+  let place = hasFlag(call, 'fromStart') ? undefined : (given ?? (await store.tailEnd()))
+  while (!isOver(call)) {
+    const entries = await store.tail(place, TAIL_BATCH)
+    for (const { pos, fact } of entries) {
+      print(call, fact, { pos })
+      place = pos
+    }
+    await output.taken()
+    if (entries.length > 0) continue
+    if (!hasFlag(call, 'follow')) return undefined
+    await untilSomething(call, store)
+  }
+  return undefined
+}
+
+/** Every fact of one job, until it has ended. */
+async function followOne(call: Call, store: Store, id: string): Promise<ExitCode | undefined> {
+  let seen = 0
+  while (!isOver(call)) {
+    const facts = await store.facts(id)
+    for (const fact of facts.slice(seen)) print(call, fact, {})
+    seen = facts.length
+    await call.output.taken()
+    const job = await store.get(id)
+    const isAll = job === undefined || job.seq <= seen
+    if (isAll && (job === undefined || job.outcome !== null)) return undefined
+    if (isAll && !hasFlag(call, 'follow')) return undefined
+    if (isAll) await untilSomething(call, store)
+  }
+  return undefined
+}
+
+function print({ output }: Call, fact: Fact, more: object): void {
+  if (output.json) output.record({ ...more, ...fact })
+  else output.line(`${visible(fact.jobId)} ${factLine(fact)}`)
+}
+
+/** Waits for a hint from the store, for a moment, or for the end. */
+async function untilSomething(call: Call, store: Store): Promise<void> {
+  const { environment, interrupted, output } = call
+  await new Promise<void>((resolve) => {
+    const ends: (() => void)[] = []
+    const end = () => {
+      for (const stop of ends) stop()
+      resolve()
+    }
+    const timer = environment.timers.after(TAIL_WAIT_MS, end)
+    ends.push(() => timer.cancel(), store.onWake(end))
+    for (const signal of [interrupted, output.gone]) {
+      signal.addEventListener('abort', end)
+      ends.push(() => signal.removeEventListener('abort', end))
+    }
+    if (isOver(call)) end()
+  })
+}
+
+function isOver({ interrupted, output }: Call): boolean {
+  return interrupted.aborted || output.gone.aborted
+}
+
+const ID = '0198a1b2-0000-7000-8000-000000000001'
+
+/** Commands that read. */
+export const jobReadCommands: readonly CommandSpec[] = [
+  {
+    name: 'job list',
+    summary: 'List jobs, newest first',
+    details: 'Conditions are combined. With --json each job is one line.',
+    options: [
+      ...FILTER_OPTIONS,
+      { flags: '--limit <count>', says: `at most so many (${LIST_DEFAULT} if absent)` },
+      { flags: '--after <place>', says: 'go on after a page that ended there' },
+    ],
+    examples: [
+      ['pawl job list --state failed --queue mail', 'failed jobs of one queue'],
+      ['pawl job list --error "no route" --created-after 1h', 'what met that error of late'],
+      ['pawl job list --lane parked --json | jq -r .id', 'the ids of what waits for a person'],
+    ],
+    run: list,
+  },
+  {
+    name: 'job show',
+    summary: 'Tell the whole story of a job',
+    details:
+      'State, attempts, budgets, lease, error and payloads, and its ledger: every step with its ' +
+      'time, who made it, and why.',
+    args: [{ flags: '<id>', says: 'the id of the job' }],
+    options: [
+      { flags: '--jobs <file>', says: 'a file of jobs with own lifecycles', repeats: true },
+    ],
+    examples: [
+      [`pawl job show ${ID}`, 'the story, for people'],
+      [`pawl job show ${ID} --json`, 'the same as one JSON object'],
+    ],
+    run: show,
+  },
+  {
+    name: 'job tail',
+    summary: 'Follow the ledger: of one job until it ends, or of all jobs',
+    details:
+      'Without an id only what happens from now on is shown. Each line of --json has the place ' +
+      '(pos) from which --after goes on.',
+    args: [{ flags: '[id]', says: 'follow this job alone' }],
+    options: [
+      { flags: '--from-start', says: 'begin with the oldest fact' },
+      { flags: '--after <place>', says: 'begin after this place' },
+      { flags: '--no-follow', says: 'stop at the end instead of waiting for more' },
+    ],
+    examples: [
+      [`pawl job tail ${ID}`, 'watch one job to its end'],
+      ['pawl job tail --from-start --no-follow --json', 'the whole ledger as NDJSON'],
+    ],
+    run: tail,
+  },
+]

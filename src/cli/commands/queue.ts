@@ -1,0 +1,188 @@
+/** `pawl queue list|pause|resume`, and `pawl worker list`. */
+import type { QueueInfo, WorkerRow } from '../../stores/store.ts'
+import { withPawl } from '../opening.ts'
+import type { Call, CommandSpec } from '../spec.ts'
+import { span, stamp } from '../times.ts'
+import { visible } from '../visible.ts'
+import { identityOf, OPERATOR_OPTIONS } from './job-act.ts'
+
+/** A worker tells of itself every five seconds; one that missed three times is taken for gone. */
+const SILENT_AFTER_MS = 15_000
+
+/** A worker, with what it told of itself. */
+interface Worker {
+  readonly id: string
+  readonly state: string
+  readonly startedAt: number
+  readonly seenAt: number
+  readonly live: boolean
+  /** Nothing where it works on all. */
+  readonly queues: readonly string[] | undefined
+  readonly types: readonly string[]
+  readonly running: number
+  readonly concurrency: number
+}
+
+function workerOf(row: WorkerRow, now: number): Worker {
+  const { id, state, startedAt, seenAt } = row
+  const info = infoOf(row.info)
+  return {
+    ...{ id, state, startedAt, seenAt },
+    live: now - seenAt <= SILENT_AFTER_MS,
+    queues: textsIn(info.queues),
+    types: textsIn(info.types) ?? [],
+    running: Number(info.running ?? 0),
+    concurrency: Number(info.concurrency ?? 0),
+  }
+}
+
+/** What other releases tell may differ, and must not break the list. */
+function infoOf(text: string): Record<string, unknown> {
+  try {
+    const info = JSON.parse(text) as unknown
+    return typeof info === 'object' && info !== null ? (info as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
+}
+
+function textsIn(value: unknown): readonly string[] | undefined {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : undefined
+}
+
+async function listQueues(call: Call): Promise<undefined> {
+  const { output } = call
+  await withPawl(call, async ({ store }) => {
+    const queues = await store.listQueues()
+    const now = store.now()
+    const workers = (await store.listWorkers()).map((row) => workerOf(row, now))
+    const liveOn = ({ name }: QueueInfo) =>
+      workers.filter(({ live, queues: own }) => live && (own?.includes(name) ?? true)).length
+    if (output.json) {
+      for (const queue of queues) {
+        const { readySince } = queue
+        const oldestReadyMs = readySince === undefined ? undefined : Math.max(0, now - readySince)
+        output.record({ ...queue, oldestReadyMs, workers: liveOn(queue) })
+      }
+      return
+    }
+    if (queues.length === 0) output.say('There are no queues yet.')
+    printQueues(call, queues, now, liveOn)
+  })
+  return undefined
+}
+
+function printQueues(
+  { output }: Call,
+  queues: readonly QueueInfo[],
+  now: number,
+  liveOn: (queue: QueueInfo) => number,
+): void {
+  const lanes = ['ready', 'waiting', 'held', 'parked', 'delivering', 'ended'] as const
+  const columns = [
+    { head: 'queue' },
+    ...lanes.map((head) => ({ head, right: true })),
+    { head: 'oldest ready', right: true },
+    { head: 'workers', right: true },
+    { head: 'note' },
+  ]
+  const rows = queues.map((queue) => {
+    const { name, lanes: counts, readySince, pausedAt, pausedBy } = queue
+    const paused = pausedAt === undefined ? '' : `paused by ${pausedBy} at ${stamp(pausedAt)}`
+    const workers = liveOn(queue)
+    const lonely = workers === 0 ? 'no live worker' : ''
+    return [
+      name,
+      ...lanes.map((lane) => String(counts[lane])),
+      readySince === undefined ? '-' : span(now - readySince),
+      String(workers),
+      [paused, lonely].filter((note) => note !== '').join('; '),
+    ]
+  })
+  output.table(columns, rows)
+}
+
+const pausing =
+  (verb: 'pause' | 'resume') =>
+  async (call: Call): Promise<undefined> => {
+    const identity = identityOf(call)
+    await withPawl(call, async (pawl) => {
+      const operator = pawl.operator(identity)
+      for (const queue of call.args) {
+        await (verb === 'pause' ? operator.pauseQueue(queue) : operator.resumeQueue(queue))
+        if (call.output.json) call.output.record({ queue, paused: verb === 'pause' })
+        else call.output.line(`${visible(queue)} ${verb}d`)
+      }
+    })
+    return undefined
+  }
+
+async function listWorkers(call: Call): Promise<undefined> {
+  const { output } = call
+  await withPawl(call, async ({ store }) => {
+    const now = store.now()
+    const workers = (await store.listWorkers()).map((row) => workerOf(row, now))
+    if (output.json) {
+      for (const worker of workers) output.record(worker)
+      return
+    }
+    if (workers.length === 0) output.say('No worker has told of itself.')
+    const columns = [
+      { head: 'worker' },
+      { head: 'state' },
+      { head: 'running', right: true },
+      { head: 'queues' },
+      { head: 'types' },
+      { head: 'up', right: true },
+      { head: 'seen' },
+    ]
+    const rows = workers.map((worker) => [
+      worker.id,
+      worker.live ? worker.state : 'silent',
+      `${worker.running}/${worker.concurrency}`,
+      worker.queues?.join(', ') ?? 'all',
+      worker.types.join(', '),
+      span(worker.seenAt - worker.startedAt),
+      `${span(now - worker.seenAt)} ago`,
+    ])
+    output.table(columns, rows)
+  })
+  return undefined
+}
+
+/** Commands about queues and those who work on them. */
+export const queueCommands: readonly CommandSpec[] = [
+  {
+    name: 'queue list',
+    summary: 'List queues: depth by lane, oldest ready job, pauses, and who works on them',
+    details: 'A queue that no live worker takes jobs from says so.',
+    examples: [
+      ['pawl queue list', 'all queues'],
+      ['pawl queue list --json | jq "select(.workers == 0).name"', 'where nobody works'],
+    ],
+    run: listQueues,
+  },
+  {
+    name: 'queue pause',
+    summary: 'Stop claims from queues; what runs, runs on',
+    args: [{ flags: '<queues...>', says: 'their names' }],
+    options: OPERATOR_OPTIONS,
+    examples: [['pawl queue pause mail --reason "the relay is down"', 'one queue']],
+    run: pausing('pause'),
+  },
+  {
+    name: 'queue resume',
+    summary: 'Let queues be claimed from again',
+    args: [{ flags: '<queues...>', says: 'their names' }],
+    options: OPERATOR_OPTIONS,
+    examples: [['pawl queue resume mail --reason "the relay is back"', 'one queue']],
+    run: pausing('resume'),
+  },
+  {
+    name: 'worker list',
+    summary: 'List workers: what they are doing, on which queues and types, and when last seen',
+    details: 'A worker that has not told of itself for 15 seconds is silent.',
+    examples: [['pawl worker list', 'all workers']],
+    run: listWorkers,
+  },
+]

@@ -1,0 +1,78 @@
+/**
+ * Users' own files of jobs, in TypeScript or JavaScript. Whatever they export that is a definition
+ * of a job is taken, also inside of lists and objects. What they import as `pawl` is this very
+ * package: errors are told apart by their classes, so there must not be two of each.
+ */
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { JobDefinition } from '../engine/define-job.ts'
+import { JobFileInvalid } from './errors.ts'
+import { visible } from './visible.ts'
+
+/** The entries of this package that job files may import, and where they stand beside this file. */
+const OWN_ENTRIES = {
+  pawl: '../index.js',
+  'pawl/sqlite': '../stores/sqlite/index.js',
+  'pawl/postgres': '../stores/postgres/index.js',
+} as const
+
+const DEPTH_MAX = 3
+
+/** The definitions of several files; throws `JobFileInvalid`. */
+export async function loadJobFiles(paths: readonly string[]): Promise<JobDefinition[]> {
+  const found: JobDefinition[] = []
+  for (const path of paths) found.push(...(await loadOne(path, found)))
+  return found
+}
+
+async function loadOne(path: string, others: readonly JobDefinition[]): Promise<JobDefinition[]> {
+  const exported = await evaluate(path)
+  const jobs = [...new Set(definitionsIn(exported, DEPTH_MAX))].filter(
+    (job) => !others.includes(job),
+  )
+  if (jobs.length === 0) throw new JobFileInvalid(path, 'exports no job')
+  const names = new Map<string, JobDefinition>(others.map((job) => [job.name, job]))
+  for (const job of jobs) {
+    if (names.has(job.name)) {
+      throw new JobFileInvalid(path, `exports a second job named "${visible(job.name)}"`)
+    }
+    names.set(job.name, job)
+  }
+  return jobs
+}
+
+async function evaluate(path: string): Promise<unknown> {
+  // It takes longer to load than most commands take to run, so only those who need it do.
+  const { createJiti } = await import('jiti')
+  const virtualModules: Record<string, unknown> = {}
+  for (const [name, place] of Object.entries(OWN_ENTRIES)) {
+    virtualModules[name] = await import(new URL(place, import.meta.url).href)
+  }
+  const file = resolve(path)
+  try {
+    return await createJiti(pathToFileURL(file).href, { virtualModules }).import(file)
+  } catch (error) {
+    throw new JobFileInvalid(path, `cannot be loaded: ${visible(messageOf(error))}`, error)
+  }
+}
+
+/** Two exports of the same definition are one; the depth bounds what may refer to itself. */
+function definitionsIn(value: unknown, depth: number): JobDefinition[] {
+  if (typeof value !== 'object' || value === null) return []
+  if (isDefinition(value)) return [value]
+  return depth === 0 ? [] : Object.values(value).flatMap((inner) => definitionsIn(inner, depth - 1))
+}
+
+function isDefinition(value: object): value is JobDefinition {
+  const { name, queue, lifecycle, implement } = value as Partial<JobDefinition>
+  return (
+    typeof name === 'string' &&
+    typeof queue === 'string' &&
+    typeof lifecycle === 'object' &&
+    typeof implement === 'function'
+  )
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

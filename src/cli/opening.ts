@@ -1,0 +1,60 @@
+/**
+ * Opening the store that a command works on. Most commands do not make or migrate one: whoever
+ * mistypes a name should learn of it, and a schema changes when somebody says so.
+ */
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Logger } from '../core/ports.ts'
+import type { JobDefinition } from '../engine/define-job.ts'
+import { placeOf, storeStatus } from '../engine/open-store.ts'
+import { createPawl, type Pawl } from '../engine/pawl.ts'
+import { StoreMissing, StoreOutdated } from './errors.ts'
+import { DEFAULT_STORE, withoutSecrets } from './settings.ts'
+import type { Call } from './spec.ts'
+import { visible } from './visible.ts'
+
+/** How to open. */
+export interface Opening {
+  /** Make or migrate the store where it must be. */
+  readonly create?: boolean
+  readonly jobs?: readonly JobDefinition[]
+  /** Told of warnings also without --verbose. */
+  readonly warns?: boolean
+}
+
+/** Opens the store, does the work, and closes it. */
+export async function withPawl<T>(
+  call: Call,
+  work: (pawl: Pawl) => Promise<T>,
+  { create = false, jobs = [], warns = false }: Opening = {},
+): Promise<T> {
+  const { settings, environment } = call
+  const { value: store, from } = settings.store
+  const shown = visible(withoutSecrets(store))
+  call.output.explain(`store: ${shown} (from ${visible(from)})`)
+  const place = placeOf(store)
+  if (create) {
+    if (store === DEFAULT_STORE && place.kind === 'sqlite') {
+      mkdirSync(dirname(place.path), { recursive: true })
+    }
+  } else {
+    const { applied, pending } = await storeStatus(store, environment)
+    if (applied.length === 0) throw new StoreMissing(shown)
+    if (pending.length > 0) throw new StoreOutdated(shown, pending)
+  }
+  await using pawl = await createPawl({ store, jobs, logger: loggerOf(call, warns) })
+  return await work(pawl)
+}
+
+function loggerOf({ output }: Call, warns: boolean): Logger {
+  const say = (level: string) => (_fields: object, message: string) =>
+    output.say(`${level}: ${visible(message)}`)
+  const explain = (level: string) => (_fields: object, message: string) =>
+    output.explain(`${level}: ${visible(message)}`)
+  return {
+    debug: () => {},
+    info: explain('info'),
+    warn: warns ? say('warning') : explain('warning'),
+    error: say('error'),
+  }
+}

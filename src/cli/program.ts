@@ -1,0 +1,128 @@
+/** The parser and the help, made from the commands. */
+import { Command, CommanderError, Option } from 'commander'
+import { COMMANDS, NOUNS } from './commands/index.ts'
+import { UsageInvalid } from './errors.ts'
+import type { CommandSpec, OptionSpec } from './spec.ts'
+import { visible } from './visible.ts'
+
+/** The options of every command. */
+const COMMON_OPTIONS: readonly OptionSpec[] = [
+  { flags: '--store <name>', says: 'sqlite:./jobs.db or postgres://… (PAWL_STORE)' },
+  { flags: '--config <file>', says: 'pawl.config.json if absent (PAWL_CONFIG)' },
+  { flags: '--json', says: 'data as JSON, one object per line' },
+  { flags: '--verbose', says: 'say where settings come from, and more' },
+  { flags: '--no-color', says: 'no colours (also NO_COLOR)' },
+]
+
+const EPILOGUE = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 findings, 4 not found, 5 conflict,
+130 interrupted. Every command has --help with examples.`
+
+/** What was asked for: a command, or a text that was printed already. */
+export type Asked =
+  | {
+      readonly kind: 'command'
+      readonly spec: CommandSpec
+      readonly args: readonly string[]
+      readonly options: Readonly<Record<string, unknown>>
+    }
+  | { readonly kind: 'printed' }
+
+/** Where the parser prints help to. */
+interface Printer {
+  readonly print: (text: string) => void
+  readonly version: string
+}
+
+/** Reads a command line; throws `UsageInvalid`. */
+export async function parseLine(argv: readonly string[], printer: Printer): Promise<Asked> {
+  let asked: Asked = { kind: 'printed' }
+  const program = programOf(printer, (spec, args, options) => {
+    asked = { kind: 'command', spec, args, options }
+  })
+  try {
+    await program.parseAsync(argv.length === 0 ? ['--help'] : [...argv], { from: 'user' })
+    return asked
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    if (error.exitCode === 0) return { kind: 'printed' }
+    if (error.code === 'commander.help') {
+      throw new UsageInvalid(`${visible(argv.join(' '))} needs one more word`)
+    }
+    const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n')
+    const why = first.charAt(0).toUpperCase() + first.slice(1)
+    const hint = rest.join(' ').trim()
+    throw new UsageInvalid(visible(why), hint === '' ? undefined : visible(hint))
+  }
+}
+
+type Choose = (
+  spec: CommandSpec,
+  args: readonly string[],
+  options: Readonly<Record<string, unknown>>,
+) => void
+
+function programOf({ print, version }: Printer, choose: Choose): Command {
+  const program = new Command('pawl')
+    .description('Durable jobs on SQLite or PostgreSQL.')
+    .version(version, '--version', 'the version of this release')
+    .helpOption('--help', 'what a command does, with examples')
+    .helpCommand(false)
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ writeOut: print, writeErr: () => {}, outputError: () => {} })
+    .exitOverride()
+    .addHelpText('after', `\n${EPILOGUE}`)
+  for (const option of COMMON_OPTIONS) program.addOption(optionOf(option))
+  const nouns = new Map<string, Command>()
+  for (const spec of COMMANDS) {
+    const [noun = '', verb] = spec.name.split(' ')
+    if (verb === undefined) {
+      addCommand(program, spec, noun, choose)
+      continue
+    }
+    const parent = nouns.get(noun) ?? program.command(noun).description(NOUNS[noun] ?? '')
+    nouns.set(noun, parent.helpCommand(false))
+    addCommand(parent, spec, verb, choose)
+  }
+  return program
+}
+
+function addCommand(parent: Command, spec: CommandSpec, word: string, choose: Choose): void {
+  const { summary, details, args = [], options = [], examples } = spec
+  const command = parent
+    .command(word)
+    .summary(summary)
+    .description(details === undefined ? `${summary}.` : `${summary}.\n\n${details}`)
+    .addHelpText('after', `\n${examplesText(examples)}`)
+  for (const { flags, says } of args) command.argument(flags, says)
+  for (const option of options) command.addOption(optionOf(option))
+  command.action(() => choose(spec, command.args, command.optsWithGlobals()))
+}
+
+function optionOf({ flags, says, repeats, choices }: OptionSpec): Option {
+  const option = new Option(flags, repeats ? `${says}; may be repeated` : says)
+  if (choices !== undefined) option.choices([...choices])
+  if (repeats) {
+    option.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text])
+  }
+  return option
+}
+
+function examplesText(examples: CommandSpec['examples']): string {
+  const lines = examples.map(([line, says]) => `  ${line}\n      ${says}`)
+  return ['Examples:', ...lines].join('\n')
+}
+
+interface CommandTree {
+  readonly common: readonly OptionSpec[]
+  readonly nouns: Readonly<Record<string, string>>
+  readonly commands: readonly Omit<CommandSpec, 'run'>[]
+}
+
+/** Every command as plain data, for programs that make documents or completions of it. */
+export function commandTree(): CommandTree {
+  return {
+    common: COMMON_OPTIONS,
+    nouns: NOUNS,
+    commands: COMMANDS.map(({ run: _, ...spec }) => spec),
+  }
+}

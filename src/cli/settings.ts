@@ -1,0 +1,141 @@
+/**
+ * Where settings come from: flags, then the environment, then a file, then the default. The first
+ * that says something wins, and --verbose names it.
+ *
+ * The file is `pawl.config.json` in the present folder, or what --config or PAWL_CONFIG names:
+ *
+ *   { "store": "sqlite:./jobs.db", "jobs": ["./jobs.ts"], "operator": "ada" }
+ *
+ * Paths in it start from its own folder.
+ */
+import { readFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { ConfigInvalid } from './errors.ts'
+
+/** A setting, and who said so. */
+interface Setting<T> {
+  readonly value: T
+  readonly from: string
+}
+
+/** Everything that is set. */
+export interface Settings {
+  readonly store: Setting<string>
+  /** Paths of job files. */
+  readonly jobs: Setting<readonly string[]>
+  /** Nothing where nobody said it and the system has no name for its user. */
+  readonly operator: Setting<string | undefined>
+}
+
+/** What settings are read from. */
+export interface SettingSources {
+  readonly options: Readonly<Record<string, unknown>>
+  readonly env: NodeJS.ProcessEnv
+  readonly cwd: string
+}
+
+/** The store where nobody names one. */
+export const DEFAULT_STORE = 'sqlite:.pawl/jobs.db'
+const CONFIG_FILE = 'pawl.config.json'
+
+/** Finds every setting; throws `ConfigInvalid`. */
+export function resolveSettings({ options, env, cwd }: SettingSources): Settings {
+  const file = readConfig({ options, env, cwd })
+  const { config, path } = file
+  return {
+    store: first(DEFAULT_STORE, [
+      ['--store', options.store as string | undefined],
+      ['PAWL_STORE', env.PAWL_STORE],
+      [path, config.store === undefined ? undefined : fromFolder(config.store, dirname(path))],
+    ]),
+    jobs: first<readonly string[]>(
+      [],
+      [
+        ['--jobs', (options.jobs as string[] | undefined)?.map((name) => resolve(cwd, name))],
+        [path, config.jobs?.map((name) => resolve(dirname(path), name))],
+      ],
+    ),
+    operator: first<string | undefined>(undefined, [
+      ['--operator', options.operator as string | undefined],
+      ['PAWL_OPERATOR', env.PAWL_OPERATOR],
+      [path, config.operator],
+      ['the user of the system', systemUser()],
+    ]),
+  }
+}
+
+/** A store's name without the password that it may hold. */
+export function withoutSecrets(store: string): string {
+  return store.replace(/^(postgres(?:ql)?:\/\/[^:@/]*):[^@/]*@/, '$1:***@')
+}
+
+function first<T>(fallback: T, sources: readonly (readonly [string, T | undefined])[]): Setting<T> {
+  for (const [from, value] of sources) {
+    if (value !== undefined && value !== '') return { value, from }
+  }
+  return { value: fallback, from: 'the default' }
+}
+
+interface Config {
+  readonly store?: string
+  readonly jobs?: readonly string[]
+  readonly operator?: string
+}
+
+function readConfig({ options, env, cwd }: SettingSources): { config: Config; path: string } {
+  const named = (options.config as string | undefined) ?? (env.PAWL_CONFIG || undefined)
+  const path = resolve(cwd, named ?? CONFIG_FILE)
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (named === undefined && code === 'ENOENT') return { config: {}, path }
+    throw new ConfigInvalid(path, `cannot be read (${code})`)
+  }
+  return { config: parse(path, text), path }
+}
+
+function parse(path: string, text: string): Config {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new ConfigInvalid(path, `is no JSON: ${(error as Error).message}`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new ConfigInvalid(path, 'is no JSON object')
+  }
+  const { store, jobs, operator, ...others } = value as Record<string, unknown>
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined) throw new ConfigInvalid(path, `has an unknown field "${unknown}"`)
+  for (const [field, own] of Object.entries({ store, operator })) {
+    if (own !== undefined && typeof own !== 'string') {
+      throw new ConfigInvalid(path, `must have a text as "${field}"`)
+    }
+  }
+  const list = typeof jobs === 'string' ? [jobs] : (jobs ?? undefined)
+  if (list !== undefined && !isTexts(list)) {
+    throw new ConfigInvalid(path, 'must have a path or a list of paths as "jobs"')
+  }
+  return { ...(value as Config), ...(list !== undefined && { jobs: list }) }
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+function fromFolder(store: string, folder: string): string {
+  const path = /^sqlite:(.+)$/s.exec(store)?.[1]
+  const isRelative = path !== undefined && path !== ':memory:' && !isAbsolute(path)
+  return isRelative ? `sqlite:${join(folder, path)}` : store
+}
+
+function systemUser(): string | undefined {
+  try {
+    return userInfo().username
+  } catch {
+    return undefined
+  }
+}

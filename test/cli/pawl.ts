@@ -1,0 +1,107 @@
+// The program as users have it: a process of its own, from dist.
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { freshFolder } from '../processes/folder.ts'
+
+export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+/** How a process ended, and what it said. */
+export interface Ended {
+  readonly code: number | null
+  readonly signal: string | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Where and how to run it. */
+export interface RunOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly input?: string
+  readonly program?: string
+}
+
+/** A folder of its own with a store in it, in which the program is run. */
+export class Place {
+  readonly folder = freshFolder()
+  readonly path = join(this.folder, 'jobs.db')
+  readonly store: string
+  readonly #env: Readonly<Record<string, string>>
+
+  constructor(store?: string) {
+    this.store = store ?? `sqlite:${this.path}`
+    this.#env = { PAWL_STORE: this.store, PAWL_OPERATOR: 'ada' }
+  }
+
+  /** Runs the program to its end. */
+  run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+    const env = { ...this.#env, ...options.env }
+    return ended(start(args, { cwd: this.folder, ...options, env }), options.input)
+  }
+
+  /** Runs the program, which must succeed, and gives what it printed. */
+  async ok(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(args)
+    if (code !== 0) throw new Error(`exit code ${code}: ${stderr}`)
+    return stdout
+  }
+
+  /** The same with --json: its lines as values. */
+  async json<T>(...args: string[]): Promise<T[]> {
+    return linesOf<T>(await this.ok(...args, '--json'))
+  }
+
+  /** Starts the program, and leaves it running. */
+  start(args: readonly string[], options: RunOptions = {}): ChildProcessWithoutNullStreams {
+    return start(args, { cwd: this.folder, ...options, env: { ...this.#env, ...options.env } })
+  }
+}
+
+function start(
+  args: readonly string[],
+  { cwd, env, program = PROGRAM }: RunOptions,
+): ChildProcessWithoutNullStreams {
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(process.execPath, [program, ...args], { cwd, env: { PATH, HOME, ...env } })
+  // A test that fails leaves no process behind.
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
+/** Waits for the end of a process. */
+export async function ended(child: ChildProcessWithoutNullStreams, input = ''): Promise<Ended> {
+  const said = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text
+    })
+  }
+  child.stdin.on('error', () => {})
+  child.stdin.end(input)
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
+  return { code, signal, ...said }
+}
+
+/** Lines of JSON. */
+export function linesOf<T>(text: string): T[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as T)
+}
+
+/** Resolves when a stream has said something that matches. */
+export function said(stream: NodeJS.ReadableStream, pattern: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    stream.on('data', (chunk: Buffer | string) => {
+      text += String(chunk)
+      if (pattern.test(text)) resolve(text)
+    })
+    stream.once('end', () => reject(new Error(`it never said ${pattern}: ${text}`)))
+  })
+}
