@@ -78,3 +78,15 @@ export class NotConfirmed extends PawlError {
     )
   }
 }
+
+/** Something failed that nobody foresaw: a mistake in Pawl, or in what it runs on. */
+export class Unexpected extends PawlError {
+  readonly code = 'E_UNEXPECTED'
+  constructor(cause: unknown) {
+    super(
+      cause instanceof Error ? cause.message : String(cause),
+      'Run it again with --verbose, and report what it says.',
+    )
+    this.cause = cause
+  }
+}

@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { PawlError } from '../core/errors.ts'
 import { systemEnvironment } from '../environment/system.ts'
+import { Unexpected } from './errors.ts'
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts'
 import { Output } from './output.ts'
 import { type Asked, commandTree, parseLine } from './program.ts'
@@ -89,37 +90,20 @@ async function help(output: Output, line: readonly string[]): Promise<ExitCode> 
   return EXIT.ok
 }
 
-function tell(output: Output, error: unknown): ExitCode {
-  if (!(error instanceof PawlError)) {
-    const message = error instanceof Error ? error.message : String(error)
-    const stack = error instanceof Error ? error.stack : undefined
-    sayError(output, { code: 'E_UNEXPECTED', message, hint: 'Run it again with --verbose.' })
-    if (stack !== undefined) output.explain(stack.split('\n').map(visible).join('\n'))
-    return EXIT.failure
+function tell(output: Output, thrown: unknown): ExitCode {
+  const error = thrown instanceof PawlError ? thrown : new Unexpected(thrown)
+  const { code, message, hint, details, cause } = error
+  if (output.json) {
+    output.sayRecord({ error: { code, message, hint, details, document: DOCUMENT } })
+  } else {
+    output.say(`error: ${visible(message)}`)
+    output.say(`  what to do: ${visible(hint)}`)
+    output.say(`  code: ${code}, see ${DOCUMENT}`)
   }
-  const { code, message, hint, details } = error
-  sayError(output, { code, message, hint, details })
-  if (error.cause instanceof Error) {
-    output.explain(String(error.cause.stack).split('\n').map(visible).join('\n'))
+  if (cause instanceof Error) {
+    output.explain(String(cause.stack).split('\n').map(visible).join('\n'))
   }
   return exitCodeOf(error)
-}
-
-interface Said {
-  readonly code: string
-  readonly message: string
-  readonly hint: string
-  readonly details?: object
-}
-
-function sayError(output: Output, error: Said): void {
-  if (output.json) {
-    output.sayRecord({ error: { ...error, document: DOCUMENT } })
-    return
-  }
-  output.say(`error: ${visible(error.message)}`)
-  output.say(`  what to do: ${visible(error.hint)}`)
-  output.say(`  code: ${error.code}, see ${DOCUMENT}`)
 }
 
 function version(): string {

@@ -1,9 +1,11 @@
 // The parts of the program that a terminal is needed for, with a terminal that the test owns.
 import { EventEmitter } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { confirm } from '../../src/cli/confirm.ts'
+import { exitCodeOf } from '../../src/cli/exit-codes.ts'
 import { Output, type Sink } from '../../src/cli/output.ts'
 import { withoutSecrets } from '../../src/cli/settings.ts'
 import type { Call } from '../../src/cli/spec.ts'
@@ -127,6 +129,17 @@ describe('confirmation', () => {
     const asked = confirm(call, 'cancel', 12)
     interrupt.abort()
     await expect(asked).rejects.toThrow('nobody confirmed it')
+  })
+})
+
+describe('exit codes', () => {
+  it('are given to codes of errors that exist', () => {
+    const listed = readFileSync('docs/reference/errors.md', 'utf8')
+    const codes = readFileSync('src/cli/exit-codes.ts', 'utf8').match(/E_[A-Z_]+/g) ?? []
+    expect(codes.length).toBeGreaterThan(20)
+    expect(codes.filter((code) => !listed.includes(`\`${code}\``))).toEqual([])
+    const given = ['E_USAGE', 'E_JOB_NOT_FOUND', 'E_COMMITTED', 'E_STORE_FAILED']
+    expect(given.map((code) => exitCodeOf({ code }))).toEqual([2, 4, 5, 1])
   })
 })
 
