@@ -170,6 +170,8 @@ export class Dispatcher {
     const now = () => store.now()
     const delivery = new RunningDelivery(effect, definition, { environment, now })
     this.#running.add(delivery)
+    // It was on its way while the time to deliver ran out.
+    if (this.#stopAt !== undefined && this.#now() >= this.#stopAt) delivery.stop()
     void delivery.report.then((report) => {
       this.#finished.push({ delivery, report })
       if (report.kind === 'retry') this.#dueAt = Math.min(this.#dueAt, report.runAt)
@@ -192,7 +194,9 @@ export class Dispatcher {
   #hint(): void {
     if (this.#isHintArmed) return
     this.#isHintArmed = true
-    const delayMs = Math.max(0, this.#askedAt + this.#hintMs - this.#now())
+    const left = this.#askedAt + this.#hintMs - this.#now()
+    // A clock that was set must not put the hint off.
+    const delayMs = Math.min(this.#hintMs, Math.max(0, left))
     this.#parts.environment.timers.after(delayMs, () => {
       this.#isHintArmed = false
       this.#nudge.now()

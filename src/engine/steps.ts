@@ -39,10 +39,14 @@ export interface StepParts {
   readonly onLost: () => void
 }
 
+/** How many steps an attempt may have: all of their results are read by the next one. */
+const STEPS_MAX = 10_000
+
 /** The steps of one attempt. */
 export class Steps {
   readonly #parts: StepParts
   readonly #counts = new Map<string, number>()
+  #calls = 0
   /** What earlier attempts have finished; read once, when the first step asks. */
   #known: Promise<ReadonlyMap<string, string>> | undefined
 
@@ -55,6 +59,9 @@ export class Steps {
     this.#parts.assertLive()
     const why = checkName(name)
     if (why !== undefined) throw new CommandInvalid('step', why)
+    if (++this.#calls > STEPS_MAX) {
+      throw new CommandInvalid('step', `must not be called more than ${STEPS_MAX} times`)
+    }
     const n = (this.#counts.get(name) ?? 0) + 1
     this.#counts.set(name, n)
     const known = (await this.#load()).get(keyOf(name, n))

@@ -3,6 +3,8 @@
  * runs, something is locked; so its time is bounded, by five seconds and by a third of the lease.
  */
 import type { JsonBounds } from '../core/canonical-json.ts'
+import { CommandInvalid } from '../core/errors.ts'
+import { EFFECTS_MAX } from '../core/job/checks.ts'
 import type { Usage } from '../core/job/commands.ts'
 import type { Environment } from '../environment/system.ts'
 import { CommitTooSlow, TxEnded } from './errors.ts'
@@ -105,6 +107,9 @@ function openTx(
     effect(name, payload) {
       assertOpen()
       checkEffect(name, payload, bounds)
+      if (effects.length >= EFFECTS_MAX) {
+        throw new CommandInvalid('effects', `must not be more than ${EFFECTS_MAX}`)
+      }
       effects.push({ name, payload })
     },
   }

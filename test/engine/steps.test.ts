@@ -142,6 +142,19 @@ describe('a step', () => {
     expect(errors).toEqual([expect.any(UseTx)])
   })
 
+  it('is one of ten thousand at most', async () => {
+    let refused: unknown
+    const { outcome } = await runOne(async ({ step }) => {
+      const all = Array.from({ length: 10_000 }, () => step('s', () => 1))
+      await step('one more', () => 1).catch((error: unknown) => {
+        refused = error
+      })
+      return (await Promise.all(all)).length
+    })
+    expect(outcome).toMatchObject({ output: 10_000 })
+    expect(refused).toMatchObject({ code: 'E_COMMAND_INVALID' })
+  })
+
   it('of an attempt that has lost its job is refused, and aborts the attempt', async () => {
     const seen: unknown[] = []
     let enter: () => void = () => {}

@@ -32,7 +32,8 @@ const METADATA_MAX = 32
 /** How many numbers an attempt may record. */
 export const USAGE_MAX = 64
 const PRIORITY_MAX = 32_767
-const EFFECTS_MAX = 10_000
+/** How many effects a commit may declare. */
+export const EFFECTS_MAX = 10_000
 
 /** Nothing when the command is well-formed; else its first fault. */
 export function findFault(command: Command, context: Context): CommandInvalid | undefined {

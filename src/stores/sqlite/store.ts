@@ -227,9 +227,12 @@ class SqliteStore implements contract.Store {
     usage?: () => Usage | undefined,
   ): Promise<contract.CommitAnswer> {
     try {
-      return await this.#writer.writeAlone('commit', (db, now) =>
+      const answer = await this.#writer.writeAlone('commit', (db, now) =>
         commit(this.#shared, db, now, held, work, usage),
       )
+      // Only effects can have become due by it.
+      if (answer.kind === 'done' && answer.job.outcome === null) this.#wakeUps.signal()
+      return answer
     } catch (error) {
       // A fence that was lost while the function ran is an answer, not a failure.
       if (error instanceof StaleFence) return { kind: 'rejected', error }

@@ -1,6 +1,7 @@
 /** What dispatchers that know some types get of the outbox, and what operators see and do there. */
 import assert from 'node:assert/strict'
 import { CommandInvalid, PawlError } from '../../core/errors.ts'
+import { EFFECTS_MAX } from '../../core/job/checks.ts'
 import type {
   Asker,
   EffectFilter,
@@ -98,6 +99,16 @@ export const effectTypeCases: Cases = {
     assert.deepEqual(await take(bench), [])
     await bench.advance(1)
     assert.equal(one(await take(bench)).tries, 1)
+  },
+
+  'a commit declares no more effects than it may, and says so at once': async (bench) => {
+    const held = await bench.hold()
+    const failing = bench.store.commit(held, (tx) => {
+      for (let i = 0; i < EFFECTS_MAX; i++) tx.effect('mail', '1')
+      assert.throws(() => tx.effect('mail', '1'), CommandInvalid)
+      throw new Error('enough')
+    })
+    await assert.rejects(failing, /enough/)
   },
 
   'a redrive leaves alone what is being delivered': async (bench) => {

@@ -148,6 +148,13 @@ export const wakeCases: Cases = {
     await expectWake('a new job', () => bench.enqueue({ queue: 'a' }))
     const held = one(await bench.claim({ queues: ['a'] }))
     await expectWake('a job given back', () => bench.settle(held, { kind: 'release' }))
+    const sender = await bench.hold()
+    await expectWake('an effect', () =>
+      bench.store.commit(sender, (tx) => {
+        tx.effect('mail', '1')
+        return '1'
+      }),
+    )
     await bench.enqueue({ queue: 'b', runAt })
     await bench.advance(10)
     await expectWake('a job that is due', () => bench.store.promote(1))
