@@ -1,5 +1,5 @@
 // Document 003 as it was meant: its worker on PostgreSQL, in real time.
-import { createPawl, defineJob, task, viewOf, type PawlEvent } from 'pawl'
+import { createPawl, defineJob, type PawlEvent, task, viewOf } from 'pawl'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
