@@ -42,7 +42,8 @@ const RESTART_MS = 500
 
 /**
  * The end in the worker's own thread. A thread that dies is replaced, and told everything anew:
- * also when each lease was renewed last, so that one which no thread could renew is given up.
+ * also when each lease was renewed last, so that one which no thread could renew is given up, by
+ * the next thread or, where threads do not live for long enough, between two of them.
  */
 export class ThreadHeartbeat implements HeartbeatHost {
   readonly #data: ThreadData
@@ -112,11 +113,21 @@ export class ThreadHeartbeat implements HeartbeatHost {
       if (this.#isClosing) return
       this.#thread = this.#start()
       this.#exited = exitOf(this.#thread)
+      this.#giveUp()
       const all = [...this.#tracked.values()]
       const now = performance.now()
       const agesMs = all.map(({ renewedAt }) => Math.ceil(now - renewedAt))
       this.#order({ kind: 'track', beats: all.map(({ beat }) => beat), agesMs })
     }, RESTART_MS)
+  }
+
+  #giveUp(): void {
+    const before = performance.now() - this.#data.pawlHeartbeat.leaseMs
+    for (const { beat, renewedAt } of [...this.#tracked.values()]) {
+      if (renewedAt > before) continue
+      this.#tracked.delete(beat.ref)
+      this.#events.onLost(beat)
+    }
   }
 
   #order(order: Order): void {

@@ -1,9 +1,10 @@
 // A store that cannot be asked: leases that nobody could renew are given up by their own process.
 import { LeaseLost } from 'pawl'
 import { testEnvironment } from 'pawl/testing'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { TimerHeartbeat } from '../../src/engine/heartbeat.ts'
+import { ThreadHeartbeat } from '../../src/engine/heartbeat-thread.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
 import type { Beat, Heartbeat, Store } from '../../src/stores/store.ts'
 import { EngineBench, untilAborted } from './bench.ts'
@@ -90,6 +91,28 @@ describe('a lease', () => {
     await pass(LEASE_MS)
     expect(lost).toEqual([1, 2])
     await host.close()
+  })
+})
+
+describe('leases that no thread can renew', () => {
+  it('are given up after their whole length, and not before', async () => {
+    const lost: { readonly ref: unknown; readonly afterMs: number }[] = []
+    const errors: unknown[] = []
+    const start = performance.now()
+    // A thread of Node 20 cannot load a source that was not built, and dies at once; one of a newer
+    // Node can, but finds no such store.
+    const host = new ThreadHeartbeat('nowhere:', 1500, {
+      onLost: ({ ref }) => lost.push({ ref, afterMs: performance.now() - start }),
+      onCancel: () => {},
+      onError: (error) => errors.push(error),
+    })
+    onTestFinished(() => host.close())
+    host.track([beat(1), beat(2)])
+    host.untrack([2])
+    await vi.waitFor(() => expect(lost).toHaveLength(1), { timeout: 10_000 })
+    expect(lost[0]).toMatchObject({ ref: 1 })
+    expect(lost[0]?.afterMs).toBeGreaterThanOrEqual(1500)
+    expect(errors.length).toBeGreaterThan(2)
   })
 })
 
