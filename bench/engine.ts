@@ -1,6 +1,8 @@
 // The whole engine on each store: a worker that drains jobs whose handlers do nothing, against the
 // store's own drain with batches of as many jobs as the worker has slots; and how long it takes an
-// idle worker to start a job, in milliseconds from the call of enqueue.
+// idle worker to start a job, in milliseconds from the call of enqueue. Then the same with handlers
+// that do what makes them worth it: five steps each, or a commit with an effect, fifty at once,
+// against handlers that do nothing.
 import { join } from 'node:path'
 import { createPawl, defineJob, type Pawl } from 'pawl'
 import type { Held, Store } from 'pawl/sqlite'
@@ -10,6 +12,8 @@ import { idsOf, itemOf, QUEUE, requestOf, settleAll, TYPE } from './stores.ts'
 
 const ROUNDS = 5
 const SLOTS = 100
+const BUSY_SLOTS = 50
+const STEPS = ['one', 'two', 'three', 'four', 'five']
 
 /** A way to a fresh store, by the name that `createPawl` takes. */
 type WithStore = <T>(work: (name: string) => Promise<T>) => Promise<T>
@@ -26,8 +30,13 @@ export async function benchEngine(options: { quick: boolean; only?: string }): P
   return [...results, ...others]
 }
 
-function namesOf(store: string): [drain: string, latency: string] {
-  return [`${store}: engine against store, drain`, `${store}: enqueue to start, p99 against p50`]
+function namesOf(store: string): [drain: string, latency: string, steps: string, effect: string] {
+  return [
+    `${store}: engine against store, drain`,
+    `${store}: enqueue to start, p99 against p50`,
+    `${store}: jobs with 5 steps against none, 50 at once`,
+    `${store}: jobs with an effect against none, 50 at once`,
+  ]
 }
 
 async function benchOn(
@@ -35,7 +44,7 @@ async function benchOn(
   withStore: WithStore,
   { quick, only = '' }: { quick: boolean; only?: string },
 ): Promise<Result[]> {
-  const [drain, latency] = namesOf(label)
+  const [drain, latency, steps, effect] = namesOf(label)
   const results: Result[] = []
   if (drain.includes(only)) {
     const jobs = quick ? 2000 : 20_000
@@ -48,11 +57,55 @@ async function benchOn(
     const at = (share: number) => waits[Math.floor(waits.length * share)] as number
     results.push(resultOf(latency, [{ pawl: at(0.99), reference: at(0.5) }]))
   }
+  for (const [name, job] of [[steps, stepping] as const, [effect, sending] as const]) {
+    if (!name.includes(only)) continue
+    const jobs = quick ? 500 : 5000
+    const rate = (own: typeof nothing) => () => withStore((store) => rateBusy(store, own, jobs))
+    results.push(await compare(name, ROUNDS, rate(job), rate(nothing)))
+  }
   return results
 }
 
 let onStart: () => void = () => {}
 const nothing = defineJob({ name: TYPE, queue: QUEUE, run: () => onStart() })
+
+const stepping = defineJob({
+  name: TYPE,
+  queue: QUEUE,
+  run: async ({ step }) => {
+    for (const name of STEPS) await step(name, () => name)
+  },
+})
+
+let onDelivery: () => void = () => {}
+const sending = defineJob({
+  name: TYPE,
+  queue: QUEUE,
+  effects: { mail: () => onDelivery() },
+  run: ({ commit }) => commit((tx) => tx.effect('mail', { to: 'ann@example.org' })),
+})
+
+/** How many jobs a second are worked off, with all that they do. */
+async function rateBusy(name: string, job: typeof nothing, jobs: number): Promise<number> {
+  await using pawl = await createPawl({ store: name, jobs: [job] })
+  await pawl.store.enqueue(idsOf(jobs).map(itemOf))
+  const took = await timed(
+    () =>
+      new Promise<void>((done) => {
+        let left = jobs
+        const count = () => {
+          if (--left === 0) done()
+        }
+        onDelivery = count
+        const onEvent = ({ type }: { type: string }) => {
+          if (type === 'reported' && job !== sending) count()
+        }
+        const effects = { concurrency: BUSY_SLOTS }
+        void pawl.work({ concurrency: BUSY_SLOTS, queues: [QUEUE], effects, onEvent })
+      }),
+  )
+  return (jobs / took) * 1000
+}
 
 async function rateOf(
   name: string,

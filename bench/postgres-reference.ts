@@ -12,6 +12,7 @@ const SETTINGS = `
   SET idle_in_transaction_session_timeout = 15000;
   SET plan_cache_mode = force_generic_plan;
   SET enable_seqscan = off;
+  SET random_page_cost = 1;
   SET jit = off`
 
 const TX = '(SELECT pg_current_xact_id()::text::bigint)'

@@ -6,15 +6,17 @@ const invoice = defineJob({
   input: typed<{ orderId: string }>(), // or any Standard Schema: Zod, Valibot, ArkType …
   retry: { max: 3, delay: '1s' },
   timeout: '30s',
-  async run({ input, commit, signal }) {
-    const response = await render(input.orderId, signal) // prepare: safe to repeat
+  async run({ input, step, commit, signal }) {
+    const body = await step('render', () => render(input.orderId, signal)) // kept across retries
     return commit(async (tx) => {
-      // Once, ever: your rows and the result in one transaction.
+      // Once, ever: your rows, the result and the effects in one transaction.
       await tx.query('CREATE TABLE IF NOT EXISTS invoices (order_id TEXT, body TEXT)')
-      await tx.query('INSERT INTO invoices VALUES (?, ?)', [input.orderId, response])
+      await tx.query('INSERT INTO invoices VALUES (?, ?)', [input.orderId, body])
+      tx.effect('email', { body }) // delivered after the commit, with a stable key
       return { invoiced: input.orderId }
     })
   },
+  effects: { email: ({ payload, key }) => console.log(`mail ${key}:`, payload) },
 })
 
 // The store: 'sqlite:./jobs.db', 'postgres://…', or in memory for a try.

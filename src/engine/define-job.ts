@@ -127,7 +127,7 @@ export interface RunnableJob<Input = unknown, Parsed = unknown, Output = unknown
 export function defineJob<
   S extends Schema = Schema,
   Output = unknown,
-  E extends Effects = NoEffects,
+  E extends Effects = Effects,
 >(
   options: JobOptions<S, Output, E> & { readonly run: Handler<OutputOf<S>, Output, E> },
 ): RunnableJob<InputOf<S>, OutputOf<S>, Output>
@@ -135,7 +135,7 @@ export function defineJob<
 export function defineJob<
   S extends Schema = Schema,
   Output = unknown,
-  E extends Effects = NoEffects,
+  E extends Effects = Effects,
 >(options: JobOptions<S, Output, E>): JobDefinition<InputOf<S>, OutputOf<S>, Output>
 /** Defines a kind of job, with or without its code. */
 export function defineJob<S extends Schema, Output, E extends Effects>(

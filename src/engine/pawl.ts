@@ -301,6 +301,7 @@ export class Pawl implements AsyncDisposable {
       dispatcher,
       heartbeats: (events) => this.#heartbeats(settings.leaseMs, events),
       observe,
+      onStopped: () => this.#workers.delete(worker),
     })
     this.#workers.add(worker)
     return worker

@@ -170,21 +170,11 @@ export class Results {
   async #look(ids: readonly string[]): Promise<number> {
     let found = 0
     for (let from = 0; from < ids.length; from += ASK_BATCH) {
-      const jobs = await this.#jobsOf(ids.slice(from, from + ASK_BATCH))
+      const jobs = await this.#store.getMany(ids.slice(from, from + ASK_BATCH))
       const settled = jobs.filter((job) => this.#isSettled(job))
       for (const job of settled) this.tell(job)
       found += settled.length
     }
     return found
-  }
-
-  async #jobsOf(ids: readonly string[]): Promise<readonly Job[]> {
-    if (this.#store.getMany !== undefined) return this.#store.getMany(ids)
-    const jobs: Job[] = []
-    for (const id of ids) {
-      const job = await this.#store.get(id)
-      if (job !== undefined) jobs.push(job)
-    }
-    return jobs
   }
 }

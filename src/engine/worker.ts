@@ -54,6 +54,7 @@ export interface WorkerParts {
   /** Delivers effects beside the worker, and stops with it. */
   readonly dispatcher: Dispatcher | undefined
   readonly observe: (event: PawlEvent) => void
+  readonly onStopped: () => void
 }
 
 const IDLE_MIN_MS = 20
@@ -127,6 +128,7 @@ export class JobWorker implements AsyncDisposable {
     this.#unsubscribe = store.onWake(() => this.#takeHint())
     this.#stopped = this.#run()
     this.ended = this.#stopped.then(() => {
+      parts.onStopped()
       if (this.#endedBy !== undefined) throw this.#endedBy
     })
   }

@@ -394,11 +394,8 @@ export interface Store extends AsyncDisposable {
 
   /** The job as it is now; nothing where there is none. */
   get(id: string): Promise<Job | undefined>
-  /**
-   * Those of these jobs that there are, in any order, by one look for all of them. A store that
-   * lacks it is asked for one after the other.
-   */
-  getMany?(ids: readonly string[]): Promise<Job[]>
+  /** Those of these jobs that there are, in any order, by one look for all of them. */
+  getMany(ids: readonly string[]): Promise<Job[]>
   /** The job that has this key. */
   getByKey(type: string, key: string): Promise<Job | undefined>
   /** Every fact of a job, in order. */

@@ -256,10 +256,11 @@ describe('the definition of effects', () => {
           tx.effect('mail', 1)
         }),
     })
+    // What stands behind its code the compiler does not know yet; the commit does.
     defineJob({
-      name: 'none',
-      // @ts-expect-error it has no effects
+      name: 'behind',
       run: ({ commit }) => commit((tx) => tx.effect('email', 1)),
+      effects: { email: ({ key, payload }) => [key, payload] },
     })
   })
 

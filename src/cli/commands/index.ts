@@ -3,6 +3,7 @@ import type { CommandSpec } from '../spec.ts'
 import { dbCommands } from './db.ts'
 import { demoCommands } from './demo.ts'
 import { effectCommands } from './effect.ts'
+import { fm001Commands } from './fm001.ts'
 import { jobActCommands } from './job-act.ts'
 import { jobEnqueueCommands } from './job-enqueue.ts'
 import { jobReadCommands } from './job-read.ts'
@@ -23,6 +24,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
 /** Every command. */
 export const COMMANDS: readonly CommandSpec[] = [
   ...demoCommands,
+  ...fm001Commands,
   ...workCommands,
   ...jobEnqueueCommands,
   ...jobReadCommands,

@@ -91,6 +91,7 @@ function settingsOf(boundMs: number): string {
     `idle_in_transaction_session_timeout = ${timeoutMs}`,
     'plan_cache_mode TO DEFAULT',
     'enable_seqscan TO DEFAULT',
+    'random_page_cost TO DEFAULT',
     'jit TO DEFAULT',
   ]
     .map((setting) => `SET LOCAL ${setting}`)

@@ -65,6 +65,9 @@ export interface DatabaseOptions {
 const ANSWER_EXTRA_MS = 5000
 const RECONNECT_MIN_MS = 50
 const RECONNECT_MAX_MS = 500
+/** An outage that lasts is met as seldom as a worker does: after some ten seconds of trying. */
+const RECONNECT_EAGER = 20
+const RECONNECT_LATER_MS = 5000
 
 interface Traits {
   readonly named: boolean
@@ -196,6 +199,7 @@ export class Database {
   }
 
   #reconnectMs(): number {
+    if (this.#failures > RECONNECT_EAGER) return RECONNECT_LATER_MS
     return Math.min(RECONNECT_MIN_MS * 2 ** (this.#failures - 1), RECONNECT_MAX_MS)
   }
 
@@ -235,6 +239,9 @@ export class Database {
       'plan_cache_mode = force_generic_plan',
       // That plan is kept while tables grow, so it must not be one for tables that are small.
       'enable_seqscan = off',
+      // What a queue works on is in memory. And rows that are found one by one are locked in the
+      // order of their ids; collected by pages, which is for slow disks, they would not be.
+      'random_page_cost = 1',
       // Tables without an index then seem so dear that their statements would be compiled first.
       'jit = off',
     ]

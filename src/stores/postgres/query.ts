@@ -39,6 +39,14 @@ export async function get(session: Session, id: string): Promise<Job | undefined
   return row && named(row)
 }
 
+const SELECT_JOBS = statement((s) => `${selectJob(s)} WHERE jobs.id = ANY ($1::uuid[])`)
+
+/** Those of these jobs that there are, in any order. */
+export async function getMany(session: Session, ids: readonly string[]): Promise<Job[]> {
+  const rows = await session.query<NamedJobRow>(SELECT_JOBS, [arrayOf(ids.filter(isUuid))])
+  return rows.map(named)
+}
+
 /** The job of this type that has this key. */
 export async function getByKey(
   session: Session,

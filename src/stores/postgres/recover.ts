@@ -5,7 +5,7 @@
  */
 import type { Command } from '../../core/job/commands.ts'
 import { ENGINE } from '../asker.ts'
-import type { Answer } from '../store.ts'
+import type { Recovered } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes } from './apply.ts'
 import { type Session, statement } from './connect.ts'
@@ -30,10 +30,10 @@ export async function recover(
   session: Session,
   now: number,
   limit: number,
-): Promise<Answer[]> {
+): Promise<Recovered[]> {
   const rows = await session.query<LockedRow>(LOCK_EXPIRED, [now, shared.machines.known, limit])
   const changes = new Changes()
-  const answers: Answer[] = []
+  const answers: Recovered[] = []
   for (const row of rows) {
     const read = toRead(shared, row)
     if (read === undefined || read.job.execution === null) continue
@@ -41,7 +41,8 @@ export async function recover(
     // A wish to cancel outlives the holder that was asked.
     const command: Command =
       read.cancelAskedAt === null ? { kind: 'expire', fence } : { kind: 'cancel' }
-    answers.push(answer(shared, changes, now, read, command, ENGINE))
+    const holder = read.job.execution.worker
+    answers.push({ ...answer(shared, changes, now, read, command, ENGINE), holder })
   }
   await changes.write(session)
   return answers

@@ -5,6 +5,7 @@ import type { Clock } from '../../core/ports.ts'
 import { isPlain, type Offer } from '../accept.ts'
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
+import { ReadSide } from '../read-side.ts'
 import {
   checkClaim,
   checkEffectClaim,
@@ -12,7 +13,6 @@ import {
   checkLimit,
   checkLimits,
   checkName,
-  checkPlace,
   checkProgress,
   checkPrune,
   checkReports,
@@ -43,11 +43,12 @@ import { WakeUps } from './wake.ts'
 import { listWorkers, removeWorker, reportWorker } from './workers.ts'
 import { Group, Slots, Writer } from './writer.ts'
 
-const LIST_BUDGET_MS = 200
-/** How this store writes places in lists of jobs and of effects, and in the ledger. */
-const LIST_PLACE = /^[0-9a-f-]{36}$/
-const EFFECT_PLACE = /^\d{1,15}$/
-const LEDGER_PLACE = /^\d{1,15}\.[0-9a-f-]{36}\.\d{1,9}$/
+const QUERIES = { ...query, listEffects, listWorkers }
+const PLACES = {
+  jobs: /^[0-9a-f-]{36}$/,
+  effects: /^\d{1,15}$/,
+  ledger: /^\d{1,15}\.[0-9a-f-]{36}\.\d{1,9}$/,
+}
 /** After how many writes the roll-up of ended jobs is made small again. */
 const TIDY_EVERY = 500
 
@@ -61,7 +62,7 @@ export interface Parts {
 }
 
 /** A store on PostgreSQL; `open.ts` makes them. */
-export class PostgresStore implements contract.Store {
+export class PostgresStore extends ReadSide<Session> implements contract.Store {
   readonly #parts: Parts
   readonly #writer = new Writer()
   readonly #wakeUps: WakeUps
@@ -74,6 +75,7 @@ export class PostgresStore implements contract.Store {
   #closing: Promise<void> | undefined
 
   constructor(parts: Parts) {
+    super(QUERIES, PLACES)
     const { database, shared } = parts
     this.#parts = parts
     this.#wakeUps = new WakeUps(database, shared.environment)
@@ -95,10 +97,12 @@ export class PostgresStore implements contract.Store {
     return this.#wakeUps.subscribe(listener)
   }
 
-  #read<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  protected read<T>(work: (session: Session) => T | Promise<T>): Promise<T> {
     const { database, shared, timeoutMs } = this.#parts
     return this.#writer.run(() =>
-      untilDone(shared.environment, timeoutMs, () => database.atOnce(work)),
+      untilDone(shared.environment, timeoutMs, () =>
+        database.atOnce(async (session) => work(session)),
+      ),
     )
   }
 
@@ -319,10 +323,6 @@ export class PostgresStore implements contract.Store {
     }
   }
 
-  steps(ref: contract.Ref): Promise<contract.StepResult[]> {
-    return this.#read((session) => query.steps(session, ref))
-  }
-
   async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {
     checkEffectClaim(request)
     const { shared } = this.#parts
@@ -338,16 +338,6 @@ export class PostgresStore implements contract.Store {
     return this.#change('settleEffects', (session, now) =>
       settleEffects(shared, session, now, reports),
     )
-  }
-
-  async listEffects(
-    filter: contract.EffectFilter,
-    page: { limit?: number; after?: string } = {},
-  ): Promise<contract.Page<contract.EffectInfo>> {
-    checkLimit(page.limit ?? 0)
-    checkPlace('after', page.after, EFFECT_PLACE)
-    const deadline = this.now() + LIST_BUDGET_MS
-    return this.#read((session) => listEffects(session, filter, page, () => this.now() > deadline))
   }
 
   async retryEffects(keys: readonly string[], asker: contract.Asker): Promise<boolean[]> {
@@ -416,71 +406,14 @@ export class PostgresStore implements contract.Store {
     return this.#write('removeWorker', () => this.#atOnce((session) => removeWorker(session, id)))
   }
 
-  listWorkers(): Promise<contract.WorkerRow[]> {
-    return this.#read((session) => listWorkers(session))
-  }
-
   async prune({ endedBefore, limit, archive }: contract.PruneRequest): Promise<number> {
     checkPrune({ endedBefore, limit })
-    const collected = await this.#read((session) => harvest(session, endedBefore, limit))
+    const collected = await this.read((session) => harvest(session, endedBefore, limit))
     if (collected.length === 0) return 0
     await archive?.(textOf(collected))
     return this.#change('prune', (session, now) =>
       removeHarvest(session, now, collected, endedBefore, archive !== undefined),
     )
-  }
-
-  get(id: string) {
-    return this.#read((session) => query.get(session, id))
-  }
-
-  getByKey(type: string, key: string) {
-    return this.#read((session) => query.getByKey(session, type, key))
-  }
-
-  facts(id: string) {
-    return this.#read((session) => query.facts(session, id))
-  }
-
-  asOf(id: string, seq: number) {
-    return this.#read((session) => query.asOf(session, id, seq))
-  }
-
-  payloads(id: string) {
-    return this.#read((session) => query.payloads(session, id))
-  }
-
-  async list(filter: contract.JobFilter, page: { limit?: number; after?: string } = {}) {
-    checkLimit(page.limit ?? 0)
-    checkPlace('after', page.after, LIST_PLACE)
-    const deadline = this.now() + LIST_BUDGET_MS
-    return this.#read((session) => query.list(session, filter, page, () => this.now() > deadline))
-  }
-
-  progress(id: string) {
-    return this.#read((session) => query.progress(session, id))
-  }
-
-  nextDue() {
-    return this.#read((session) => query.nextDue(session))
-  }
-
-  listQueues() {
-    return this.#read((session) => query.listQueues(session))
-  }
-
-  counts() {
-    return this.#read((session) => query.counts(session))
-  }
-
-  async tail(after: string | undefined, limit: number) {
-    checkLimit(limit)
-    checkPlace('after', after, LEDGER_PLACE)
-    return this.#read((session) => query.tail(session, after, limit))
-  }
-
-  tailEnd() {
-    return this.#read((session) => query.tailEnd(session))
   }
 
   close(): Promise<void> {

@@ -8,6 +8,7 @@ import { type Environment, systemEnvironment } from '../../environment/system.ts
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
 import { StoreClosed } from '../errors.ts'
+import { ReadSide } from '../read-side.ts'
 import {
   checkClaim,
   checkEffectClaim,
@@ -15,7 +16,6 @@ import {
   checkLimit,
   checkLimits,
   checkName,
-  checkPlace,
   checkProgress,
   checkPrune,
   checkReports,
@@ -65,9 +65,10 @@ export interface SqliteOptions extends PayloadOptions {
 }
 
 const BUSY_TIMEOUT_MS = 10_000
-const LIST_BUDGET_MS = 200
 /** How this store writes places in lists and in the ledger: by the number of a row. */
 const PLACE = /^\d{1,15}$/
+const PLACES = { jobs: PLACE, effects: PLACE, ledger: PLACE }
+const QUERIES = { ...query, listEffects, listWorkers }
 
 /** An open store, and a way to run statements of the user's own beside it. */
 export interface OpenedSqlite {
@@ -125,7 +126,7 @@ function warnOfOldSqlite(connection: Connection, logger: Logger | undefined): vo
   logger?.warn(fields, 'This SQLite can damage a file that several processes write to: update it')
 }
 
-class SqliteStore implements contract.Store {
+class SqliteStore extends ReadSide<Connection> implements contract.Store {
   readonly #shared: Shared
   readonly #writing: Connection
   readonly #reading: Connection
@@ -143,6 +144,7 @@ class SqliteStore implements contract.Store {
     busyTimeoutMs: number,
     path: string | undefined,
   ) {
+    super(QUERIES, PLACES)
     this.#shared = shared
     this.#writing = writing
     this.#reading = reading
@@ -153,7 +155,7 @@ class SqliteStore implements contract.Store {
   }
 
   /** Readers are never kept out by a writer of a file, but may be by a recovery after a crash. */
-  async #read<T>(work: (connection: Connection) => T): Promise<T> {
+  protected async read<T>(work: (connection: Connection) => T | Promise<T>): Promise<T> {
     if (this.#closing !== undefined) throw new StoreClosed()
     if (this.#reading === this.#writing) await this.#writer.outsideTransactions()
     const { environment } = this.#shared
@@ -204,7 +206,7 @@ class SqliteStore implements contract.Store {
     checkClaim(request)
     // Idle workers claim with every commit of anybody; a look keeps nobody from writing.
     await this.#writer.outsideTransactions()
-    if (this.#reading !== this.#writing && !(await this.#read(hasReady))) return []
+    if (this.#reading !== this.#writing && !(await this.read(hasReady))) return []
     return this.#write('claim', (db, now) => claim(this.#shared, db, now, request))
   }
 
@@ -240,15 +242,11 @@ class SqliteStore implements contract.Store {
     }
   }
 
-  steps(ref: contract.Ref): Promise<contract.StepResult[]> {
-    return this.#read((db) => query.steps(db, ref))
-  }
-
   async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {
     checkEffectClaim(request)
     this.#writer.assertOutside()
     // Whoever waits for effects asks often, and must not take the write lock for nothing.
-    const due = await this.#read((db) => findDueEffects(db, this.now(), request))
+    const due = await this.read((db) => findDueEffects(db, this.now(), request))
     if (due === undefined) return []
     return this.#write('claimEffects', (db, now) => claimEffects(this.#shared, db, now, request))
   }
@@ -256,16 +254,6 @@ class SqliteStore implements contract.Store {
   async settleEffects(reports: readonly contract.EffectReport[]): Promise<boolean[]> {
     checkReports(reports)
     return this.#write('settleEffects', (db, now) => settleEffects(this.#shared, db, now, reports))
-  }
-
-  async listEffects(
-    filter: contract.EffectFilter,
-    page: { limit?: number; after?: string } = {},
-  ): Promise<contract.Page<contract.EffectInfo>> {
-    checkLimit(page.limit ?? 0)
-    checkPlace('after', page.after, PLACE)
-    const deadline = this.now() + LIST_BUDGET_MS
-    return this.#read((db) => listEffects(db, filter, page, () => this.now() > deadline))
   }
 
   async retryEffects(keys: readonly string[], asker: contract.Asker): Promise<boolean[]> {
@@ -319,75 +307,14 @@ class SqliteStore implements contract.Store {
     return this.#write('removeWorker', (db) => removeWorker(db, id))
   }
 
-  listWorkers(): Promise<contract.WorkerRow[]> {
-    return this.#read((db) => listWorkers(db))
-  }
-
   async prune({ endedBefore, limit, archive }: contract.PruneRequest): Promise<number> {
     checkPrune({ endedBefore, limit })
-    const collected = await this.#read((db) => harvest(db, endedBefore, limit))
+    const collected = await this.read((db) => harvest(db, endedBefore, limit))
     if (collected.length === 0) return 0
     await archive?.(textOf(collected))
     return this.#write('prune', (db, now) =>
       removeHarvest(db, now, collected, endedBefore, archive !== undefined),
     )
-  }
-
-  get(id: string) {
-    return this.#read((db) => query.get(db, id))
-  }
-
-  getMany(ids: readonly string[]) {
-    return this.#read((db) => query.getMany(db, ids))
-  }
-
-  getByKey(type: string, key: string) {
-    return this.#read((db) => query.getByKey(db, type, key))
-  }
-
-  facts(id: string) {
-    return this.#read((db) => query.facts(db, id))
-  }
-
-  asOf(id: string, seq: number) {
-    return this.#read((db) => query.asOf(db, id, seq))
-  }
-
-  payloads(id: string) {
-    return this.#read((db) => query.payloads(db, id))
-  }
-
-  async list(filter: contract.JobFilter, page: { limit?: number; after?: string } = {}) {
-    checkLimit(page.limit ?? 0)
-    checkPlace('after', page.after, PLACE)
-    const deadline = this.now() + LIST_BUDGET_MS
-    return this.#read((db) => query.list(db, filter, page, () => this.now() > deadline))
-  }
-
-  progress(id: string) {
-    return this.#read((db) => query.progress(db, id))
-  }
-
-  nextDue() {
-    return this.#read((db) => query.nextDue(db))
-  }
-
-  listQueues() {
-    return this.#read((db) => query.listQueues(db))
-  }
-
-  counts() {
-    return this.#read((db) => query.counts(db))
-  }
-
-  async tail(after: string | undefined, limit: number) {
-    checkLimit(limit)
-    checkPlace('after', after, PLACE)
-    return this.#read((db) => query.tail(db, after, limit))
-  }
-
-  tailEnd() {
-    return this.#read((db) => query.tailEnd(db))
   }
 
   close(): Promise<void> {

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { DEFAULT_POLICY, type Fact, type JobPolicy, standard } from 'pawl'
 import type { Client } from 'pg'
 import { onTestFinished } from 'vitest'
+import { systemEnvironment } from '../../../src/environment/system.ts'
 import {
   type ClaimRequest,
   type EnqueueItem,
@@ -16,6 +17,8 @@ import {
 import { freshDatabase, sharedPostgres } from '../../support/postgres/databases.ts'
 import { type PostgresOptions as Server, startPostgres } from '../../support/postgres/server.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+
+const { ids } = systemEnvironment()
 
 /** An operator with a name and a reason. */
 export const OPERATOR = { actor: 'operator', operator: 'ann', note: 'after the fault' } as const
@@ -60,7 +63,7 @@ export async function open(url: string, options: PostgresOptions = {}): Promise<
 export function item(command: Partial<EnqueueItem['command']> = {}): EnqueueItem {
   return {
     lifecycle: standard,
-    command: { jobId: randomUUID(), type: 'order', queue: 'main', ...command },
+    command: { jobId: ids.next(), type: 'order', queue: 'main', ...command },
     input: '{"n":1}',
   }
 }

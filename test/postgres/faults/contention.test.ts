@@ -1,5 +1,6 @@
 // Operators, workers and retention against each other on the same jobs. PAWL_TEST_JOBS and
 // PAWL_TEST_SECONDS make the run longer, and PAWL_TEST_SEED makes the processes do other things.
+import { randomUUID } from 'node:crypto'
 import { expect, it, vi } from 'vitest'
 import { checkStore } from '../../../src/testing/store-contract/check.ts'
 import { withHelpers } from '../../processes/children.ts'
@@ -61,12 +62,13 @@ it('the tail tells the facts of each job in their order, whoever waited for whom
   expect(seqs).toEqual([1, 2, 3])
 })
 
-it('settling locks jobs in the order of their numbers, as everything does', async () => {
+it('settling locks jobs in the order of their ids, as everything does', async () => {
   const url = await ownDatabase()
   const [store, client, witness] = [await open(url), await connected(url), await connected(url)]
   await accepted(
     store,
-    Array.from({ length: 2000 }, () => item()),
+    // Random ones, so that the order of the table is none of the ids.
+    Array.from({ length: 2000 }, () => item({ jobId: randomUUID() })),
   )
   // So that it is planned as for a store in use.
   await client.query('ANALYZE pawl.jobs')
