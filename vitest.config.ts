@@ -3,6 +3,11 @@ import { defineConfig } from 'vitest/config'
 
 const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url))
 
+/** Tests with processes of their own, which they stop and kill; they need the machine. */
+const alone = ['crash', 'engine/processes', 'failure-modes', 'postgres', 'processes'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+)
+
 export default defineConfig({
   resolve: {
     // Tests read the sources, so that coverage and stack traces speak of them and not of dist.
@@ -14,8 +19,28 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts', 'src/**/*.test.ts'],
     globalSetup: ['test/support/postgres/global-setup.ts'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'together',
+          include: ['test/**/*.test.ts'],
+          exclude: alone,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: alone,
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
     // Processes rather than threads: a test may send itself signals or change its directory.
     pool: 'forks',
     testTimeout: 20_000,

@@ -233,7 +233,10 @@ export class Attempt {
     const { id, type, queue, attempt, tags } = this.held.job
     return {
       input,
-      step: (name, work) => this.#steps.run(name, work),
+      step: (name, work) => {
+        this.#showLife()
+        return this.#steps.run(name, work)
+      },
       commit: (work) => this.#commit(work),
       jobId: id,
       type,

@@ -124,19 +124,13 @@ export interface RunnableJob<Input = unknown, Parsed = unknown, Output = unknown
 }
 
 /** Defines a kind of job with its code. */
-export function defineJob<
-  S extends Schema = Schema,
-  Output = unknown,
-  E extends Effects = Effects,
->(
+export function defineJob<S extends Schema = Schema, Output = unknown, E extends Effects = Effects>(
   options: JobOptions<S, Output, E> & { readonly run: Handler<OutputOf<S>, Output, E> },
 ): RunnableJob<InputOf<S>, OutputOf<S>, Output>
 /** Defines a kind of job by its key alone; `implement` adds the code. */
-export function defineJob<
-  S extends Schema = Schema,
-  Output = unknown,
-  E extends Effects = Effects,
->(options: JobOptions<S, Output, E>): JobDefinition<InputOf<S>, OutputOf<S>, Output>
+export function defineJob<S extends Schema = Schema, Output = unknown, E extends Effects = Effects>(
+  options: JobOptions<S, Output, E>,
+): JobDefinition<InputOf<S>, OutputOf<S>, Output>
 /** Defines a kind of job, with or without its code. */
 export function defineJob<S extends Schema, Output, E extends Effects>(
   options: JobOptions<S, Output, E>,

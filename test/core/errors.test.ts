@@ -30,6 +30,8 @@ const SAMPLES: readonly (readonly [name: string, code: string, sample: PawlError
   ['RewindRefused', 'E_REWIND_REFUSED', new pawl.RewindRefused('run-1', 'no')],
   ['Cancelled', 'E_CANCELLED', new pawl.Cancelled('job-1')],
   ['AttemptTimeout', 'E_ATTEMPT_TIMEOUT', new pawl.AttemptTimeout('job-1', 100)],
+  ['AttemptStalled', 'E_ATTEMPT_STALLED', new pawl.AttemptStalled('job-1', 100)],
+  ['WorkerStuck', 'E_WORKER_STUCK', new pawl.WorkerStuck('worker-1', 'job-1', 100)],
   ['DeadlinePassed', 'E_DEADLINE_PASSED', new pawl.DeadlinePassed('job-1', 5)],
   ['ShuttingDown', 'E_SHUTTING_DOWN', new pawl.ShuttingDown()],
   ['InputInvalid', 'E_INPUT_INVALID', new pawl.InputInvalid('mail', 'is odd')],

@@ -8,7 +8,7 @@ import { EngineBench } from './bench.ts'
 const job = defineJob({ name: 'elsewhere' })
 
 /** A client alone; the test does the work of a worker elsewhere, and counts the client's looks. */
-async function client({ hasMany = true, hasHints = true } = {}) {
+async function client({ hasHints = true } = {}) {
   const looks: number[] = []
   const listening = { count: 0 }
   const bench = await EngineBench.open(
@@ -16,7 +16,6 @@ async function client({ hasMany = true, hasHints = true } = {}) {
     (store) =>
       new Proxy(store, {
         get(target, name: keyof Store) {
-          if (name === 'getMany' && !hasMany) return undefined
           if (name === 'onWake' && !hasHints) return () => () => {}
           const value = target[name] as unknown
           if (typeof value !== 'function') return value
@@ -135,15 +134,6 @@ describe('whoever waits for a result', () => {
     expect(looks.length).toBeLessThanOrEqual(40)
     await commit(held)
     await bench.finish(result ?? Promise.reject())
-  })
-
-  it('gets its answer from a store that can only be asked for one job at a time', async () => {
-    const { bench, enqueue, claim, commit } = await client({ hasMany: false })
-    const handles = await enqueue(3)
-    const held = await claim(3)
-    const results = Promise.all(handles.map((handle) => handle.result()))
-    await commit(held)
-    expect(await bench.finish(results)).toMatchObject([{ output: 0 }, { output: 1 }, { output: 2 }])
   })
 
   it('leaves a slow store alone for ten times as long as a look took', async () => {
