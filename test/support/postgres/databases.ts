@@ -1,10 +1,10 @@
-// The server that all tests share, and places on it that belong to one test.
+// The servers that all tests share, and places on them that belong to one test.
 import { randomUUID } from 'node:crypto'
 import { Client } from 'pg'
 import { inject, onTestFinished } from 'vitest'
 
-/** The shared server as the global set-up gives it to the tests: where it is, or why it is not. */
-type SharedPostgres = { readonly url: string } | { readonly missing: string }
+/** The shared servers as the global set-up gives them: where they are, or why there are none. */
+type SharedPostgres = { readonly urls: readonly string[] } | { readonly missing: string }
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -12,11 +12,15 @@ declare module 'vitest' {
   }
 }
 
-/** The connection string of the shared server. */
+/**
+ * The connection string of the shared server. Files that run at the same time have one each: an
+ * open transaction of anybody keeps back all who follow a ledger on the same server.
+ */
 export function sharedPostgres(): string {
   const shared = inject('postgres')
   if ('missing' in shared) throw new Error(`There is no PostgreSQL: ${shared.missing}`)
-  return shared.url
+  const place = (Number(process.env.VITEST_POOL_ID) - 1) % shared.urls.length
+  return shared.urls[place] as string
 }
 
 /**
