@@ -4,6 +4,7 @@
  */
 import { CommandInvalid } from '../core/errors.ts'
 import type { Asker, EffectFilter, Store } from '../stores/store.ts'
+import { pagesOf } from './pages.ts'
 
 /** One effect by its key, several by theirs, or those that a filter shows, newest first. */
 export type EffectSelection =
@@ -97,20 +98,12 @@ async function* batchesOf(store: Store, selection: EffectSelection): AsyncGenera
 async function* byFilter(
   store: Store,
   filter: EffectFilter,
-  limit = Number.MAX_SAFE_INTEGER,
+  limit?: number,
 ): AsyncGenerator<Batch> {
-  let left = limit
-  let after: string | undefined
-  do {
-    const size = Math.min(BATCH, left)
-    const page = await store.listEffects(filter, {
-      limit: size,
-      ...(after !== undefined && { after }),
-    })
-    left -= page.items.length
-    after = page.next
-    const keys = page.items.map(({ key }) => key)
-    const open = page.items.filter(({ state }) => state !== 'delivered').length
-    yield { keys, open, more: left === 0 && after !== undefined }
-  } while (after !== undefined && left > 0)
+  const ask = (page: { limit: number; after?: string }) => store.listEffects(filter, page)
+  const walk = { size: BATCH, ...(limit !== undefined && { limit }) }
+  for await (const { items, after, isFull } of pagesOf(ask, walk)) {
+    const open = items.filter(({ state }) => state !== 'delivered').length
+    yield { keys: items.map(({ key }) => key), open, more: isFull && after !== undefined }
+  }
 }

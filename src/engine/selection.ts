@@ -7,6 +7,7 @@ import { type Rule, text } from '../core/checks.ts'
 import { CommandInvalid } from '../core/errors.ts'
 import type { Job } from '../core/job/job.ts'
 import type { JobFilter, Store } from '../stores/store.ts'
+import { pagesOf } from './pages.ts'
 
 /** One job by its id, several by theirs, or those that a filter shows, newest first. */
 export type Selection =
@@ -77,43 +78,29 @@ async function* byIds(store: Store, ids: readonly string[]): AsyncGenerator<Batc
 }
 
 async function readBatch(store: Store, ids: readonly string[]): Promise<Batch> {
-  const jobs: Job[] = []
-  const missing: string[] = []
-  for (const id of ids) {
-    const job = typeof id === 'string' ? await store.get(id) : undefined
-    if (job === undefined) missing.push(String(id))
-    else jobs.push(job)
-  }
-  return { jobs, missing, more: false }
+  const texts = ids.filter((id) => typeof id === 'string')
+  const found = new Map((await store.getMany(texts)).map((job) => [job.id, job]))
+  const jobs = texts.flatMap((id) => found.get(id) ?? [])
+  return { jobs, missing: ids.filter((id) => !found.has(id)).map(String), more: false }
 }
 
-async function* byFilter(
-  store: Store,
-  filter: JobFilter,
-  limit = Number.MAX_SAFE_INTEGER,
-): AsyncGenerator<Batch> {
-  let left = limit
-  let after: string | undefined
-  do {
-    const size = Math.min(BATCH, left)
-    const page = await store.list(filter, { limit: size, ...(after !== undefined && { after }) })
-    left -= page.items.length
-    after = page.next
-    const more = left === 0 && (await hasMore(store, filter, after))
-    if (page.items.length > 0 || more) yield { jobs: page.items, missing: [], more }
-  } while (after !== undefined && left > 0)
+async function* byFilter(store: Store, filter: JobFilter, limit?: number): AsyncGenerator<Batch> {
+  const ask = (page: { limit: number; after?: string }) => store.list(filter, page)
+  const walk = { size: BATCH, ...(limit !== undefined && { limit }) }
+  for await (const { items, after, isFull } of pagesOf(ask, walk)) {
+    const more = isFull && (await hasMore(store, filter, after))
+    if (items.length > 0 || more) yield { jobs: items, missing: [], more }
+  }
 }
 
 async function hasMore(
   store: Store,
   filter: JobFilter,
-  place: string | undefined,
+  after: string | undefined,
 ): Promise<boolean> {
-  let after = place
-  while (after !== undefined) {
-    const page = await store.list(filter, { limit: 1, after })
-    if (page.items.length > 0) return true
-    after = page.next
+  if (after === undefined) return false
+  for await (const { items } of pagesOf((page) => store.list(filter, page), { size: 1, after })) {
+    if (items.length > 0) return true
   }
   return false
 }

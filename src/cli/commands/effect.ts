@@ -1,16 +1,15 @@
 /** `pawl effect list|retry`: what jobs do to the world outside, and what of it is stuck. */
+import { pagesOf } from '../../engine/pages.ts'
 import type { EffectSelection, EffectsReport } from '../../engine/retry-effects.ts'
 import type { EffectFilter, EffectInfo, EffectState } from '../../stores/store.ts'
 import { confirm } from '../confirm.ts'
 import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { withPawl } from '../opening.ts'
+import { PAGING_OPTIONS, walkOf } from '../paging.ts'
 import { type Call, type CommandSpec, hasFlag, type OptionSpec, textOf, wholeOf } from '../spec.ts'
 import { relative, stamp } from '../times.ts'
 import { identityOf, OPERATOR_OPTIONS } from './job-act.ts'
-
-const LIST_DEFAULT = 50
-const PAGE_MAX = 1000
 
 const FILTER_OPTIONS: readonly OptionSpec[] = [
   {
@@ -34,17 +33,15 @@ function filterOf(call: Call): EffectFilter {
 async function list(call: Call): Promise<undefined> {
   const { output } = call
   const filter = filterOf(call)
-  let left = wholeOf(call, 'limit', 1) ?? LIST_DEFAULT
-  let after = textOf(call, 'after')
+  const walk = walkOf(call)
+  let after: string | undefined
   await withPawl(call, async ({ store }) => {
     const shown: EffectInfo[] = []
-    do {
-      const limit = Math.min(left, PAGE_MAX)
-      const page = await store.listEffects(filter, { limit, ...(after !== undefined && { after }) })
-      left -= page.items.length
-      after = page.next
+    for await (const page of pagesOf((page) => store.listEffects(filter, page), walk)) {
+      after = page.after
       shown.push(...page.items)
-    } while (after !== undefined && left > 0 && !call.interrupted.aborted)
+      if (call.interrupted.aborted) break
+    }
     for (const { payload, ...effect } of output.json ? shown : []) {
       output.record(effect, { payload })
     }
@@ -132,11 +129,7 @@ export const effectCommands: readonly CommandSpec[] = [
   {
     name: 'effect list',
     summary: 'List effects, newest first: what was delivered, what waits, what is parked',
-    options: [
-      ...FILTER_OPTIONS,
-      { flags: '--limit <count>', says: `at most so many (${LIST_DEFAULT} if absent)` },
-      { flags: '--after <place>', says: 'go on after a page that ended there' },
-    ],
+    options: [...FILTER_OPTIONS, ...PAGING_OPTIONS],
     examples: [
       ['pawl effect list --state parked', 'what could not be delivered'],
       ['pawl effect list --job 0198a1b2-0000-7000-8000-000000000001 --json', 'those of one job'],

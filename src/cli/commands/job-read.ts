@@ -6,18 +6,18 @@ import type { Job } from '../../core/job/job.ts'
 import { laneOf } from '../../core/job/lanes.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { pagesOf } from '../../engine/pages.ts'
 import type { Store } from '../../stores/store.ts'
 import type { ExitCode } from '../exit-codes.ts'
 import { FILTER_OPTIONS, filterOf } from '../filters.ts'
 import { loadJobFiles } from '../job-files.ts'
 import { withPawl } from '../opening.ts'
-import { type Call, type CommandSpec, hasFlag, textOf, wholeOf } from '../spec.ts'
+import { PAGING_OPTIONS, walkOf } from '../paging.ts'
+import { type Call, type CommandSpec, hasFlag, textOf } from '../spec.ts'
 import { factLine, printStory } from '../story.ts'
 import { relative, stamp } from '../times.ts'
 import { visible } from '../visible.ts'
 
-const LIST_DEFAULT = 50
-const PAGE_MAX = 1000
 /** How many effects a story tells of; the newest ones. */
 const EFFECTS_MAX = 100
 const TAIL_BATCH = 500
@@ -26,19 +26,17 @@ const TAIL_WAIT_MS = 1000
 async function list(call: Call): Promise<undefined> {
   const { output } = call
   const filter = filterOf(call)
-  let left = wholeOf(call, 'limit', 1) ?? LIST_DEFAULT
-  let after = textOf(call, 'after')
+  const walk = walkOf(call)
+  let after: string | undefined
   await withPawl(call, async ({ store }) => {
     const shown: Job[] = []
-    do {
-      const limit = Math.min(left, PAGE_MAX)
-      const page = await store.list(filter, { limit, ...(after !== undefined && { after }) })
-      left -= page.items.length
-      after = page.next
+    for await (const page of pagesOf((page) => store.list(filter, page), walk)) {
+      after = page.after
       if (output.json) for (const job of page.items) output.record(job)
       else shown.push(...page.items)
       await output.taken()
-    } while (after !== undefined && left > 0 && !isOver(call))
+      if (isOver(call)) break
+    }
     if (!output.json) printJobs(call, shown, store.now())
   })
   if (after !== undefined) output.say(`There may be more: --after ${after}`)
@@ -187,11 +185,7 @@ export const jobReadCommands: readonly CommandSpec[] = [
     name: 'job list',
     summary: 'List jobs, newest first',
     details: 'Conditions are combined. With --json each job is one line.',
-    options: [
-      ...FILTER_OPTIONS,
-      { flags: '--limit <count>', says: `at most so many (${LIST_DEFAULT} if absent)` },
-      { flags: '--after <place>', says: 'go on after a page that ended there' },
-    ],
+    options: [...FILTER_OPTIONS, ...PAGING_OPTIONS],
     examples: [
       ['pawl job list --state failed --queue mail', 'failed jobs of one queue'],
       ['pawl job list --error "no route" --created-after 1h', 'what met that error of late'],

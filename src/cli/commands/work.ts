@@ -6,6 +6,7 @@ import { hostname } from 'node:os'
 import type { JobDefinition } from '../../engine/define-job.ts'
 import type { Duration } from '../../engine/durations.ts'
 import type { PawlEvent } from '../../engine/events.ts'
+import { pagesOf } from '../../engine/pages.ts'
 import type { JobWorker } from '../../engine/worker.ts'
 import type { Store } from '../../stores/store.ts'
 import { UsageInvalid } from '../errors.ts'
@@ -61,15 +62,11 @@ async function work(call: Call): Promise<ExitCode> {
 /** Whether effects of these jobs wait to be delivered now; those being delivered are finished. */
 async function hasDueEffects(store: Store, jobs: readonly JobDefinition[]): Promise<boolean> {
   for (const { name: type } of jobs.filter(({ effects }) => effects.size > 0)) {
-    let after: string | undefined
-    do {
-      const page = await store.listEffects(
-        { state: 'pending', type },
-        { limit: EFFECTS_PAGE, ...(after !== undefined && { after }) },
-      )
-      if (page.items.some(({ runAt }) => runAt <= store.now())) return true
-      after = page.next
-    } while (after !== undefined)
+    const ask = (page: { limit: number; after?: string }) =>
+      store.listEffects({ state: 'pending', type }, page)
+    for await (const { items } of pagesOf(ask, { size: EFFECTS_PAGE })) {
+      if (items.some(({ runAt }) => runAt <= store.now())) return true
+    }
   }
   return false
 }
