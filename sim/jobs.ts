@@ -116,7 +116,7 @@ function senderOf(
     name: 'sends',
     effects: {
       mail: {
-        timeout: '4s',
+        timeout: '6s',
         async deliver({ payload, key, tries, signal }: Delivery<{ n: number }>) {
           const { ms, failures } = planFor(payload.n)
           await sleep(ms)
