@@ -29,6 +29,7 @@ import {
   DeadlinePassed,
   ShuttingDown,
 } from './errors.ts'
+import { LazyAbort } from './lazy-abort.ts'
 import { validate } from './schema.ts'
 import { Steps } from './steps.ts'
 
@@ -64,10 +65,10 @@ export class Attempt {
   readonly ended: Promise<void>
   readonly #definition: JobDefinition
   readonly #parts: AttemptParts
-  readonly #controller = new AbortController()
+  readonly #abort = new LazyAbort()
   readonly #usage: Record<string, number> = {}
   readonly #timers: Timer[] = []
-  readonly #steps: Steps
+  #steps: Steps | undefined
   /** The job as this attempt last saw it: each of its steps is a fact. */
   #job: Job
   #settle: (report: Report) => void = () => {}
@@ -81,7 +82,6 @@ export class Attempt {
     this.#definition = definition
     this.#parts = parts
     this.#job = held.job
-    this.#steps = this.#openSteps()
     this.#aliveAt = parts.environment.clock.now()
     this.report = new Promise((resolve) => {
       this.#settle = resolve
@@ -92,26 +92,25 @@ export class Attempt {
 
   /** Whether it was reported while its handler goes on. */
   get isStuck(): boolean {
-    return this.#isClear && this.#controller.signal.aborted
+    return this.#isClear && this.#abort.isAborted
   }
 
   /** The lease is no longer ours: whatever the attempt does now is refused. */
   loseLease(): void {
-    this.#controller.abort(new LeaseLost(this.held.job.id, this.held.job.attempt))
+    this.#abort.abort(new LeaseLost(this.held.job.id, this.held.job.attempt))
     this.#conclude({ kind: 'lost' })
   }
 
   /** Somebody wants the job cancelled. A handler that finishes all the same has won. */
   cancel(): void {
-    const { signal } = this.#controller
-    if (signal.aborted) return
-    this.#controller.abort(new Cancelled(this.held.job.id))
+    if (this.#abort.isAborted) return
+    this.#abort.abort(new Cancelled(this.held.job.id))
     this.#after(GRACE_MS, () => this.#conclude(this.#cancelled()))
   }
 
   /** The worker cannot wait any longer: the job is given back. */
   giveBack(): void {
-    this.#controller.abort(new ShuttingDown())
+    this.#abort.abort(new ShuttingDown())
     this.#after(GRACE_MS, () => this.#conclude(this.#released()))
   }
 
@@ -122,7 +121,7 @@ export class Attempt {
       fence: this.fence,
       bounds,
       store,
-      signal: this.#controller.signal,
+      signal: this.#abort.signal,
       assertLive: () => this.#assertLive(),
       onStored: (job) => {
         if (job.seq > this.#job.seq) this.#job = job
@@ -135,8 +134,7 @@ export class Attempt {
   #assertLive(): void {
     if (this.#isCommitted) throw new Committed(this.held.job.id, 'step')
     if (insideCommit.getStore()) throw new UseTx()
-    if (this.#isClear)
-      throw this.#controller.signal.reason ?? new StaleFence(this.held.job.id, 'not-held')
+    if (this.#isClear) throw this.#abort.reason ?? new StaleFence(this.held.job.id, 'not-held')
   }
 
   #armLimits(): void {
@@ -173,7 +171,7 @@ export class Attempt {
    */
   #stall(reason: AttemptStalled): void {
     if (this.#isClear) return
-    this.#controller.abort(reason)
+    this.#abort.abort(reason)
     const { lifecycle } = this.#definition
     const { recovery } = this.held.job.policy ?? lifecycle.policy
     const { delayMs } = lifecycle.crash
@@ -189,7 +187,7 @@ export class Attempt {
 
   #expire(reason: AttemptTimeout | DeadlinePassed, kind: 'timeout' | 'deadline'): void {
     if (this.#isClear) return
-    this.#controller.abort(reason)
+    this.#abort.abort(reason)
     const failureClass = kind === 'timeout' ? 'retryable' : 'terminal'
     this.#conclude(this.#failed({ class: failureClass, kind, message: reason.message }))
   }
@@ -231,10 +229,12 @@ export class Attempt {
 
   #context(input: unknown): JobContext<unknown> {
     const { id, type, queue, attempt, tags } = this.held.job
+    const abort = this.#abort
     return {
       input,
       step: (name, work) => {
         this.#showLife()
+        this.#steps ??= this.#openSteps()
         return this.#steps.run(name, work)
       },
       commit: (work) => this.#commit(work),
@@ -243,7 +243,9 @@ export class Attempt {
       queue,
       attempt,
       tags,
-      signal: this.#controller.signal,
+      get signal() {
+        return abort.signal
+      },
       progress: (value) => {
         this.#showLife()
         if (!this.#isClear) this.#parts.onProgress(encode(value, this.#parts.bounds))
@@ -265,9 +267,9 @@ export class Attempt {
 
   /** A handler that threw: because it was told to stop, or for reasons of its own. */
   #refused(error: unknown): Report {
-    const { signal } = this.#controller
-    if (signal.reason instanceof Cancelled) return this.#cancelled()
-    if (signal.reason instanceof ShuttingDown) return this.#released()
+    const { reason } = this.#abort
+    if (reason instanceof Cancelled) return this.#cancelled()
+    if (reason instanceof ShuttingDown) return this.#released()
     return this.#failed(classify(error))
   }
 
