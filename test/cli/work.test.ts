@@ -264,6 +264,8 @@ describe('effects', () => {
     const key = `${id}/mail/1`
     const work = ['work', '--jobs', 'jobs.ts', '--once']
     const down = await place.run(work)
+    expect(down.stdout).toContain(`${id} order committed after 1\n`)
+    expect(down.stderr).toContain('Stopped: 1 succeeded, 0 did not.')
     expect(down.stdout).toMatch(/mail\/1 parked after 1 {2}Error: no \\x1b\[31mrelay/)
     const [effect] = await place.json('effect', 'list', '--state', 'parked')
     expect(effect).toMatchObject({

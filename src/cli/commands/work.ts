@@ -3,6 +3,7 @@
  * new, what runs may finish. The second one tells handlers to stop and gives their jobs back.
  */
 import { hostname } from 'node:os'
+import { isCommitted } from '../../core/job/job.ts'
 import type { JobDefinition } from '../../engine/define-job.ts'
 import type { Duration } from '../../engine/durations.ts'
 import type { PawlEvent } from '../../engine/events.ts'
@@ -130,13 +131,18 @@ function tell({ output }: Call, event: PawlEvent, counts: { succeeded: number; o
     case 'started':
     case 'reported': {
       const { id: jobId, type, state, attempt, outcome, error } = event.job
-      if (event.type === 'reported') counts[outcome === 'succeeded' ? 'succeeded' : 'other']++
+      // Its effects may still be on their way, but what it did is true.
+      const hasSucceeded = outcome === 'succeeded' || isCommitted(event.job)
+      if (event.type === 'reported') counts[hasSucceeded ? 'succeeded' : 'other']++
       const why = error === null ? '' : `  ${short(error.message)}`
       const fields = { event: event.type, jobId, type, state, attempt, error: error?.message }
       if (output.json) output.record(fields)
       else if (event.type === 'started') {
         output.explain(`${jobId} ${visible(type)} attempt ${attempt}`)
-      } else output.line(`${jobId} ${visible(type)} ${visible(state)} after ${attempt}${why}`)
+      } else {
+        const became = hasSucceeded && outcome === null ? 'committed' : visible(state)
+        output.line(`${jobId} ${visible(type)} ${became} after ${attempt}${why}`)
+      }
     }
   }
 }
