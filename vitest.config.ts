@@ -25,7 +25,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'together',
-          include: ['test/**/*.test.ts'],
+          include: ['test/**/*.test.ts', 'src/**/*.test.ts'],
           exclude: alone,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
