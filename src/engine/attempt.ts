@@ -16,7 +16,7 @@ import { USAGE_MAX } from '../core/job/checks.ts'
 import type { Fence, Usage } from '../core/job/commands.ts'
 import type { Job } from '../core/job/job.ts'
 import { pathOf } from '../core/lifecycles/lifecycle.ts'
-import type { Timer } from '../core/ports.ts'
+import type { Logger, Timer } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
 import { UseTx } from '../stores/errors.ts'
 import type { Held, Settlement, Store } from '../stores/store.ts'
@@ -30,6 +30,7 @@ import {
   ShuttingDown,
 } from './errors.ts'
 import { LazyAbort } from './lazy-abort.ts'
+import { jobLogger } from './log.ts'
 import { validate } from './schema.ts'
 import { Steps } from './steps.ts'
 
@@ -51,6 +52,7 @@ export interface AttemptParts {
   /** The store's time, by which deadlines are judged. */
   readonly now: () => number
   readonly onProgress: (text: string) => void
+  readonly logger: Logger
 }
 
 /** Set while the function of a commit runs, in everything that it calls. */
@@ -230,6 +232,8 @@ export class Attempt {
   #context(input: unknown): JobContext<unknown> {
     const { id, type, queue, attempt, tags } = this.held.job
     const abort = this.#abort
+    const { logger } = this.#parts
+    const { job } = this.held
     return {
       input,
       step: (name, work) => {
@@ -251,6 +255,9 @@ export class Attempt {
         if (!this.#isClear) this.#parts.onProgress(encode(value, this.#parts.bounds))
       },
       count: (name, by = 1) => this.#count(name, by),
+      get log() {
+        return jobLogger(logger, job)
+      },
     }
   }
 

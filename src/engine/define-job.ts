@@ -7,6 +7,7 @@ import { DefinitionInvalid } from '../core/errors.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { policyFor } from '../core/lifecycles/lifecycle.ts'
 import { standard } from '../core/lifecycles/standard.ts'
+import type { Logger } from '../core/ports.ts'
 import type { JobPolicy, PolicyOverrides } from '../core/retry.ts'
 import { reservedName } from '../stores/notices.ts'
 import { type Duration, toMs } from './durations.ts'
@@ -52,6 +53,8 @@ export interface JobContext<Input, E = Effects> {
   readonly progress: (value: unknown) => void
   /** Adds to a number that is recorded with the end of the attempt. */
   readonly count: (name: string, by?: number) => void
+  /** The logger that was given to `createPawl`; its lines say which job and attempt they are of. */
+  readonly log: Logger
 }
 
 /** The code of a job. */

@@ -101,6 +101,17 @@ function logEffect(logger: Logger, event: EffectEvent): void {
   else logger.warn(fields, 'An effect is to be delivered again')
 }
 
+/** The logger of an attempt: whatever it says, it says of which job. */
+export function jobLogger(logger: Logger, job: Job): Logger {
+  const own = fieldsOf(job, job.execution?.worker ?? null)
+  return {
+    debug: (fields, msg) => logger.debug({ ...fields, ...own }, msg),
+    info: (fields, msg) => logger.info({ ...fields, ...own }, msg),
+    warn: (fields, msg) => logger.warn({ ...fields, ...own }, msg),
+    error: (fields, msg) => logger.error({ ...fields, ...own }, msg),
+  }
+}
+
 function fieldsOf({ id, attempt, queue, type }: Job, worker: string | null) {
   return { job_id: id, attempt, queue, kind: type, worker_id: worker }
 }

@@ -296,6 +296,7 @@ export class Pawl implements AsyncDisposable {
       store: watchStore(store, { worker: settings.id, observe }),
       environment,
       bounds,
+      logger,
       settings,
       jobs: runnable,
       dispatcher,

@@ -50,6 +50,7 @@ export interface WorkerParts {
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly settings: WorkerSettings
   readonly bounds: AttemptParts['bounds']
+  readonly logger: AttemptParts['logger']
   readonly heartbeats: (events: HeartbeatEvents) => HeartbeatHost
   /** Delivers effects beside the worker, and stops with it. */
   readonly dispatcher: Dispatcher | undefined
@@ -270,7 +271,7 @@ export class JobWorker implements AsyncDisposable {
   }
 
   #start(claimed: readonly Held[]): number {
-    const { jobs, environment, bounds, store, observe } = this.#parts
+    const { jobs, environment, bounds, store, logger, observe } = this.#parts
     // Before any handler runs: it may keep this thread busy for longer than its lease.
     if (claimed.length > 0) {
       environment.crashPoint?.('worker.claimed')
@@ -284,6 +285,7 @@ export class JobWorker implements AsyncDisposable {
         store,
         now: () => store.now(),
         onProgress: (text) => this.#heartbeats.progress(held.ref, text),
+        logger,
       })
       const running: Running = { slot: this.#slots.take(), attempt }
       // Whoever held this job here before has lost it, though no heartbeat may have said so yet.

@@ -7,8 +7,10 @@ import { CommandInvalid } from '../core/errors.ts'
 import type { Failure } from '../core/failure.ts'
 import type { Usage } from '../core/job/commands.ts'
 import type { Job } from '../core/job/job.ts'
+import type { Logger } from '../core/ports.ts'
 import { Attempt } from '../engine/attempt.ts'
 import type { JobDefinition } from '../engine/define-job.ts'
+import { SILENT } from '../engine/log.ts'
 import type { JobKey } from '../engine/pawl.ts'
 import { payloadBoundsOf } from '../stores/requests.ts'
 import type {
@@ -35,6 +37,8 @@ export interface RunJobOptions {
   readonly query?: CommitTx['query']
   /** What steps of earlier attempts gave; known to attempts after the first. */
   readonly steps?: readonly RunJobStep[]
+  /** Gets what the handler logs; nobody does if absent. */
+  readonly logger?: Logger
   /** Whose time the attempt goes by; a time-out passes only where the test moves it. */
   readonly environment?: TestEnvironment
 }
@@ -93,6 +97,7 @@ export async function runJob<Input, Output>(
       store,
       now: () => environment.clock.now(),
       onProgress: (text) => progress.push(JSON.parse(text)),
+      logger: options.logger ?? SILENT,
     },
   )
   const { signal } = options

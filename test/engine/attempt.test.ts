@@ -48,6 +48,26 @@ describe('an attempt', () => {
     expect(reasons[0]).toBeInstanceOf(AttemptTimeout)
   })
 
+  it('logs under its own name, and cannot pass for another', async () => {
+    const lines: unknown[] = []
+    const say = (level: string) => (fields: object, msg: string) => lines.push([level, fields, msg])
+    const logger = {
+      debug: () => {},
+      ...{ info: say('info'), warn: say('warn'), error: say('error') },
+    }
+    const job = defineJob({
+      name: 'talkative',
+      run: ({ log }) => log.warn({ cents: 5, job_id: 'another' }, 'That is little'),
+    })
+    const bench = await EngineBench.open([job], undefined, { logger })
+    await bench.work({ id: 'worker-1' })
+    const handle = await bench.pawl.enqueue(job, null)
+    await bench.finish(handle.result())
+    const own = { job_id: handle.id, attempt: 1, queue: 'default', kind: 'talkative' }
+    const fields = { cents: 5, ...own, worker_id: 'worker-1' }
+    expect(lines).toContainEqual(['warn', fields, 'That is little'])
+  })
+
   it('past the deadline of its job fails for good', async () => {
     const job = defineJob({ name: 'late', ...untilAborted([]) })
     const bench = await EngineBench.open([job])
