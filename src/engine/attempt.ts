@@ -230,10 +230,10 @@ export class Attempt {
   }
 
   #context(input: unknown): JobContext<unknown> {
-    const { id, type, queue, attempt, tags } = this.held.job
-    const abort = this.#abort
-    const { logger } = this.#parts
     const { job } = this.held
+    const { id, type, queue, attempt, tags } = job
+    const { logger } = this.#parts
+    const abort = this.#abort
     return {
       input,
       step: (name, work) => {

@@ -22,6 +22,8 @@ const VERBS = [
   'recover',
   'pauseQueue',
   'resumeQueue',
+  'limitQueue',
+  'shed',
   'reportWorker',
   'removeWorker',
   'prune',

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Fact } from 'pawl'
+import { CRASH_POINTS } from 'pawl/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { mapInLanes, runChild } from '../processes/children.ts'
@@ -25,27 +26,8 @@ const START = Date.UTC(2026, 0, 1)
 
 /** Every verb that writes; opening a store and joining the user's transaction write as well. */
 const WRITING = [
-  'open',
-  'enqueue',
-  'enqueueTx',
-  'tell',
-  'claim',
-  'settle',
-  'heartbeat',
-  'commit',
-  'claimEffects',
-  'settleEffects',
-  'retryEffects',
-  'cancel',
-  'promote',
-  'recover',
-  'pauseQueue',
-  'resumeQueue',
-  'limitQueue',
-  'shed',
-  'reportWorker',
-  'removeWorker',
-  'prune',
+  ...['open', 'enqueueTx'],
+  ...new Set(CRASH_POINTS.map((point) => point.split('.')[0] as string)),
 ]
 const READING = [
   ...['now', 'steps', 'listWorkers', 'get', 'getMany', 'getByKey', 'facts', 'asOf'],

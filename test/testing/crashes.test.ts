@@ -47,7 +47,7 @@ const COMMITTING: readonly [CrashPoint, { runs: number; bookings: number; facts:
 
 /** The verbs that a worker calls here. */
 const REACHED = [
-  ...['enqueue', 'claim', 'settle', 'commit', 'promote', 'recover', 'reportWorker'],
+  ...['enqueue', 'claim', 'settle', 'commit', 'promote', 'recover', 'shed', 'reportWorker'],
   'removeWorker',
 ]
 
