@@ -1,146 +1,212 @@
-/** The jobs of the simulation, by what their handlers do; each job's plan comes from the seed. */
+/**
+ * The jobs of the simulation, by what their handlers do: one kind for each way in which a job can
+ * come to its end, on every lifecycle that ships. What each job will do is planned by the seed, so a
+ * job fails in the same way in whichever process it runs.
+ */
 import {
   type Delivery,
   defineJob,
-  type JobDefinition,
+  document,
+  hardened,
+  type JobContext,
+  leased,
   Retryable,
-  type Schema,
+  type RunnableJob,
   Terminal,
-  type Timers,
+  task,
   typed,
 } from 'pawl'
-import type { SeededRandom } from 'pawl/testing'
+import type { Faults } from './faults.ts'
+import type { SimProcess } from './process.ts'
 
-const KINDS = ['plain', 'commits', 'flaky', 'slow', 'deaf', 'hopeless', 'sends'] as const
+/** What one job does. */
+export interface Plan {
+  readonly type: string
+  /** How long it takes. */
+  readonly ms: number
+  /** How often it fails first. */
+  readonly failures: number
+  readonly effects: number
+  readonly isDeaf: boolean
+  readonly isPoison: boolean
+  readonly commitMs: number
+  readonly delayMs: number
+}
 
 /** What jobs have done that no database knows of. */
-export interface World {
-  /** The keys of deliveries that came through, as often as they did. */
+export interface Outside {
+  /** The keys of deliveries that the receiver took. */
   readonly delivered: string[]
   /** The runs of steps. */
   readonly stepped: { readonly jobId: string; readonly name: string; readonly attempt: number }[]
 }
 
-/** What one job does. */
-export interface Plan {
-  readonly kind: (typeof KINDS)[number]
-  readonly ms: number
-  readonly failures: number
-}
+const TYPES = [
+  'plain',
+  'commits',
+  'flaky',
+  'slow',
+  'sends',
+  'hopeless',
+  'approved',
+  'hardened',
+  'leased',
+  'document',
+  'task',
+] as const
+/** What an old release knows. */
+const OLD_TYPES: readonly string[] = ['plain', 'commits', 'flaky', 'sends', 'hardened']
 
 /** What the n-th job will do. */
-export function planOf(n: number, random: SeededRandom): Plan {
+export function planOf(n: number, faults: Faults): Plan {
+  const isSlow = faults.strikes('handler-is-slow')
   return {
-    kind: KINDS[n % KINDS.length] as Plan['kind'],
-    ms: Math.floor(random.next() * 4000),
-    failures: Math.floor(random.next() * 3),
+    type: TYPES[(n + faults.between(0, TYPES.length)) % TYPES.length] as string,
+    ms: isSlow ? faults.between(2000, 20_000) : faults.between(0, 1500),
+    failures: faults.strikes('handler-fails') ? faults.between(1, 6) : 0,
+    effects: faults.between(1, 4),
+    isDeaf: faults.strikes('handler-is-deaf'),
+    isPoison: faults.between(0, 8) === 0 && faults.strikes('poison'),
+    commitMs: faults.strikes('slow-commit') ? faults.between(100, 8000) : 0,
+    delayMs: faults.between(0, 3) === 0 ? faults.between(0, 40_000) : 0,
   }
 }
 
-/** The definitions, with handlers that live by the timers of their process. */
+type Context = JobContext<{ n: number }>
+type SimJob = RunnableJob<{ n: number }, { n: number }, unknown>
+
+/** The kinds of job with handlers that live in a process. */
 export function jobsOf(
   plans: readonly Plan[],
-  timers: Timers,
-  world: World,
-): JobDefinition<{ n: number }, { n: number }, unknown>[] {
-  const planFor = (n: number) => plans[n] as Plan
-  const sleep = (ms: number) => new Promise<void>((resolve) => timers.after(ms, resolve))
-  const common = {
-    input: typed<{ n: number }>(),
-    crashesMax: 50,
-    retry: { max: 5, delay: '1s' },
+  process: SimProcess,
+  faults: Faults,
+  outside: Outside,
+  isOld = false,
+): SimJob[] {
+  const code = new Code(plans, process, faults, outside)
+  const input = typed<{ n: number }>()
+  const common = { input, crashesMax: 6, retry: { max: 4, delay: '1s' } } as const
+  const spread = {
+    ...common,
+    retry: { max: 4, delay: '1s', backoff: 'exponential', jitter: 0.5 },
   } as const
-  return [
-    defineJob({ ...common, name: 'plain', run: ({ input }) => input.n }),
+  const effects = {
+    mail: {
+      timeout: '6s',
+      retry: { max: 8, delay: '2s' },
+      deliver: (delivery: Delivery<{ n: number }>) => code.deliver(delivery),
+    },
+  } as const
+  const jobs: SimJob[] = [
+    defineJob({ ...common, name: 'plain', run: (context) => code.work(context) }),
+    defineJob({ ...common, name: 'commits', run: (context) => code.commit(context) }),
+    defineJob({ ...spread, name: 'flaky', run: (context) => code.work(context) }),
+    defineJob({ ...common, name: 'slow', timeout: '45s', run: (context) => code.work(context) }),
+    defineJob({ ...spread, name: 'sends', effects, run: (context) => code.send(context) }),
+    defineJob({ ...common, name: 'hopeless', run: (context) => code.hopeless(context) }),
     defineJob({
       ...common,
-      name: 'commits',
-      async run({ input, commit }) {
-        await sleep(planFor(input.n).ms)
-        return commit(async (tx) => {
-          await tx.query('CREATE TABLE IF NOT EXISTS effects (n INTEGER NOT NULL)')
-          await tx.query('INSERT INTO effects VALUES (?)', [input.n])
-          return tx.query('SELECT n FROM effects WHERE n = ?', [input.n])
-        })
-      },
+      name: 'approved',
+      recovery: 'operator',
+      run: (context) => code.commit(context),
     }),
-    defineJob({
-      ...common,
-      name: 'flaky',
-      async run({ input, attempt }) {
-        const { ms, failures } = planFor(input.n)
-        await sleep(ms)
-        if (attempt <= failures) throw new Retryable(`failure ${attempt}`)
-        return attempt
-      },
-    }),
-    defineJob({
-      ...common,
-      name: 'slow',
-      async run({ input, signal, progress }) {
-        for (let i = 0; i < 5; i++) {
-          progress(i)
-          await sleep(planFor(input.n).ms)
-          signal.throwIfAborted()
-        }
-      },
-    }),
-    defineJob({
-      ...common,
-      name: 'deaf',
-      timeout: '3s',
-      async run({ input }) {
-        await sleep(planFor(input.n).ms * 2)
-      },
-    }),
-    defineJob({
-      ...common,
-      name: 'hopeless',
-      run: () => {
-        throw new Terminal('there is no hope')
-      },
-    }),
-    senderOf(common, planFor, sleep, world),
+    defineJob({ input, name: 'hardened', lifecycle: hardened, run: (c) => code.commit(c) }),
+    defineJob({ input, name: 'leased', lifecycle: leased, run: (c) => code.commit(c) }),
+    defineJob({ input, name: 'document', lifecycle: document, run: (c) => code.work(c) }),
+    defineJob({ input, name: 'task', lifecycle: task, run: (c) => code.commit(c) }),
   ]
+  return isOld ? jobs.filter(({ name }) => OLD_TYPES.includes(name)) : jobs
 }
 
-/** A job with steps that fail now and then, and effects that do so, too. */
-function senderOf(
-  common: { readonly input: Schema<{ n: number }> },
-  planFor: (n: number) => Plan,
-  sleep: (ms: number) => Promise<void>,
-  world: World,
-) {
-  return defineJob({
-    ...common,
-    name: 'sends',
-    effects: {
-      mail: {
-        timeout: '6s',
-        async deliver({ payload, key, tries, signal }: Delivery<{ n: number }>) {
-          const { ms, failures } = planFor(payload.n)
-          await sleep(ms)
-          signal.throwIfAborted()
-          if (tries <= failures) throw new Retryable(`failure ${tries}`)
-          world.delivered.push(key)
-        },
-      },
-    },
-    async run({ input, jobId, attempt, step, commit }) {
-      const { ms, failures } = planFor(input.n)
-      for (const name of ['first', 'second']) {
-        await step(name, async () => {
-          world.stepped.push({ jobId, name, attempt })
-          await sleep(ms / 4)
-          if (attempt <= failures) throw new Retryable(`failure ${attempt}`)
-        })
-      }
-      return commit(async (tx) => {
-        await tx.query('CREATE TABLE IF NOT EXISTS effects (n INTEGER NOT NULL)')
-        await tx.query('INSERT INTO effects VALUES (?)', [input.n])
-        for (let i = 0; i <= failures; i++) tx.effect('mail', input)
-        return tx.query('SELECT n FROM effects WHERE n = ?', [input.n])
+/** What the handlers of one process do. */
+class Code {
+  readonly #plans: readonly Plan[]
+  readonly #process: SimProcess
+  readonly #faults: Faults
+  readonly #outside: Outside
+
+  constructor(plans: readonly Plan[], process: SimProcess, faults: Faults, outside: Outside) {
+    this.#plans = plans
+    this.#process = process
+    this.#faults = faults
+    this.#outside = outside
+  }
+
+  /** Takes its time, and fails as often as it is planned to. */
+  async work({ input, attempt, signal, progress }: Context): Promise<number> {
+    const { ms, failures, isDeaf, isPoison } = this.#planOf(input.n)
+    for (let part = 0; part < 3; part++) {
+      progress(part)
+      await this.#sleep(ms / 3)
+      if (!isDeaf) signal.throwIfAborted()
+    }
+    if (isPoison) {
+      this.#process.crash(`is killed by job ${input.n}`)
+      await new Promise<never>(() => {})
+    }
+    if (attempt <= failures) throw new Retryable(`failure ${attempt}`)
+    return attempt
+  }
+
+  async hopeless(context: Context): Promise<never> {
+    await this.work(context)
+    throw new Terminal('there is no hope')
+  }
+
+  /** Writes a row of its own with its commit. */
+  async commit(context: Context): Promise<number> {
+    await this.work(context)
+    const { commitMs } = this.#planOf(context.input.n)
+    return context.commit(async (tx) => {
+      if (commitMs > 0) await this.#sleep(commitMs / context.attempt)
+      await tx.query('INSERT INTO sim_rows (job, attempt) VALUES (?, ?)', [
+        context.jobId,
+        context.attempt,
+      ])
+      return context.attempt
+    })
+  }
+
+  /** Does two steps, then writes a row and declares effects. */
+  async send(context: JobContext<{ n: number }, { mail: never }>): Promise<number> {
+    const { input, jobId, attempt, step } = context
+    const { ms, failures, effects } = this.#planOf(input.n)
+    for (const name of ['first', 'second']) {
+      await step(name, async () => {
+        this.#outside.stepped.push({ jobId, name, attempt })
+        await this.#sleep(ms / 4)
+        if (attempt <= failures && name === 'second') throw new Retryable(`failure ${attempt}`)
+        return attempt
       })
-    },
-  })
+    }
+    return context.commit(async (tx) => {
+      await tx.query('INSERT INTO sim_rows (job, attempt) VALUES (?, ?)', [jobId, attempt])
+      for (let i = 0; i < effects; i++) (tx.effect as Declare)('mail', input)
+      return attempt
+    })
+  }
+
+  async deliver({ payload, key, signal }: Delivery<{ n: number }>): Promise<void> {
+    const faults = this.#faults
+    const { ms } = this.#planOf(payload.n)
+    await this.#sleep(faults.strikes('delivery-is-slow') ? faults.between(5000, 20_000) : ms / 4)
+    signal.throwIfAborted()
+    if (faults.strikes('delivery-fails')) throw new Retryable('the receiver refuses')
+    this.#outside.delivered.push(key)
+    if (faults.strikes('crash-in-delivery')) {
+      this.#process.crash(`crashes when it has delivered ${key}`)
+      await new Promise<never>(() => {})
+    }
+    if (faults.strikes('delivery-unheard')) throw new Retryable('the receiver was not heard')
+  }
+
+  #planOf(n: number): Plan {
+    return this.#plans[n] as Plan
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#process.environment.timers.after(ms, resolve))
+  }
 }
+
+type Declare = (name: string, payload: unknown) => void

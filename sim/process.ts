@@ -1,105 +1,253 @@
 /**
- * One simulated process: a real engine with a clock, timers and a store of its own that can be made
- * to fail. What a crash takes away is everything in memory: its timers never fire again, and no
- * answer ever reaches it. A pause keeps it from noticing anything for a while.
+ * One simulated process: a real engine and a real store with a connection of its own, which lives by
+ * the queue of events and can be made to fail. A crash takes away everything in memory: its timers
+ * never fire again, no answer reaches it, its transaction is rolled back and its connection closed.
+ * A pause keeps it from noticing anything for a while.
+ *
+ * Crashes at named places are thrown: what the code does while that unwinds is undone, because every
+ * further place throws as well, and because nothing is committed in between.
  */
-import type { Environment, Store } from 'pawl/sqlite'
-import { StoreUnavailable } from 'pawl/sqlite'
+import type { IdSource, Random, Timer } from 'pawl'
+import {
+  type Environment,
+  openSqliteStore,
+  type Store,
+  StoreBusy,
+  StoreUnavailable,
+} from 'pawl/sqlite'
+import { SeededRandom } from 'pawl/testing'
+import { FaultyDriver } from './database.ts'
+import type { FaultKind, Faults } from './faults.ts'
+import type { Scheduler } from './scheduler.ts'
 
-/** What can go wrong with one call of the store. */
-export type CallFault = 'refused' | 'lost-reply' | 'duplicate'
+/** Unwinds what a dead process was doing. */
+export class Crashed extends Error {}
 
-/** Decides what goes wrong, if anything. */
-export type Fate = (verb: string) => CallFault | undefined
+/** What a process is told of, and tells. */
+export interface ProcessParts {
+  readonly name: string
+  readonly scheduler: Scheduler
+  readonly faults: Faults
+  readonly random: Random
+  readonly ids: IdSource
+  readonly location: string
+  readonly leaseMs: number
+  /** By how much its clock is wrong. */
+  readonly skewMs: number
+  /** Told of each answer of the store that reached the process, before anything else happens. */
+  readonly onAnswer: (
+    verb: string,
+    values: readonly unknown[],
+    result: unknown,
+    now: number,
+  ) => void
+  /** Told when others may find something to do. */
+  readonly onWrite: (writer: SimProcess) => void
+  readonly log: (line: string) => void
+}
+
+/** The verbs after which another process may find something to do. */
+const WAKING = new Set(
+  'enqueue settle tell cancel recover promote commit settleEffects retryEffects resumeQueue'.split(
+    ' ',
+  ),
+)
 
 /** A process that can crash, pause and have a wrong clock. */
 export class SimProcess {
+  readonly name: string
   readonly environment: Environment
-  readonly store: Store
-  /** By how much its clock is wrong. */
-  clockOffset = 0
+  readonly random: Random
+  readonly #parts: ProcessParts
+  readonly #driver: FaultyDriver
+  readonly #listeners = new Set<() => void>()
+  #isHintDue = false
   #isAlive = true
   #pausedUntil = 0
-  readonly #world: Environment
+  #deafUntil = 0
+  #leapMs = 0
 
-  constructor(world: Environment, store: Store, fate: Fate) {
-    this.#world = world
+  constructor(parts: ProcessParts) {
+    const { name, scheduler, skewMs, ids, random } = parts
+    this.#parts = parts
+    this.name = name
+    this.random = new SeededRandom(Math.floor(random.next() * 2 ** 32))
+    this.#driver = new FaultyDriver(parts.faults, () => this.#isAlive)
     this.environment = {
-      ...world,
-      clock: { now: () => world.clock.now() + this.clockOffset },
+      clock: { now: () => scheduler.clock.now() + skewMs + this.#leapMs },
       timers: {
         after: (delayMs, callback) => this.#after(delayMs, callback),
-        defer: (callback) => world.timers.defer(() => this.#isAlive && callback()),
+        defer: (callback) => scheduler.defer(() => this.#happen(callback)),
       },
+      random: this.random,
+      ids,
+      crashPoint: (place) => this.#passCrashPoint(place),
     }
-    this.store = this.#faulty(store, fate)
   }
 
   get isAlive(): boolean {
     return this.#isAlive
   }
 
+  /** Whether it notices nothing at present. */
+  get isPaused(): boolean {
+    return this.#pausedUntil > this.#parts.scheduler.clock.now()
+  }
+
+  /** Opens its store; may fail. */
+  async open(): Promise<Store> {
+    const { location } = this.#parts
+    const { environment } = this
+    const driver = this.#driver
+    return this.#faulty(await openSqliteStore({ path: location, environment, driver }))
+  }
+
   /** Ends the process without warning. */
-  crash(): void {
+  crash(how: string): void {
+    if (!this.#isAlive) return
+    this.#parts.log(`${this.name} ${how}`)
     this.#isAlive = false
+    // When everything that it was doing has unwound.
+    this.#parts.scheduler.defer(() => this.abandon())
+  }
+
+  /** Gives back what the operating system would take from it. */
+  abandon(): void {
+    this.#isAlive = false
+    this.#driver.abandon()
   }
 
   /** Lets it notice nothing for a while. */
   pause(ms: number): void {
-    this.#pausedUntil = this.#world.clock.now() + ms
+    this.#parts.log(`${this.name} pauses for ${ms}`)
+    this.#pausedUntil = this.#parts.scheduler.clock.now() + ms
   }
 
-  #after(delayMs: number, callback: () => void) {
+  /** Lets none of its heartbeats through for a while. */
+  deafen(ms: number): void {
+    this.#deafUntil = this.#parts.scheduler.clock.now() + ms
+  }
+
+  /** Its clock leaps ahead. */
+  leap(ms: number): void {
+    this.#parts.log(`${this.name} leaps by ${ms}`)
+    this.#leapMs += ms
+  }
+
+  /** Somebody else has written something. */
+  hint(): void {
+    const { faults, scheduler } = this.#parts
+    if (this.#isHintDue || this.#listeners.size === 0 || faults.strikes('hint-lost')) return
+    this.#isHintDue = true
+    const delayMs = faults.strikes('hint-late') ? faults.between(100, 5000) : 1
+    const times = faults.strikes('hint-twice') ? 2 : 1
+    scheduler.after(delayMs, () => {
+      this.#isHintDue = false
+      if (!this.#isAlive || this.isPaused) return
+      for (let i = 0; i < times; i++) for (const listener of this.#listeners) listener()
+    })
+  }
+
+  #passCrashPoint(place: string): void {
+    if (!this.#isAlive) throw new Crashed()
+    const kind = crashKindOf(place)
+    if (kind === undefined || !this.#parts.faults.strikes(kind)) return
+    this.crash(`crashes at ${place}`)
+    throw new Crashed()
+  }
+
+  #after(delayMs: number, callback: () => void): Timer {
+    const { scheduler } = this.#parts
+    let isCancelled = false
     const fire = () => {
-      if (!this.#isAlive) return
-      const left = this.#pausedUntil - this.#world.clock.now()
-      if (left > 0) timer = this.#world.timers.after(left, fire)
-      else callback()
+      if (!isCancelled) this.#happen(callback)
     }
-    let timer = this.#world.timers.after(delayMs, fire)
-    return { cancel: () => timer.cancel() }
+    const timer = scheduler.after(delayMs, fire)
+    return {
+      cancel: () => {
+        isCancelled = true
+        timer.cancel()
+      },
+    }
+  }
+
+  /** Does what is due, as soon as the process notices. */
+  #happen(callback: () => void): void {
+    if (!this.#isAlive) return
+    const { scheduler } = this.#parts
+    const left = this.#pausedUntil - scheduler.clock.now()
+    if (left > 0) scheduler.after(left, () => this.#happen(callback))
+    else callback()
   }
 
   /** The store as this process reaches it. */
-  #faulty(store: Store, fate: Fate): Store {
+  #faulty(store: Store): Store {
     return new Proxy(store, {
       get: (target, name) => {
         const value = target[name as keyof Store] as unknown
         if (typeof value !== 'function') return value
         const verb = (value as (...values: unknown[]) => unknown).bind(target)
         if (name === 'now') return verb
-        if (name === 'onWake') return (listener: () => void) => verb(() => this.#hint(listener))
+        if (name === 'onWake') return (listener: () => void) => this.#subscribe(verb, listener)
         if (name === 'close' || typeof name !== 'string') return async () => {}
-        return (...values: unknown[]) => this.#call(name, () => verb(...values), fate)
+        return (...values: unknown[]) => this.#call(name, values, verb)
       },
     })
   }
 
-  #hint(listener: () => void): void {
-    if (this.#isAlive && this.#pausedUntil <= this.#world.clock.now()) listener()
-  }
-
-  async #call(name: string, verb: () => unknown, fate: Fate): Promise<unknown> {
-    await this.#whilePaused()
-    const fault = this.#isAlive ? fate(name) : undefined
-    if (fault === 'refused') throw new StoreUnavailable(0, 'simulated')
-    try {
-      if (fault === 'duplicate') await verb()
-      const result = await verb()
-      if (fault === 'lost-reply') throw new StoreUnavailable(0, 'simulated')
-      return result
-    } finally {
-      await this.#whilePaused()
+  /** Hints of one's own writes are sure; those of others' are not. */
+  #subscribe(verb: (...values: unknown[]) => unknown, listener: () => void): () => void {
+    const unsubscribe = verb(listener) as () => void
+    this.#listeners.add(listener)
+    return () => {
+      this.#listeners.delete(listener)
+      unsubscribe()
     }
   }
 
-  /** A dead process gets no answer, ever. */
-  async #whilePaused(): Promise<void> {
+  async #call(
+    name: string,
+    values: readonly unknown[],
+    verb: (...values: unknown[]) => unknown,
+  ): Promise<unknown> {
+    const { faults, scheduler, leaseMs, log } = this.#parts
+    await this.#gate()
+    if (faults.strikes('late-request')) await scheduler.sleep(faults.between(leaseMs, leaseMs * 3))
+    else if (this.random.next() < 0.2) await scheduler.sleep(faults.between(1, 50))
+    await this.#gate()
+    if (faults.strikes('unavailable')) throw new StoreUnavailable(0, 'simulated')
+    if (faults.strikes('busy-for-long')) throw new StoreBusy(10_000)
+    if (name === 'heartbeat' && this.#deafUntil > scheduler.clock.now()) {
+      throw new StoreUnavailable(0, 'simulated')
+    }
+    // A claim that is made twice would only be one that is lost.
+    if (!name.startsWith('claim') && faults.strikes('duplicate')) await verb(...values)
+    const result = await verb(...values)
+    if (WAKING.has(name)) this.#parts.onWrite(this)
+    if (!this.#isAlive) return this.#gate()
+    if (faults.strikes('lost-reply')) {
+      log(`${this.name} ${name} loses its reply`)
+      throw new StoreUnavailable(0, 'simulated')
+    }
+    this.#parts.onAnswer(name, values, result, this.environment.clock.now())
+    if (faults.strikes('late-reply')) await scheduler.sleep(faults.between(leaseMs, leaseMs * 3))
+    await this.#gate()
+    return result
+  }
+
+  /** A dead process gets no answer, ever; a paused one later. */
+  async #gate(): Promise<void> {
     for (;;) {
       if (!this.#isAlive) await new Promise<never>(() => {})
-      const left = this.#pausedUntil - this.#world.clock.now()
+      const left = this.#pausedUntil - this.#parts.scheduler.clock.now()
       if (left <= 0) return
-      await new Promise<void>((resume) => this.#world.timers.after(left, resume))
+      await this.#parts.scheduler.sleep(left)
     }
   }
+}
+
+function crashKindOf(place: string): FaultKind | undefined {
+  if (place === 'worker.claimed') return 'crash-after-claim'
+  if (place === 'worker.reported') return 'crash-after-report'
+  return place.endsWith('.committed') ? 'crash-after-commit' : 'crash-before-commit'
 }

@@ -5,8 +5,10 @@
  *
  *   P2   every change is an edge of the lifecycle, or forced or repaired by a named operator
  *   P3   at most one execution reaches COMMITTED
+ *   P4   whatever a holder writes bears the claim of its attempt, and its lease still ran
  *   P5   attempts only rise, and each budget keeps its own bound
  *   P6   an ended job changes only by operator edges; a succeeded one never
+ *   P7   no lease was taken back before it had run out
  *   P9   the row is the fold of the ledger, volatile fields aside
  *   P11  no claim before its due time, and no retry outside its policy's bounds
  */
@@ -23,7 +25,7 @@ import type { RunMachine } from './run/machine.ts'
 
 /** A broken promise, with the fact that shows it. */
 export interface Violation {
-  readonly promise: 'P2' | 'P3' | 'P5' | 'P6' | 'P9' | 'P11'
+  readonly promise: 'P2' | 'P3' | 'P4' | 'P5' | 'P6' | 'P7' | 'P9' | 'P11'
   readonly seq: number
   readonly what: string
 }
@@ -138,6 +140,21 @@ export const checkP3 = predicate('P3', (_lifecycle, facts) =>
     .map(({ seq }) => ({ promise: 'P3', seq, what: 'a second execution was committed' })),
 )
 
+/** P4: what closes an attempt, or commits it, comes from who holds it, while the lease runs. */
+export const checkP4 = predicate('P4', (_lifecycle, facts) => {
+  const violations: Violation[] = []
+  const report = (seq: number, what: string) => violations.push({ promise: 'P4', seq, what })
+  let claim: string | undefined
+  for (const { seq, at, trigger, actor, execution } of facts) {
+    if (trigger === 'claim') claim = execution?.claim
+    const isByHolder = actor === 'worker' && execution?.abort !== 'lease_expired'
+    if (trigger === 'claim' || !isByHolder || execution?.claim === undefined) continue
+    if (execution.claim !== claim) report(seq, `came by ${execution.claim}, not by ${claim}`)
+    if ((execution.leaseUntil ?? 0) <= at) report(seq, 'came after the lease had ended')
+  }
+  return violations
+})
+
 /** P5: attempts rise one by one, and no budget is overdrawn. */
 export const checkP5 = predicate('P5', (lifecycle, facts) => {
   const violations: Violation[] = []
@@ -187,6 +204,15 @@ export const checkP6 = predicate('P6', (lifecycle, facts) => {
   }
   return violations
 })
+
+/** P7: an attempt is taken from its holder only when its lease has run out. */
+export const checkP7 = predicate('P7', (_lifecycle, facts) =>
+  facts
+    .filter(({ at, execution }) => {
+      return execution?.abort === 'lease_expired' && (execution.leaseUntil ?? at) > at
+    })
+    .map(({ seq }) => ({ promise: 'P7', seq, what: 'the lease was taken back while it ran' })),
+)
 
 /** P9: the row says what the ledger says. */
 export function checkP9(row: Job, facts: readonly Fact[]): Violation[] {
@@ -246,7 +272,7 @@ function delayBounds(
 
 /** Every promise about the facts of one job. */
 export const checkFacts: Predicate = (lifecycle, facts) =>
-  [checkP2, checkP3, checkP5, checkP6, checkP11].flatMap((check) => check(lifecycle, facts))
+  [checkP2, checkP3, checkP4, checkP5, checkP6, checkP7, checkP11].flatMap((check) => check(lifecycle, facts))
 
 function withoutVolatile(job: Job): Job {
   if (job.execution === null) return job

@@ -8,9 +8,9 @@
  * Inside the function of a commit no verb can run: it would take a second connection while the
  * first is held, and with as many commits as connections all would wait for ever.
  */
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Environment } from '../../environment/system.ts'
-import { StoreBusy, StoreClosed, StoreUnavailable, UseTx } from '../errors.ts'
+import { StoreBusy, StoreClosed, StoreUnavailable } from '../errors.ts'
+import { assertOutside, runInside } from '../inside-commit.ts'
 
 /** How many items share a statement at most, unless one caller brings more. */
 const GROUP_MAX = 1000
@@ -22,13 +22,12 @@ const QUEUE_MAX = 10_000
 
 /** Keeps the verbs of one store apart from its commits, and knows when all have ended. */
 export class Writer {
-  readonly #inside = new AsyncLocalStorage<true>()
   readonly #running = new Set<Promise<unknown>>()
   #closed = false
 
   /** Runs a verb. */
   async run<T>(verb: () => Promise<T>): Promise<T> {
-    if (this.#inside.getStore()) throw new UseTx()
+    assertOutside(this)
     if (this.#closed) throw new StoreClosed()
     const running = verb()
     this.#running.add(running)
@@ -41,7 +40,7 @@ export class Writer {
 
   /** Runs the function of a commit, in which no other verb may be called. */
   runInside<T>(work: () => T): T {
-    return this.#inside.run(true, work)
+    return runInside(this, work)
   }
 
   /** Refuses new verbs and waits for those that run. */

@@ -2,11 +2,12 @@
  * Opening a SQLite file: the driver, the pragmas, and the checks that refuse a file which would not
  * keep its promises. Statements are prepared once per connection.
  */
+import { PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
-import { StoreUnusable } from '../errors.ts'
+import { StoreFailed, StoreUnusable } from '../errors.ts'
 import type { Value } from '../rows.ts'
 import { messageOf, whileBusy } from './busy.ts'
-import { type Database, loadDriver, type Statement } from './driver.ts'
+import { type Database, loadDriver, type SqliteDriver, type Statement } from './driver.ts'
 
 /** How an acknowledged write is kept. 'relaxed' may lose the last ones when the power fails. */
 export type Durability = 'full' | 'relaxed'
@@ -55,10 +56,11 @@ export async function connect(
   durability: Durability,
   environment: Environment,
   busyTimeoutMs: number,
+  driver?: SqliteDriver,
 ): Promise<Connection> {
   let connection: Connection | undefined
   try {
-    const { DatabaseSync } = loadDriver()
+    const { DatabaseSync } = driver ?? loadDriver()
     const opened = new Connection(new DatabaseSync(location, { timeout: 0 }))
     connection = opened
     await whileBusy(environment, busyTimeoutMs, () => configure(opened, durability))
@@ -93,5 +95,5 @@ export function explain(location: string, error: unknown): unknown {
   if (/unable to open|readonly|permission/i.test(why)) {
     return new StoreUnusable(location, why, 'Check that the folder exists and can be written to.')
   }
-  return error
+  return error instanceof PawlError ? error : new StoreFailed(why, error)
 }

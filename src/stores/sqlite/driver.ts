@@ -20,28 +20,29 @@ export interface Database {
   close(): void
 }
 
-interface Driver {
+/** What opens databases: `node:sqlite`, or a module that looks like it. */
+export interface SqliteDriver {
   readonly DatabaseSync: new (
     path: string,
     options?: { timeout?: number; readOnly?: boolean },
   ) => Database
 }
 
-let loaded: Driver | undefined
+let loaded: SqliteDriver | undefined
 
 /** The driver of this Node; loaded once. */
-export function loadDriver(): Driver {
+export function loadDriver(): SqliteDriver {
   loaded ??= builtInDriver() ?? packagedDriver()
   return loaded
 }
 
-function builtInDriver(): Driver | undefined {
-  return process.getBuiltinModule('node:sqlite') as Driver | undefined
+function builtInDriver(): SqliteDriver | undefined {
+  return process.getBuiltinModule('node:sqlite') as SqliteDriver | undefined
 }
 
-function packagedDriver(): Driver {
+function packagedDriver(): SqliteDriver {
   try {
-    return createRequire(import.meta.url)('@photostructure/sqlite') as Driver
+    return createRequire(import.meta.url)('@photostructure/sqlite') as SqliteDriver
   } catch (cause) {
     throw new DriverMissing(
       '@photostructure/sqlite',

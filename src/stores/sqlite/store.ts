@@ -1,5 +1,5 @@
 /** The SQLite store: a file, or a database in memory, behind the contract of `../store.ts`. */
-import { StaleFence } from '../../core/errors.ts'
+import { PawlError, StaleFence } from '../../core/errors.ts'
 import type { Command, Usage } from '../../core/job/commands.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
@@ -7,7 +7,7 @@ import type { Logger } from '../../core/ports.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
-import { StoreClosed } from '../errors.ts'
+import { StoreClosed, StoreFailed } from '../errors.ts'
 import { ReadSide } from '../read-side.ts'
 import {
   checkClaim,
@@ -26,11 +26,12 @@ import {
 } from '../requests.ts'
 import type * as contract from '../store.ts'
 import { mayWake } from '../waking.ts'
-import { whileBusy } from './busy.ts'
+import { messageOf, whileBusy } from './busy.ts'
 import { claim, hasReady } from './claim.ts'
 import { commit } from './commit.ts'
-import { type Connection, connect, type Durability } from './connect.ts'
+import { type Connection, connect, type Durability, explain } from './connect.ts'
 import type { Shared } from './context.ts'
+import type { SqliteDriver } from './driver.ts'
 import { listEffects, retryEffects } from './effects.ts'
 import { enqueue, type Order } from './enqueue.ts'
 import { heartbeat } from './heartbeat.ts'
@@ -51,7 +52,10 @@ import { type JointWork, type Work, Writer } from './writer.ts'
 
 /** How to open a SQLite store. */
 export interface SqliteOptions extends PayloadOptions {
-  /** A path; ':memory:' for a database that dies with the store. */
+  /**
+   * A path; ':memory:' for a database that dies with the store, 'file:/name?vfs=memdb' for one in
+   * memory that several stores of this process share.
+   */
   readonly path: string
   /** The lifecycles that this process knows; those that ship if absent. */
   readonly lifecycles?: readonly Lifecycle[]
@@ -59,12 +63,16 @@ export interface SqliteOptions extends PayloadOptions {
   readonly durability?: Durability
   /** How long a write waits for other processes before it gives up with `StoreBusy`. */
   readonly busyTimeoutMs?: number
+  /** A module with the API of `node:sqlite`; the one that this Node has if absent. */
+  readonly driver?: SqliteDriver
   readonly environment?: Environment
   /** Told of what an operator should know, such as a SQLite with a known fault. */
   readonly logger?: Logger
 }
 
 const BUSY_TIMEOUT_MS = 10_000
+/** There is no file whose changes could be watched; only this process can write to it. */
+const SHARED_IN_MEMORY = '?vfs=memdb'
 /** How this store writes places in lists and in the ledger: by the number of a row. */
 const PLACE = /^\d{1,15}$/
 const PLACES = { jobs: PLACE, effects: PLACE, ledger: PLACE }
@@ -87,22 +95,21 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> 
   const environment = options.environment ?? systemEnvironment()
   const durability = options.durability ?? 'full'
   const location = options.path
-  const memory = location === ':memory:'
+  const isPrivate = location === ':memory:'
   const busyTimeoutMs = options.busyTimeoutMs ?? BUSY_TIMEOUT_MS
   const payloadBounds = payloadBoundsOf(options)
-  const writing = await connect(location, durability, environment, busyTimeoutMs)
+  const open = () => connect(location, durability, environment, busyTimeoutMs, options.driver)
+  const writing = await open()
   const writer = new Writer(writing, environment, busyTimeoutMs)
   try {
     const machines = await writer.write('open', (connection, now) => {
       migrate(connection, now)
       return registerMachines(connection, options.lifecycles ?? LIFECYCLES)
     })
-    // A database in memory has one connection, for reading and writing.
-    const reading = memory
-      ? writing
-      : await connect(location, durability, environment, busyTimeoutMs)
+    // A database of one store in memory has one connection, for reading and writing.
+    const reading = isPrivate ? writing : await open()
     warnOfOldSqlite(reading, options.logger)
-    const file = memory ? undefined : options.path
+    const file = isPrivate || location.endsWith(SHARED_IN_MEMORY) ? undefined : location
     const shared = { environment, machines, payloadBounds }
     const query: contract.CommitTx['query'] = async (sql, values = []) => {
       await writer.outsideTransactions()
@@ -111,7 +118,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> 
     return { store: new SqliteStore(shared, writing, reading, writer, busyTimeoutMs, file), query }
   } catch (error) {
     writing.close()
-    throw error
+    throw explain(location, error)
   }
 }
 
@@ -159,7 +166,11 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     if (this.#closing !== undefined) throw new StoreClosed()
     if (this.#reading === this.#writing) await this.#writer.outsideTransactions()
     const { environment } = this.#shared
-    return whileBusy(environment, this.#busyTimeoutMs, () => work(this.#reading))
+    try {
+      return await whileBusy(environment, this.#busyTimeoutMs, () => work(this.#reading))
+    } catch (error) {
+      throw error instanceof PawlError ? error : new StoreFailed(messageOf(error), error)
+    }
   }
 
   async #write<T>(verb: string, work: Work<T>): Promise<T> {

@@ -13,10 +13,10 @@
  *
  * No busy error reaches a caller before the time-out: see `busy.ts`.
  */
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
-import { StoreBusy, StoreClosed, StoreFailed, UseTx } from '../errors.ts'
+import { StoreBusy, StoreClosed, StoreFailed } from '../errors.ts'
+import { assertOutside, runInside } from '../inside-commit.ts'
 import { messageOf, whileBusy } from './busy.ts'
 import type { Connection } from './connect.ts'
 
@@ -51,8 +51,6 @@ export class Writer {
   readonly #connection: Connection
   readonly #environment: Environment
   readonly #busyTimeoutMs: number
-  /** Set while the function of a commit runs, in everything that it calls. */
-  readonly #inside = new AsyncLocalStorage<true>()
   #queue: Task[] = []
   #waiting: (() => void)[] = []
   #running: Promise<void> | undefined
@@ -79,7 +77,7 @@ export class Writer {
   /** Does work that may wait, in a transaction of its own; durable when it resolves. */
   writeAlone<T>(verb: string, work: Work<Promise<T>>): Promise<T> {
     const inside: JointWork<unknown, Promise<T>> = (connection, now) => [
-      this.#inside.run(true, () => work(connection, now)),
+      runInside(this, () => work(connection, now)),
     ]
     return this.#enqueue(verb, inside, undefined, true) as Promise<T>
   }
@@ -95,7 +93,7 @@ export class Writer {
 
   /** Refuses what the function of a commit must not call. */
   assertOutside(): void {
-    if (this.#inside.getStore()) throw new UseTx()
+    assertOutside(this)
   }
 
   /** Finishes what was accepted and refuses the rest. */

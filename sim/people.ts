@@ -1,0 +1,95 @@
+/** Who uses the engine in the simulation: clients that enqueue, an operator who meddles. */
+import { findLifecycle, type JobHandle, type Pawl, type RunnableJob } from 'pawl'
+import type { Faults } from './faults.ts'
+import type { History } from './history.ts'
+import type { Plan } from './jobs.ts'
+import type { SimProcess } from './process.ts'
+
+/** A process that people work with. */
+export interface Desk {
+  readonly process: SimProcess
+  readonly pawl: Pawl
+  readonly jobs: readonly RunnableJob<{ n: number }, { n: number }, unknown>[]
+}
+
+/** Enqueues one job, and again, until it is acknowledged or its process dies. */
+export async function enqueueOne(
+  { process, pawl, jobs }: Desk,
+  n: number,
+  { type, delayMs }: Plan,
+  history: History,
+): Promise<void> {
+  const definition = jobs.find(({ name }) => name === type)
+  if (definition === undefined) throw new Error(`no job is named ${type}`)
+  for (;;) {
+    try {
+      const options = { key: `job ${n}`, delay: delayMs }
+      const handle = await pawl.enqueue(definition, { n }, options)
+      history.acknowledge(`${type} ${n}`, handle.id)
+      if (n % 3 === 0) void awaitResult(handle, history)
+      return
+    } catch (error) {
+      history.expectTyped(error)
+      await new Promise<void>((resolve) => process.environment.timers.after(500, resolve))
+    }
+  }
+}
+
+async function awaitResult(handle: JobHandle, history: History): Promise<void> {
+  try {
+    const { kind } = await handle.result()
+    if (kind === 'succeeded') history.succeeded.add(handle.id)
+  } catch (error) {
+    history.expectTyped(error)
+  }
+}
+
+/** Does what the seed wants of an operator now. */
+export async function meddle(
+  { pawl, process }: Desk,
+  faults: Faults,
+  history: History,
+): Promise<void> {
+  const operator = pawl.operator({ name: 'ada', reason: 'to see what happens' })
+  const ids = [...history.acknowledged]
+  const one = () => ids[faults.between(0, ids.length)] as string
+  const acts: (() => Promise<unknown>)[] = [() => operator.approve({ ids })]
+  const now = process.environment.clock.now()
+  const may = (kind: Parameters<Faults['strikes']>[0], act: () => Promise<unknown>) => {
+    if (ids.length > 0 && faults.strikes(kind)) acts.push(act)
+  }
+  may('cancel', () => operator.cancel(one()))
+  may('redrive', () => operator.retry(one()))
+  may('quarantine', () => operator.quarantine(one()))
+  may('discard', () => operator.discard(one()))
+  may('force', () => forceSomewhere(pawl, one(), faults))
+  may('reschedule', () => operator.reschedule(one(), new Date(now + faults.between(0, 30_000))))
+  may('pause-queue', () => operator.pauseQueue('default'))
+  may('retry-effects', () => operator.retryEffects({ filter: { state: 'parked' } }))
+  may('prune', () => prune(pawl, now - faults.between(0, 10_000), history))
+  acts.push(() => operator.resumeQueue('default'))
+  for (const act of acts) {
+    try {
+      await act()
+    } catch (error) {
+      history.expectTyped(error)
+    }
+  }
+}
+
+/** Into a state that a person may force a job into, and out of which it finds its way. */
+async function forceSomewhere(pawl: Pawl, id: string, faults: Faults): Promise<void> {
+  const job = await pawl.store.get(id)
+  if (job === undefined) return
+  const { roles } = findLifecycle(job.lifecycle, job.lifecycleVersion)
+  const targets = [...roles].filter(([, role]) => FORCED.includes(role)).map(([state]) => state)
+  const to = targets[faults.between(0, targets.length)] as string
+  await pawl.operator({ name: 'ada', reason: 'to see what happens' }).force(id, to)
+}
+
+const FORCED: readonly string[] = ['ready', 'parked', 'failed', 'cancelled']
+
+async function prune(pawl: Pawl, endedBefore: number, history: History): Promise<void> {
+  const archive = async (lines: string) => history.archive(lines)
+  await pawl.store.prune({ endedBefore, limit: 5, archive })
+}

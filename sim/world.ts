@@ -1,0 +1,468 @@
+/**
+ * One seed, one history. A few processes with a worker each, a client and an operator share one
+ * database in memory, each by a connection of its own. While faults last, everything in `faults.ts`
+ * may happen. Then all is well: every process is replaced by one that works, and every job must come
+ * to its end (P15). What the store then holds is compared with what was seen (`checker.ts`).
+ *
+ * The same seed gives the same history, event by event: time, chance, ids and the order of events
+ * come from it, and nothing here waits for the real world.
+ */
+import { createPawl, type Fence, isCommitted, type Job, type JobWorker, type Pawl } from 'pawl'
+import { type Database, openSqliteStore, type Ref } from 'pawl/sqlite'
+import { SeededRandom, SequentialIds } from 'pawl/testing'
+import {
+  type Found,
+  findAll,
+  type Judged,
+  judgeAcknowledged,
+  judgeAnswers,
+  judgeDeliveries,
+  judgeEnds,
+  judgeFacts,
+  judgeRows,
+  judgeSteps,
+  type UserRow,
+} from './checker.ts'
+import { openDatabase } from './database.ts'
+import { type FaultKind, Faults } from './faults.ts'
+import { History } from './history.ts'
+import { jobsOf, type Plan, planOf } from './jobs.ts'
+import { Ledger } from './ledger.ts'
+import { type Desk, enqueueOne, meddle } from './people.ts'
+import { SimProcess } from './process.ts'
+import { Scheduler } from './scheduler.ts'
+
+/** What a seed came to. */
+export interface SimResult {
+  readonly seed: number
+  readonly violations: readonly Judged[]
+  readonly steps: number
+  readonly simulatedMs: number
+  readonly faults: Readonly<Partial<Record<FaultKind, number>>>
+  readonly outcomes: Readonly<Record<string, number>>
+  /** What happened, in order; the same for the same seed. Empty unless asked for. */
+  readonly trace: readonly string[]
+}
+
+const START = Date.UTC(2026, 0, 1)
+const WORKERS = 3
+const FAULTY_MS = 45_000
+/** Clocks may have been wrong by minutes, and leases and due times with them. */
+const HEALED_MS = 45 * 60_000
+const STOP_MS = 5 * 60_000
+/** After the faults, until everybody has noticed that they are over. */
+const GRACE_MS = 15_000
+const RECOVER_MS = 3000
+const WRITES = new Set(['commits', 'approved', 'hardened', 'leased', 'task', 'sends'])
+
+let worlds = 0
+
+/** Plays one seed. */
+export async function simulate(
+  seed: number,
+  options: { trace?: boolean } = {},
+): Promise<SimResult> {
+  const world = new World(seed, options.trace === true)
+  const onRejection = (error: unknown) => world.history.expectTyped(error)
+  process.on('unhandledRejection', onRejection)
+  try {
+    return await world.play()
+  } finally {
+    process.off('unhandledRejection', onRejection)
+    world.close()
+  }
+}
+
+interface Member {
+  readonly process: SimProcess
+  /** Nothing until it has found the store. */
+  worker?: JobWorker
+  isStopping?: true
+}
+
+class World {
+  readonly history = new History((...beat) => this.#checkRenewed(...beat))
+  readonly #seed: number
+  readonly #scheduler: Scheduler
+  readonly #faults: Faults
+  readonly #random: SeededRandom
+  readonly #ids = new SequentialIds()
+  readonly #location: string
+  /** Looks at the rows themselves, past every store. */
+  readonly #auditor: Database
+  readonly #ledger: Ledger
+  readonly #plans: readonly Plan[]
+  readonly #leaseMs: number
+  readonly #trace: string[] | undefined
+  #members: Member[] = []
+  readonly #names: string[] = []
+  #client: SimProcess | undefined
+  #operator: SimProcess | undefined
+  /** Which job the client asks for next. */
+  #next = 0
+  #healedAt = Number.POSITIVE_INFINITY
+  /** How far each job was when everybody had noticed that all is well. */
+  #seqs: ReadonlyMap<string, number> | undefined
+
+  constructor(seed: number, isTraced: boolean) {
+    this.#seed = seed
+    this.#random = new SeededRandom(seed)
+    const chance = () => new SeededRandom(Math.floor(this.#random.next() * 2 ** 32))
+    this.#scheduler = new Scheduler(START, chance())
+    this.#faults = new Faults(chance())
+    this.#leaseMs = 3000 + Math.floor(this.#random.next() * 5) * 1500
+    this.#location = `file:/sim-${seed}-${++worlds}?vfs=memdb`
+    this.#auditor = openDatabase(this.#location)
+    this.#ledger = new Ledger(this.#auditor)
+    this.#trace = isTraced ? [] : undefined
+    const count = 8 + Math.floor(this.#random.next() * 10)
+    this.#plans = Array.from({ length: count }, (_, n) => planOf(n, this.#faults))
+  }
+
+  async play(): Promise<SimResult> {
+    await this.#drive(this.#prepare(), START + FAULTY_MS)
+    this.#startMonkey()
+    const now = () => this.#scheduler.clock.now()
+    while (now() < START + FAULTY_MS) await this.#step()
+    this.#heal()
+    this.#healedAt = now()
+    while (!this.#isSettled() && now() < this.#healedAt + HEALED_MS) await this.#stepFor(1000)
+    await this.#stopAll()
+    const simulatedMs = now() - START
+    const judged = await this.#drive(this.#judge(), now() + STOP_MS)
+    const outcomes = this.#outcomesOf(judged?.found ?? [])
+    return {
+      seed: this.#seed,
+      violations: [...this.history.judged, ...(judged?.violations ?? [])],
+      steps: this.#scheduler.steps,
+      simulatedMs,
+      faults: this.#faults.counts,
+      outcomes,
+      trace: this.#trace ?? [],
+    }
+  }
+
+  /** Gives back what the seed took; its database dies with its last connection. */
+  close(): void {
+    for (const process of this.#everybody()) process.abandon()
+    this.#auditor.close()
+  }
+
+  #everybody(): SimProcess[] {
+    const others = [this.#client, this.#operator].filter((process) => process !== undefined)
+    return [...this.#members.map(({ process }) => process), ...others]
+  }
+
+  readonly #log = (line: string): void => {
+    this.#trace?.push(`${this.#scheduler.clock.now() - START} ${line}`)
+  }
+
+  async #step(): Promise<void> {
+    if (!(await this.#scheduler.step())) throw new Error('nothing happens any more')
+  }
+
+  /** Lets happen what happens within a while. */
+  async #stepFor(ms: number): Promise<void> {
+    let isOver = false
+    this.#scheduler.after(ms, () => {
+      isOver = true
+    })
+    while (!isOver) await this.#step()
+    this.#checkHeld()
+  }
+
+  /** Lets things happen until a promise is kept; nothing where it is not, in time. */
+  async #drive<T>(promise: Promise<T>, deadline: number): Promise<T | undefined> {
+    let outcome: { value: T } | { error: unknown } | undefined
+    promise.then(
+      (value) => {
+        outcome = { value }
+      },
+      (error) => {
+        outcome = { error }
+      },
+    )
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    while (outcome === undefined) {
+      if (this.#scheduler.clock.now() > deadline || !(await this.#scheduler.step())) {
+        this.history.blame('P16', '', 'something never came to its end')
+        return undefined
+      }
+    }
+    if ('error' in outcome) throw outcome.error
+    return outcome.value
+  }
+
+  /** Makes the tables, before anything can go wrong. */
+  async #prepare(): Promise<void> {
+    const store = await this.#openWell()
+    await store.close()
+    this.#auditor.exec('CREATE TABLE sim_rows (job TEXT NOT NULL, attempt INTEGER NOT NULL)')
+  }
+
+  /** A store that nothing happens to. */
+  #openWell() {
+    const { clock } = this.#scheduler
+    const random = new SeededRandom(1)
+    const environment = { clock, timers: this.#scheduler, random, ids: this.#ids }
+    return openSqliteStore({ path: this.#location, environment })
+  }
+
+  #newProcess(name: string, skewMs = 0): SimProcess {
+    return new SimProcess({
+      name,
+      scheduler: this.#scheduler,
+      faults: this.#faults,
+      random: this.#random,
+      ids: this.#ids,
+      location: this.#location,
+      leaseMs: this.#leaseMs,
+      skewMs,
+      onAnswer: (...answer) => this.history.note(...answer),
+      onWrite: (writer) => {
+        for (const process of this.#everybody()) if (process !== writer) process.hint()
+      },
+      log: this.#log,
+    })
+  }
+
+  /** Starts a worker in a process of its own. */
+  #hire(): void {
+    const faults = this.#faults
+    const isNamesake = this.#names.length > 0 && faults.strikes('same-id')
+    const name = isNamesake
+      ? (this.#names[faults.between(0, this.#names.length)] as string)
+      : `worker-${this.#names.length + 1}`
+    if (!isNamesake) this.#names.push(name)
+    const skewMs = faults.strikes('clock-skew') ? faults.between(-60_000, 60_000) : 0
+    const process = this.#newProcess(name, skewMs)
+    const member: Member = { process }
+    this.#members.push(member)
+    this.#log(`${name} starts, ${skewMs} ms off`)
+    void this.#employ(member, faults.strikes('old-release'))
+  }
+
+  async #employ(member: Member, isOld: boolean): Promise<void> {
+    const { process } = member
+    const { environment } = process
+    const { outside } = this.history
+    const jobs = jobsOf(this.#plans, process, this.#faults, outside, isOld)
+    try {
+      const pawl = await createPawl({ store: await process.open(), environment, jobs })
+      const worker = await pawl.work({
+        id: process.name,
+        concurrency: 3,
+        lease: this.#leaseMs,
+        poll: 8000,
+        recover: RECOVER_MS,
+        drain: 2000,
+        onStuck: 'replace',
+      })
+      member.worker = worker
+    } catch (error) {
+      this.#endBy(process, error)
+    }
+  }
+
+  /** Whoever enqueues: goes on where the one before it died, until every job is acknowledged. */
+  #startClient(): void {
+    const process = this.#newProcess(`client at ${this.#next}`)
+    this.#client = process
+    const run = async () => {
+      const desk = await this.#openDesk(process)
+      for (; this.#next < this.#plans.length; this.#next++) {
+        const plan = this.#plans[this.#next] as Plan
+        const ask = () => enqueueOne(desk, this.#next, plan, this.history)
+        const asked = this.#faults.strikes('enqueue-twice') ? [ask(), ask()] : [ask()]
+        if (this.#faults.strikes('client-crash')) {
+          this.#scheduler.after(this.#faults.between(0, 100), () => process.crash('crashes'))
+        }
+        await Promise.all(asked)
+        const pauseMs = this.#faults.between(0, 3000)
+        await new Promise<void>((resolve) => process.environment.timers.after(pauseMs, resolve))
+      }
+    }
+    void run().catch((error) => this.#endBy(process, error))
+  }
+
+  #endBy(process: SimProcess, error: unknown): void {
+    this.history.expectTyped(error)
+    process.crash('gives up')
+  }
+
+  async #openDesk(process: SimProcess): Promise<Desk> {
+    const { environment } = process
+    const jobs = jobsOf(this.#plans, process, this.#faults, this.history.outside)
+    const pawl: Pawl = await createPawl({ store: await process.open(), environment, jobs })
+    return { process, pawl, jobs }
+  }
+
+  /** A person who acts now and then, and approves what waits for approval. */
+  #startOperator(): void {
+    const process = this.#newProcess('operator')
+    this.#operator = process
+    const run = async () => {
+      const desk = await this.#openDesk(process)
+      for (;;) {
+        await new Promise<void>((resolve) => process.environment.timers.after(4000, resolve))
+        await meddle(desk, this.#faults, this.history)
+      }
+    }
+    void run().catch((error) => this.#endBy(process, error))
+  }
+
+  /** Lets things happen to processes, and replaces those that have ended. */
+  #startMonkey(): void {
+    const act = () => {
+      this.#replaceTheDead()
+      if (this.#scheduler.clock.now() >= this.#healedAt) return
+      const member = this.#members[this.#faults.between(0, this.#members.length)]
+      if (member !== undefined) this.#strike(member)
+      this.#scheduler.after(this.#faults.between(100, 1500), act)
+    }
+    act()
+  }
+
+  #strike(member: Member): void {
+    const faults = this.#faults
+    const { process } = member
+    const lease = this.#leaseMs
+    if (faults.strikes('crash')) process.crash('crashes')
+    if (faults.strikes('pause')) process.pause(faults.between(1, lease))
+    if (faults.strikes('pause-beyond-lease')) process.pause(faults.between(lease, lease * 4))
+    if (faults.strikes('no-heartbeats')) process.deafen(faults.between(lease / 2, lease * 2))
+    if (faults.strikes('clock-leap')) process.leap(faults.between(1, 30_000))
+    if (faults.strikes('suspend')) this.#scheduler.leap(faults.between(1000, 120_000))
+    if (faults.strikes('stop')) this.#stop(member)
+    this.#ledger.check(this.history.pruned)
+  }
+
+  #stop(member: Member): void {
+    const { worker, process } = member
+    if (worker === undefined || member.isStopping) return
+    member.isStopping = true
+    this.#log(`${process.name} is told to stop`)
+    void worker.stop().then(() => process.crash('has stopped'))
+    if (this.#faults.strikes('stop-twice')) {
+      this.#scheduler.after(this.#faults.between(0, 2000), () => void worker.stop())
+    }
+    if (this.#faults.strikes('stop-killed')) {
+      this.#scheduler.after(this.#faults.between(0, 3000), () => process.crash('is killed'))
+    }
+  }
+
+  #replaceTheDead(): void {
+    this.#members = this.#members.filter(({ process }) => process.isAlive)
+    while (this.#members.length < WORKERS) this.#hire()
+    if (!this.#client?.isAlive && !this.#isAllAsked()) this.#startClient()
+    if (!this.#operator?.isAlive) this.#startOperator()
+  }
+
+  #isAllAsked(): boolean {
+    return this.#next === this.#plans.length
+  }
+
+  /** From now on all is well: whoever is not, is replaced. */
+  #heal(): void {
+    this.#faults.end()
+    this.#log('all is well')
+    for (const process of this.#everybody()) process.crash('is replaced')
+    this.#replaceTheDead()
+    // A poisonous job still kills whoever runs it, until it is given up.
+    const renew = () => {
+      this.#replaceTheDead()
+      this.#scheduler.after(1000, renew)
+    }
+    renew()
+  }
+
+  #isSettled(): boolean {
+    return this.#isAllAsked() && this.#ledger.unsettled() === 0
+  }
+
+  /** P7: nobody holds a job for long whose lease has run out. */
+  #checkHeld(): void {
+    const now = this.#scheduler.clock.now()
+    if (now < this.#healedAt + GRACE_MS) return
+    this.#seqs ??= this.#ledger.seqs()
+    for (const id of this.#ledger.heldSince(now - RECOVER_MS - 2000)) {
+      this.history.blame('P7', id, 'is held, though its lease ran out long ago')
+    }
+  }
+
+  /** P4: who is told that its lease was renewed, holds the job. */
+  #checkRenewed(ref: Ref, { attempt }: Fence, now: number): void {
+    if (!this.#ledger.isTakenOver(ref, attempt, now)) return
+    this.history.blame('P4', String(ref), `attempt ${attempt} was told that it still holds it`)
+  }
+
+  async #stopAll(): Promise<void> {
+    const workers = this.#members.flatMap(({ worker }) => worker ?? [])
+    const stopped = Promise.all(workers.map((worker) => worker.stop()))
+    await this.#drive(stopped, this.#scheduler.clock.now() + STOP_MS)
+  }
+
+  async #judge(): Promise<{ found: Found[]; violations: Judged[] }> {
+    const { history } = this
+    const store = await this.#openWell()
+    const found = await findAll(store)
+    const effects = await store.listEffects({ state: 'parked' }, { limit: 500 })
+    await store.close()
+    const parked = new Set(effects.items.map(({ key }) => key))
+    const stuck = new Set(effects.items.map(({ jobId }) => jobId))
+    const rows = this.#ledger.all<UserRow>('SELECT job, attempt FROM sim_rows')
+    const violations = [
+      ...judgeFacts(found),
+      ...judgeAcknowledged(history.acknowledged, found, new Set(history.pruned.keys())),
+      ...judgeAnswers(history.answers, found),
+      ...judgeRows(rows, found, ({ type }) => WRITES.has(type)),
+      ...judgeDeliveries(new Set(history.outside.delivered), parked, found, 'mail'),
+      ...judgeSteps(history.outside.stepped, found),
+      ...judgeEnds(found, (job) => isSettled(job) || stuck.has(job.id)),
+      ...this.#ledger.check(history.pruned),
+      ...this.#judgeHealed(found),
+    ]
+    for (const { facts } of found) {
+      for (const { jobId, seq, at, trigger, to } of facts) {
+        this.#trace?.push(`${jobId.slice(-4)}.${seq} ${at - START} ${trigger} ${to}`)
+      }
+    }
+    return { found, violations }
+  }
+
+  /** P7: where all is well, a holder keeps its lease. P6: what has succeeded stays so. */
+  #judgeHealed(found: readonly Found[]): Judged[] {
+    // A job that kills its process takes the leases of its neighbours with it.
+    const isPoisoned = this.#plans.some(({ isPoison }) => isPoison)
+    return found.flatMap(({ job, facts }) => {
+      // By number and not by time: clocks were wrong before.
+      const since = this.#seqs?.get(job.id) ?? (this.#seqs ? 0 : Number.POSITIVE_INFINITY)
+      let claim = 0
+      const lost = facts.find(({ trigger, seq, execution }) => {
+        if (trigger === 'claim') claim = seq
+        return execution?.abort === 'lease_expired' && claim > since
+      })
+      const judged: Judged[] = []
+      if (lost !== undefined && !isPoisoned) {
+        judged.push({ promise: 'P7', job: job.id, what: 'a live holder lost its lease', facts })
+      }
+      if (this.history.succeeded.has(job.id) && !isCommitted(job)) {
+        judged.push({ promise: 'P6', job: job.id, what: 'had succeeded, and has not', facts })
+      }
+      return judged
+    })
+  }
+
+  #outcomesOf(found: readonly Found[]): Record<string, number> {
+    const outcomes: Record<string, number> = {}
+    for (const { job } of found) {
+      const outcome = job.outcome ?? 'parked'
+      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+    }
+    return outcomes
+  }
+}
+
+function isSettled(job: Job): boolean {
+  return job.outcome !== null || job.blockedReason !== null || job.state === 'quarantined'
+}
