@@ -3,7 +3,7 @@
  * outside, never by asking the code that wrote it. The simulator and the chaos of real processes
  * share it.
  */
-import { checkFacts, checkP9, type Fact, findLifecycle, type Job } from 'pawl'
+import { checkFacts, checkP9, type Fact, findLifecycle, type Job, retryDelayBounds } from 'pawl'
 import type { Store } from 'pawl/sqlite'
 
 /** A broken promise, with the facts that show it. */
@@ -50,12 +50,12 @@ export function judgeFacts(found: readonly Found[]): Judged[] {
 
 /** P1: what was acknowledged is there, unless retention may have removed it. */
 export function judgeAcknowledged(
-  acknowledged: ReadonlySet<string>,
+  acknowledged: readonly string[],
   found: readonly Found[],
   mayBePruned: ReadonlySet<string> = new Set(),
 ): Judged[] {
   const there = new Set(found.map(({ job }) => job.id))
-  return [...acknowledged]
+  return acknowledged
     .filter((id) => !there.has(id) && !mayBePruned.has(id))
     .map((id) => broken('P1', id, 'was accepted, and is gone'))
 }
@@ -164,6 +164,25 @@ export function judgeSteps(stepped: readonly SteppedOnce[], found: readonly Foun
       return again ? [broken('steps', job.id, `step ${step.name} ran again`, facts)] : []
     })
   })
+}
+
+/** How many retries must agree before that is no longer chance. */
+const SPREAD_MIN = 4
+
+/** P11: retries that are to be spread do not all come at the first moment. */
+export function judgeSpread(found: readonly Found[]): Judged[] {
+  const early = found.flatMap(({ job, facts }) => {
+    const { retry } = job.policy ?? findLifecycle(job.lifecycle, job.lifecycleVersion).policy
+    let failures = 0
+    return facts.flatMap(({ trigger, at, runAt, spends, resets }) => {
+      if (resets) failures = 0
+      if (spends === 'failure') failures++
+      if (trigger !== 'retry' || retry.jitter === 0) return []
+      return [(runAt ?? at) - at === retryDelayBounds(retry, failures).min]
+    })
+  })
+  const isSpread = early.length < SPREAD_MIN || early.includes(false)
+  return isSpread ? [] : [broken('P11', '', `all ${early.length} retries come at once`)]
 }
 
 /** P15: every job has ended, or waits for a person. */

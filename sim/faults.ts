@@ -21,6 +21,7 @@ const FAULTS = {
   'same-id': 0.3, // it starts under the name of one that died, or that still lives
   'old-release': 0.3, // it knows only some of the kinds of job
   stop: 0.03, // it is told to stop, and does so in good order
+  'stop-while-paused': 0.3, // it is told so, and notices when it has lost everything
   'stop-twice': 0.5, // it is told so again
   'stop-killed': 0.3, // it is killed while it stops
   // Clocks.

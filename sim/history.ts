@@ -16,8 +16,8 @@ import { Crashed } from './process.ts'
 
 /** The history of one seed. */
 export class History {
-  /** The ids of jobs whose enqueueing was acknowledged. */
-  readonly acknowledged = new Set<string>()
+  /** The jobs whose enqueueing was acknowledged: their types, by id. */
+  readonly acknowledged = new Map<string, string>()
   /** What retention may have removed, with its facts. */
   readonly pruned = new Map<string, Fact[]>()
   /** Jobs of which somebody was told that they have succeeded. */
@@ -34,13 +34,14 @@ export class History {
   }
 
   /** Somebody was told that a job is accepted. */
-  acknowledge(key: string, id: string): void {
+  acknowledge(type: string, n: number, id: string): void {
+    const key = `${type} ${n}`
     const before = this.#idOf.get(key)
     if (before !== undefined && before !== id && !this.pruned.has(before)) {
       this.blame('P12', id, `has the key "${key}" of ${before}`)
     }
     this.#idOf.set(key, id)
-    this.acknowledged.add(id)
+    this.acknowledged.set(id, type)
   }
 
   /** What is archived before it is removed. */

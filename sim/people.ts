@@ -25,7 +25,7 @@ export async function enqueueOne(
     try {
       const options = { key: `job ${n}`, delay: delayMs }
       const handle = await pawl.enqueue(definition, { n }, options)
-      history.acknowledge(`${type} ${n}`, handle.id)
+      history.acknowledge(type, n, handle.id)
       if (n % 3 === 0) void awaitResult(handle, history)
       return
     } catch (error) {
@@ -51,9 +51,10 @@ export async function meddle(
   history: History,
 ): Promise<void> {
   const operator = pawl.operator({ name: 'ada', reason: 'to see what happens' })
-  const ids = [...history.acknowledged]
+  const ids = [...history.acknowledged.keys()]
+  const waiting = ids.filter((id) => history.acknowledged.get(id) === 'approved')
   const one = () => ids[faults.between(0, ids.length)] as string
-  const acts: (() => Promise<unknown>)[] = [() => operator.approve({ ids })]
+  const acts: (() => Promise<unknown>)[] = [() => operator.approve({ ids: waiting })]
   const now = process.environment.clock.now()
   const may = (kind: Parameters<Faults['strikes']>[0], act: () => Promise<unknown>) => {
     if (ids.length > 0 && faults.strikes(kind)) acts.push(act)
@@ -65,9 +66,9 @@ export async function meddle(
   may('force', () => forceSomewhere(pawl, one(), faults))
   may('reschedule', () => operator.reschedule(one(), new Date(now + faults.between(0, 30_000))))
   may('pause-queue', () => operator.pauseQueue('default'))
+  acts.push(() => operator.resumeQueue('default'))
   may('retry-effects', () => operator.retryEffects({ filter: { state: 'parked' } }))
   may('prune', () => prune(pawl, now - faults.between(0, 10_000), history))
-  acts.push(() => operator.resumeQueue('default'))
   for (const act of acts) {
     try {
       await act()

@@ -46,6 +46,9 @@ export interface ProcessParts {
   readonly log: (line: string) => void
 }
 
+/** How long a hint takes to reach another process; what is written meanwhile is part of it. */
+const HINT_MS = 20
+
 /** The verbs after which another process may find something to do. */
 const WAKING = new Set(
   'enqueue settle tell cancel recover promote commit settleEffects retryEffects resumeQueue'.split(
@@ -139,7 +142,7 @@ export class SimProcess {
     const { faults, scheduler } = this.#parts
     if (this.#isHintDue || this.#listeners.size === 0 || faults.strikes('hint-lost')) return
     this.#isHintDue = true
-    const delayMs = faults.strikes('hint-late') ? faults.between(100, 5000) : 1
+    const delayMs = faults.strikes('hint-late') ? faults.between(100, 5000) : HINT_MS
     const times = faults.strikes('hint-twice') ? 2 : 1
     scheduler.after(delayMs, () => {
       this.#isHintDue = false

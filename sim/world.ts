@@ -20,6 +20,7 @@ import {
   judgeEnds,
   judgeFacts,
   judgeRows,
+  judgeSpread,
   judgeSteps,
   type UserRow,
 } from './checker.ts'
@@ -46,7 +47,7 @@ export interface SimResult {
 
 const START = Date.UTC(2026, 0, 1)
 const WORKERS = 3
-const FAULTY_MS = 45_000
+const FAULTY_MS = 20_000
 /** Clocks may have been wrong by minutes, and leases and due times with them. */
 const HEALED_MS = 45 * 60_000
 const STOP_MS = 5 * 60_000
@@ -110,12 +111,12 @@ class World {
     const chance = () => new SeededRandom(Math.floor(this.#random.next() * 2 ** 32))
     this.#scheduler = new Scheduler(START, chance())
     this.#faults = new Faults(chance())
-    this.#leaseMs = 3000 + Math.floor(this.#random.next() * 5) * 1500
+    this.#leaseMs = 2000 + Math.floor(this.#random.next() * 5) * 1000
     this.#location = `file:/sim-${seed}-${++worlds}?vfs=memdb`
     this.#auditor = openDatabase(this.#location)
     this.#ledger = new Ledger(this.#auditor)
     this.#trace = isTraced ? [] : undefined
-    const count = 8 + Math.floor(this.#random.next() * 10)
+    const count = 3 + Math.floor(this.#random.next() * 7)
     this.#plans = Array.from({ length: count }, (_, n) => planOf(n, this.#faults))
   }
 
@@ -126,6 +127,7 @@ class World {
     while (now() < START + FAULTY_MS) await this.#step()
     this.#heal()
     this.#healedAt = now()
+    this.history.judged.push(...this.#ledger.check(this.history.pruned))
     while (!this.#isSettled() && now() < this.#healedAt + HEALED_MS) await this.#stepFor(1000)
     await this.#stopAll()
     const simulatedMs = now() - START
@@ -253,9 +255,9 @@ class World {
         id: process.name,
         concurrency: 3,
         lease: this.#leaseMs,
-        poll: 8000,
+        poll: 15_000,
         recover: RECOVER_MS,
-        drain: 2000,
+        drain: this.#random.next() < 0.5 ? 0 : 2000,
         onStuck: 'replace',
       })
       member.worker = worker
@@ -278,7 +280,7 @@ class World {
           this.#scheduler.after(this.#faults.between(0, 100), () => process.crash('crashes'))
         }
         await Promise.all(asked)
-        const pauseMs = this.#faults.between(0, 3000)
+        const pauseMs = this.#faults.between(0, 2500)
         await new Promise<void>((resolve) => process.environment.timers.after(pauseMs, resolve))
       }
     }
@@ -318,7 +320,7 @@ class World {
       if (this.#scheduler.clock.now() >= this.#healedAt) return
       const member = this.#members[this.#faults.between(0, this.#members.length)]
       if (member !== undefined) this.#strike(member)
-      this.#scheduler.after(this.#faults.between(100, 1500), act)
+      this.#scheduler.after(this.#faults.between(100, 1000), act)
     }
     act()
   }
@@ -329,12 +331,14 @@ class World {
     const lease = this.#leaseMs
     if (faults.strikes('crash')) process.crash('crashes')
     if (faults.strikes('pause')) process.pause(faults.between(1, lease))
-    if (faults.strikes('pause-beyond-lease')) process.pause(faults.between(lease, lease * 4))
+    if (faults.strikes('pause-beyond-lease')) {
+      process.pause(faults.between(lease, lease * 4))
+      if (faults.strikes('stop-while-paused')) this.#stop(member)
+    }
     if (faults.strikes('no-heartbeats')) process.deafen(faults.between(lease / 2, lease * 2))
     if (faults.strikes('clock-leap')) process.leap(faults.between(1, 30_000))
     if (faults.strikes('suspend')) this.#scheduler.leap(faults.between(1000, 120_000))
     if (faults.strikes('stop')) this.#stop(member)
-    this.#ledger.check(this.history.pruned)
   }
 
   #stop(member: Member): void {
@@ -413,10 +417,11 @@ class World {
     const rows = this.#ledger.all<UserRow>('SELECT job, attempt FROM sim_rows')
     const violations = [
       ...judgeFacts(found),
-      ...judgeAcknowledged(history.acknowledged, found, new Set(history.pruned.keys())),
+      ...judgeAcknowledged([...history.acknowledged.keys()], found, new Set(history.pruned.keys())),
       ...judgeAnswers(history.answers, found),
       ...judgeRows(rows, found, ({ type }) => WRITES.has(type)),
       ...judgeDeliveries(new Set(history.outside.delivered), parked, found, 'mail'),
+      ...judgeSpread(found),
       ...judgeSteps(history.outside.stepped, found),
       ...judgeEnds(found, (job) => isSettled(job) || stuck.has(job.id)),
       ...this.#ledger.check(history.pruned),

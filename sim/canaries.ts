@@ -1,0 +1,291 @@
+/**
+ * Bugs that are planted on purpose, each in a copy of the built package: so the simulator is shown
+ * to catch what it is there for, and nothing of them is in the package itself. A canary names the
+ * promise that its bug breaks, and counts as caught only where that very promise was found broken.
+ *
+ * Each replaces text that must stand exactly once in its file. One that no longer fits fails, and is
+ * brought up to date with the code that it spoils.
+ */
+
+/** What is changed in a file of `dist`. */
+export interface Change {
+  readonly file: string
+  readonly find: string
+  readonly put: string
+}
+
+/** A planted bug. */
+export interface Canary {
+  readonly name: string
+  readonly promise: string
+  readonly changes: readonly Change[]
+}
+
+const sqlite = (file: string) => `stores/sqlite/${file}.js`
+const core = (file: string) => `core/job/${file}.js`
+
+function canary(name: string, promise: string, ...changes: readonly Change[]): Canary {
+  return { name, promise, changes }
+}
+
+function change(file: string, find: string, put: string): Change {
+  return { file, find, put }
+}
+
+const OWNERSHIP: readonly Canary[] = [
+  canary(
+    'a holder need not show its fence',
+    'P4',
+    change(core('fence'), 'if (fence.attempt !== job.attempt)', 'if (false)'),
+    change(core('fence'), 'if (fence.claim !== job.execution.claim)', 'if (false)'),
+  ),
+  canary(
+    'a holder may write when its lease has ended',
+    'P4',
+    change(core('fence'), 'return isExpired(job, now) ?', 'return false ?'),
+  ),
+  canary(
+    'jobs are given back by id alone',
+    'P4',
+    change(
+      core('decide'),
+      "if ('fence' in command && command.fence !== undefined)",
+      "if ('fence' in command && command.fence !== undefined && command.kind !== 'release')",
+    ),
+  ),
+  canary(
+    'leases are renewed by id alone',
+    'P4',
+    change(
+      sqlite('heartbeat'),
+      'WHERE rid = ? AND attempt = ? AND claim = ?',
+      'WHERE rid = ? AND ? > 0 AND ? IS NOT NULL',
+    ),
+  ),
+  canary(
+    'jobs are claimed that somebody holds',
+    'P2',
+    change(sqlite('claim'), 'WHERE lane = 2 AND queue = ?1', 'WHERE lane IN (2, 3) AND queue = ?1'),
+  ),
+  canary(
+    'leases are taken back before they end',
+    'P7',
+    change(sqlite('recover'), 'lease_until <= ?1', 'lease_until <= ?1 + 1500'),
+    change(core('decide-attempt'), 'if (!isExpired(job, context.now))', 'if (false)'),
+  ),
+  canary(
+    'expired leases are looked for only at the start',
+    'P7',
+    change('engine/worker.js', 'if (this.#isRecoveryDue()) {', 'if (false) {'),
+  ),
+  canary(
+    'leases are never renewed',
+    'P7',
+    change('engine/heartbeat.js', 'if (due.length === 0)', 'if (true)'),
+  ),
+]
+
+const BUDGETS: readonly Canary[] = [
+  canary(
+    'attempts are not counted when they begin',
+    'P5',
+    change(sqlite('claim'), 'seq = seq + 1, attempt = attempt + 1,', 'seq = seq + 1,'),
+  ),
+  canary(
+    'a job may crash as often as it likes',
+    'P5',
+    change(core('decide-attempt'), 'if (spent >= max)', 'if (false)'),
+  ),
+  canary(
+    'a job may fail as often as it likes',
+    'P5',
+    change(core('decide-attempt'), 'if (job.failures >= retry.max)', 'if (false)'),
+  ),
+  canary(
+    'crashes cost nothing',
+    'P15',
+    change(
+      core('decide-attempt'),
+      'const fields = { error, reason: abort, spends, runAt: context.now + delay }',
+      'const fields = { error, reason: abort, runAt: context.now + delay }',
+    ),
+  ),
+  canary(
+    'retries are not spread',
+    'P11',
+    change('core/retry.js', '(1 + policy.jitter * random)', '1'),
+  ),
+  canary(
+    'jobs are claimed before they are due',
+    'P11',
+    change(
+      sqlite('claim'),
+      'WHERE lane = 2 AND queue = ?1 AND run_at <= ${now}',
+      'WHERE lane IN (1, 2) AND queue = ?1 AND run_at <= ${now} + 5000',
+    ),
+    change(
+      sqlite('claim'),
+      "'SELECT 1 FROM pawl_jobs WHERE lane = 2 LIMIT 1'",
+      "'SELECT 1 FROM pawl_jobs WHERE lane IN (1, 2) LIMIT 1'",
+    ),
+    change(
+      sqlite('claim'),
+      'SELECT min(queue) FROM pawl_jobs WHERE lane = 2\n',
+      'SELECT min(queue) FROM pawl_jobs WHERE lane IN (1, 2)\n',
+    ),
+  ),
+]
+
+const RECORDS: readonly Canary[] = [
+  canary(
+    'writes are acknowledged before they are durable',
+    'P1',
+    change(
+      sqlite('writer'),
+      "this.#connection.database.exec('COMMIT');",
+      `this.#environment.timers.after(30, () => {
+                try { this.#connection.database.exec('COMMIT'); } catch {}
+            });`,
+    ),
+  ),
+  canary(
+    'cancellations are answered and not written',
+    'P1',
+    change(
+      sqlite('answer'),
+      'const after = applyFact(',
+      "if (command.kind === 'cancel') return { kind: 'done', job, fact: decision.fact };\n" +
+        '    const after = applyFact(',
+    ),
+  ),
+  canary(
+    'some facts are not written',
+    'P9',
+    change(
+      sqlite('apply'),
+      'if (pending === undefined)\n        written.write(connection);',
+      "if (pending === undefined && fact.trigger !== 'expire')\n        written.write(connection);",
+    ),
+  ),
+  canary(
+    'a column does not follow the facts',
+    'P9',
+    change(sqlite('apply'), '        job.failures,\n', '        0,\n'),
+  ),
+  canary(
+    'facts are rewritten',
+    'P8',
+    change(
+      'stores/sqlite/migrations/0001-ledger.js',
+      'CREATE TRIGGER pawl_ledger_is_never_updated BEFORE UPDATE ON pawl_ledger\n',
+      'CREATE TRIGGER pawl_ledger_is_never_updated BEFORE UPDATE ON pawl_ledger WHEN 0\n',
+    ),
+    change(
+      sqlite('promote'),
+      'let promoted = 0;',
+      "let promoted = 0;\n    connection.run('UPDATE pawl_ledger SET worker = NULL WHERE kind = 20');",
+    ),
+  ),
+  canary(
+    'retention removes jobs that have not ended',
+    'P8',
+    change(
+      'stores/sqlite/migrations/0001-ledger.js',
+      'BEFORE DELETE ON pawl_jobs WHEN OLD.lane <> 5',
+      'BEFORE DELETE ON pawl_jobs WHEN 0',
+    ),
+    change(sqlite('prune'), 'WHERE lane = 5 AND ended_at < ?', 'WHERE created_at < ?'),
+    change(sqlite('prune'), 'ORDER BY ended_at, rid', 'ORDER BY rid'),
+    change(sqlite('prune'), 'rid = ? AND seq = ? AND lane = 5', 'rid = ? AND seq = ?'),
+  ),
+  canary(
+    'one key has several jobs',
+    'P12',
+    change(
+      'stores/sqlite/migrations/0001-ledger.js',
+      'CREATE UNIQUE INDEX pawl_jobs_key',
+      'CREATE INDEX pawl_jobs_key',
+    ),
+    change(sqlite('enqueue'), 'return key === undefined ?', 'return true ?'),
+  ),
+  canary(
+    'errors of the database have no code',
+    'P16',
+    change(sqlite('writer'), 'throw error instanceof PawlError ||', 'throw true ||'),
+  ),
+]
+
+const EFFECTS: readonly Canary[] = [
+  canary(
+    'a commit that is asked again is done again',
+    'P3',
+    change(sqlite('commit'), "if (before.kind === 'same')", 'if (false)'),
+  ),
+  canary(
+    'a commit forgets an effect',
+    'P10',
+    change(
+      sqlite('commit'),
+      'insertEffects(connection, end, rid, job.type, effects)',
+      'insertEffects(connection, end, rid, job.type, effects.slice(1))',
+    ),
+  ),
+  canary(
+    'effects count as delivered when they are taken',
+    'P10',
+    change(
+      sqlite('outbox'),
+      'SET claim = ?1, run_at = ?2,',
+      "SET state = 'delivered', claim = ?1, run_at = ?2,",
+    ),
+    change(
+      sqlite('outbox'),
+      "WHERE eid = ? AND claim = ? AND state = 'pending'",
+      'WHERE eid = ? AND claim = ?',
+    ),
+  ),
+  canary(
+    'effects whose dispatcher died are never taken again',
+    'P10',
+    change(
+      sqlite('outbox'),
+      "WHERE state = 'pending' AND type = ? AND run_at <= ?",
+      "WHERE state = 'pending' AND claim IS NULL AND type = ? AND run_at <= ?",
+    ),
+  ),
+  canary(
+    'results of steps are not remembered',
+    'steps',
+    change('engine/steps.js', '(await this.#load()).get(keyOf(name, n))', 'undefined'),
+  ),
+]
+
+const LIVENESS: readonly Canary[] = [
+  canary(
+    'idle workers wake up by hints alone',
+    'P15',
+    change(
+      'engine/worker.js',
+      'await this.#nudge.wait(Math.max(1, Math.min(jittered, until)))',
+      'await this.#nudge.wait(1e9)',
+    ),
+  ),
+  canary(
+    'reports that the store did not take are dropped',
+    'P15',
+    change(
+      'engine/worker.js',
+      'this.#reports = [...reports, ...this.#reports];\n            throw error;',
+      'return 0;',
+    ),
+  ),
+]
+
+/** All of them. */
+export const CANARIES: readonly Canary[] = [
+  ...OWNERSHIP,
+  ...BUDGETS,
+  ...RECORDS,
+  ...EFFECTS,
+  ...LIVENESS,
+]
