@@ -120,8 +120,8 @@ const BUDGETS: readonly Canary[] = [
     'P11',
     change(
       sqlite('claim'),
-      'WHERE lane = 2 AND queue = ?1 AND run_at <= ${now}',
-      'WHERE lane IN (1, 2) AND queue = ?1 AND run_at <= ${now} + 5000',
+      'WHERE lane = 2 AND queue = ?1 AND run_at <=',
+      'WHERE lane IN (1, 2) AND queue = ?1 AND run_at - 5000 <=',
     ),
     change(
       sqlite('claim'),
