@@ -4,9 +4,15 @@ import { defineConfig } from 'vitest/config'
 const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url))
 
 /** Tests with processes of their own, which they stop and kill; they need the machine. */
-const alone = ['crash', 'engine/processes', 'failure-modes', 'postgres', 'processes', 'sim'].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-)
+const alone = [
+  'chaos',
+  'crash',
+  'engine/processes',
+  'failure-modes',
+  'postgres',
+  'processes',
+  'sim',
+].map((folder) => `test/${folder}/**/*.test.ts`)
 
 export default defineConfig({
   resolve: {

@@ -1,12 +1,30 @@
 /**
- * What must hold, whatever happened: judged from what a store holds and from what was seen from
- * outside, never by asking the code that wrote it. The simulator and the chaos of real processes
- * share it.
+ * The judge of whatever was done to a store: by the simulator, by the chaos of real processes, by
+ * failing system calls. It believes nobody: it reads every job with its facts, and compares what is
+ * there with what the outside was told.
+ *
+ *   judgeStore        P2 to P7, P9, P11 by the predicates of the core, P15 by where each job is
+ *   judgeAcknowledged P1   what was acknowledged is there, and nothing that nobody asked for
+ *   judgeKeys         P12  one key, one job
+ *   judgeRows         P3   the user's own rows: one for each commit, by the attempt that won
+ *   judgeEffects      P10  every declared effect was delivered, and no other
+ *   judgeSteps             a step whose result was remembered did not run again
+ *   judgeAnswers      P1   every transition that its author was told of is in the ledger,
+ *                     P4   and was taken from who held the job
+ *   judgeSpread       P11  retries that are to be spread, are
  */
-import { checkFacts, checkP9, type Fact, findLifecycle, type Job, retryDelayBounds } from 'pawl'
+import {
+  checkFacts,
+  checkP9,
+  type Fact,
+  findLifecycle,
+  type Job,
+  laneOf,
+  retryDelayBounds,
+} from 'pawl'
 import type { Store } from 'pawl/sqlite'
 
-/** A broken promise, with the facts that show it. */
+/** A broken promise, and the facts that show it. */
 export interface Judged {
   readonly promise: string
   readonly job: string
@@ -14,50 +32,161 @@ export interface Judged {
   readonly facts: readonly Fact[]
 }
 
-/** A job as it was found, with all that is known of it. */
-export interface Found {
+/** A job with everything that its ledger says. */
+export interface Told {
   readonly job: Job
   readonly facts: readonly Fact[]
 }
 
-const PAGE = 500
+/** What a client was told of one job that it asked for. */
+export interface Acknowledged {
+  readonly id: string
+  readonly key?: string
+}
+
+/** A row that a commit has written into a table of the user's own. */
+export interface UserRow {
+  readonly job: string
+  readonly attempt: number
+}
+
+/** One run of the function of a step. */
+export interface StepRun {
+  readonly job: string
+  readonly name: string
+  readonly attempt: number
+}
+
+const PAGE = 1000
+const READERS = 8
+
+/** Everything that is wrong with any job of a store, once nothing goes on in it any more. */
+export async function judgeStore(store: Store): Promise<Judged[]> {
+  return judgeJobs(await readStore(store), store.now())
+}
 
 /** Every job of a store with its facts. */
-export async function findAll(store: Store): Promise<Found[]> {
-  const found: Found[] = []
+export async function readStore(store: Store): Promise<Told[]> {
+  const jobs: Job[] = []
   let after: string | undefined
   do {
     const page = await store.list({}, { limit: PAGE, ...(after !== undefined && { after }) })
-    for (const job of page.items) found.push({ job, facts: await store.facts(job.id) })
+    jobs.push(...page.items)
     after = page.next
   } while (after !== undefined)
-  return found
+  const told: Told[] = []
+  const queue = jobs.values()
+  const read = async () => {
+    for (const job of queue) told.push({ job, facts: await store.facts(job.id) })
+  }
+  await Promise.all(Array.from({ length: READERS }, read))
+  return told
 }
 
-/** What the facts and the row of each job break. */
-export function judgeFacts(found: readonly Found[]): Judged[] {
-  return found.flatMap(({ job, facts }) => {
+/** What the ledgers and rows say by themselves, and which jobs have not come out. */
+export function judgeJobs(told: readonly Told[], now: number): Judged[] {
+  return told.flatMap(({ job, facts }) => {
     const lifecycle = findLifecycle(job.lifecycle, job.lifecycleVersion)
-    const broken = [...checkFacts(lifecycle, facts), ...checkP9(job, facts)]
-    return broken.map(({ promise, seq, what }) => ({
-      promise,
-      job: job.id,
-      what: `${what} (fact ${seq})`,
-      facts,
-    }))
+    const broken = [...checkFacts(lifecycle, facts), ...checkP9(job, facts)].map((found) =>
+      judged(found.promise, job.id, `${found.what} (fact ${found.seq})`, facts),
+    )
+    const lane = laneOf(lifecycle, job, now)
+    // A job that was never submitted owes nothing; one that stalled waits for a person.
+    const isOut = ['ended', 'parked', 'idle'].includes(lane) || job.stalled
+    const stuck = isOut ? [] : [judged('P15', job.id, `is ${lane} in ${job.state}`, facts)]
+    return [...broken, ...stuck]
   })
 }
 
-/** P1: what was acknowledged is there, unless retention may have removed it. */
+/**
+ * P1: what was acknowledged is there. What nobody asked for is not, but for an operator's copy;
+ * where it is not known who asked for what, that cannot be said.
+ */
 export function judgeAcknowledged(
-  acknowledged: readonly string[],
-  found: readonly Found[],
-  mayBePruned: ReadonlySet<string> = new Set(),
+  told: readonly Told[],
+  acknowledged: readonly Acknowledged[],
+  asked?: ReadonlySet<string>,
 ): Judged[] {
-  const there = new Set(found.map(({ job }) => job.id))
-  return acknowledged
-    .filter((id) => !there.has(id) && !mayBePruned.has(id))
-    .map((id) => broken('P1', id, 'was accepted, and is gone'))
+  const there = new Set(told.map(({ job }) => job.id))
+  const lost = acknowledged.filter(({ id }) => !there.has(id))
+  const isAsked = ({ job }: Told) => asked?.has(job.id) !== false || job.retryOf !== null
+  const unasked = told.filter((one) => !isAsked(one))
+  return [
+    ...lost.map(({ id }) => judged('P1', id, 'was acknowledged and is gone', [])),
+    ...unasked.map(({ job, facts }) => judged('P1', job.id, 'nobody asked for it', facts)),
+  ]
+}
+
+/** P12: whoever asked with the same key was told of the same job. */
+export function judgeKeys(acknowledged: readonly Acknowledged[]): Judged[] {
+  const owners = new Map<string, string>()
+  return acknowledged.flatMap(({ id, key }) => {
+    if (key === undefined) return []
+    const owner = owners.get(key) ?? id
+    owners.set(key, owner)
+    return owner === id ? [] : [judged('P12', id, `has the key of ${owner}`, [])]
+  })
+}
+
+/** P3, outside the ledger: a commit's row is there once, and a row has its commit. */
+export function judgeRows(
+  told: readonly Told[],
+  rows: readonly UserRow[],
+  writes: (job: Job) => boolean,
+): Judged[] {
+  const byJob = groupBy(rows, ({ job }) => job)
+  const known = new Set(told.map(({ job }) => job.id))
+  const strays = [...byJob.keys()].filter((id) => !known.has(id))
+  return [
+    ...strays.map((id) => judged('P3', id, 'has a row and is no job', [])),
+    ...told.flatMap(({ job, facts }) => {
+      const commit = commitOf(facts)
+      const isDue = commit !== undefined && writes(job)
+      const wanted = isDue ? [commit.execution?.attempt] : []
+      const found = (byJob.get(job.id) ?? []).map(({ attempt }) => attempt)
+      if (found.join() === wanted.join()) return []
+      const what = `rows of attempts [${found}] where [${wanted}] was committed`
+      return [judged('P3', job.id, what, facts)]
+    }),
+  ]
+}
+
+/** P10: the keys of what was declared, and of what the receiver got, are the same. */
+export function judgeEffects(
+  told: readonly Told[],
+  delivered: ReadonlySet<string>,
+  name: string,
+): Judged[] {
+  const declared = new Set<string>()
+  const missing: Judged[] = []
+  for (const { job, facts } of told) {
+    const count = commitOf(facts)?.effects ?? 0
+    for (let n = 1; n <= count; n++) {
+      const key = `${job.id}/${name}/${n}`
+      declared.add(key)
+      if (!delivered.has(key)) missing.push(judged('P10', job.id, `${key} was not sent`, facts))
+    }
+  }
+  const undeclared = [...delivered].filter((key) => !declared.has(key))
+  return [
+    ...missing,
+    ...undeclared.map((key) => judged('P10', key.split('/')[0] ?? key, `${key}: undeclared`, [])),
+  ]
+}
+
+/** No later attempt ran a step whose result was in the ledger when that attempt began. */
+export function judgeSteps(told: readonly Told[], runs: readonly StepRun[]): Judged[] {
+  const byJob = groupBy(runs, ({ job }) => job)
+  return told.flatMap(({ job, facts }) => {
+    const own = byJob.get(job.id) ?? []
+    let attempt = 0
+    return facts.flatMap(({ execution, step }) => {
+      if (execution?.statuses.includes('LEASED')) attempt = execution.attempt
+      const again =
+        step !== undefined && own.some((run) => run.name === step.name && run.attempt > attempt)
+      return again ? [judged('steps', job.id, `step ${step.name} ran again`, facts)] : []
+    })
+  })
 }
 
 /** A transition that its author was told of. */
@@ -67,102 +196,22 @@ export interface Answered {
   readonly claim?: string
 }
 
-/** P1: every transition that was answered is in the ledger; P4: under the fence it was asked by. */
-export function judgeAnswers(answers: readonly Answered[], found: readonly Found[]): Judged[] {
-  const byId = new Map(found.map((one) => [one.job.id, one.facts]))
-  return answers.flatMap(({ fact, claim }) => {
-    const facts = byId.get(fact.jobId)
-    if (facts === undefined) return []
-    const kept = facts[fact.seq - 1]
-    if (kept === undefined || kept.trigger !== fact.trigger || kept.at !== fact.at) {
-      return [broken('P1', fact.jobId, `${fact.trigger} (fact ${fact.seq}) is gone`, facts)]
-    }
-    const holder = claimAt(facts, fact.seq)
-    if (claim === undefined || holder === claim) return []
-    const what = `${fact.trigger} (fact ${fact.seq}) was taken from ${claim}, not from ${holder}`
-    return [broken('P4', fact.jobId, what, facts)]
-  })
-}
-
-/** The claim under which a job was held when a fact was written. */
-function claimAt(facts: readonly Fact[], seq: number): string | undefined {
-  const claims = facts.filter((fact) => fact.trigger === 'claim' && fact.seq < seq)
-  return claims.at(-1)?.execution?.claim
-}
-
-/** A row that a commit has written into a table of the user's. */
-export interface UserRow {
-  readonly job: string
-  readonly attempt: number
-}
-
-/** P3: what a commit wrote is there once, by the attempt that committed; and for no other job. */
-export function judgeRows(
-  rows: readonly UserRow[],
-  found: readonly Found[],
-  writes: (job: Job) => boolean,
-): Judged[] {
-  const byJob = new Map<string, UserRow[]>()
-  for (const row of rows) byJob.set(row.job, [...(byJob.get(row.job) ?? []), row])
-  return found.flatMap(({ job, facts }) => {
-    if (!writes(job)) return []
-    const commit = facts.find(({ trigger }) => trigger === 'commit')
-    const wanted = commit === undefined ? [] : [commit.execution?.attempt]
-    const written = (byJob.get(job.id) ?? []).map(({ attempt }) => attempt)
-    if (String(written) === String(wanted)) return []
-    const what = `rows of attempts [${written}], where [${wanted}] committed`
-    return [broken('P3', job.id, what, facts)]
-  })
-}
-
-/** P10: what was declared is delivered under its key; nothing else is. */
-export function judgeDeliveries(
-  delivered: ReadonlySet<string>,
-  parked: ReadonlySet<string>,
-  found: readonly Found[],
-  name: string,
-): Judged[] {
-  const declared = new Set<string>()
-  const judged: Judged[] = []
-  for (const { job, facts } of found) {
-    const count = facts.find(({ trigger }) => trigger === 'commit')?.effects ?? 0
-    for (let n = 1; n <= count; n++) {
-      const key = `${job.id}/${name}/${n}`
-      declared.add(key)
-      if (delivered.has(key) || parked.has(key)) continue
-      judged.push(broken('P10', job.id, `${key} was not delivered`, facts))
-    }
-  }
-  for (const key of delivered) {
-    const id = key.slice(0, key.indexOf('/'))
-    const facts = found.find(({ job }) => job.id === id)?.facts
+/** P1: what was answered is in the ledger; P4: it was taken from the holder, and from no other. */
+export function judgeAnswers(told: readonly Told[], answers: readonly Answered[]): Judged[] {
+  const byId = new Map(told.map(({ job, facts }) => [job.id, facts]))
+  return answers.flatMap(({ fact: { jobId, seq, trigger, at }, claim }) => {
+    const facts = byId.get(jobId)
     // Retention may have removed the job since.
-    if (declared.has(key) || facts === undefined) continue
-    judged.push(broken('P10', id, `${key} was delivered, and never declared`, facts))
-  }
-  return judged
-}
-
-/** A run of a step's function. */
-export interface SteppedOnce {
-  readonly jobId: string
-  readonly name: string
-  readonly attempt: number
-}
-
-/** No step ran again whose result was kept. */
-export function judgeSteps(stepped: readonly SteppedOnce[], found: readonly Found[]): Judged[] {
-  return found.flatMap(({ job, facts }) => {
-    let attempt = 0
-    return facts.flatMap(({ trigger, step }) => {
-      if (trigger === 'claim') attempt++
-      if (step === undefined) return []
-      const kept = attempt
-      const again = stepped.some(
-        (run) => run.jobId === job.id && run.name === step.name && run.attempt > kept,
-      )
-      return again ? [broken('steps', job.id, `step ${step.name} ran again`, facts)] : []
-    })
+    if (facts === undefined) return []
+    const kept = facts[seq - 1]
+    if (kept?.trigger !== trigger || kept.at !== at) {
+      return [judged('P1', jobId, `${trigger} (fact ${seq}) was answered and is gone`, facts)]
+    }
+    const claims = facts.slice(0, seq - 1).filter((fact) => fact.trigger === 'claim')
+    const holder = claims.at(-1)?.execution?.claim
+    if (claim === undefined || holder === claim) return []
+    const what = `${trigger} (fact ${seq}) was taken from ${claim}, while ${holder} held it`
+    return [judged('P4', jobId, what, facts)]
   })
 }
 
@@ -170,8 +219,8 @@ export function judgeSteps(stepped: readonly SteppedOnce[], found: readonly Foun
 const SPREAD_MIN = 4
 
 /** P11: retries that are to be spread do not all come at the first moment. */
-export function judgeSpread(found: readonly Found[]): Judged[] {
-  const early = found.flatMap(({ job, facts }) => {
+export function judgeSpread(told: readonly Told[]): Judged[] {
+  const early = told.flatMap(({ job, facts }) => {
     const { retry } = job.policy ?? findLifecycle(job.lifecycle, job.lifecycleVersion).policy
     let failures = 0
     return facts.flatMap(({ trigger, at, runAt, spends, resets }) => {
@@ -182,16 +231,24 @@ export function judgeSpread(found: readonly Found[]): Judged[] {
     })
   })
   const isSpread = early.length < SPREAD_MIN || early.includes(false)
-  return isSpread ? [] : [broken('P11', '', `all ${early.length} retries come at once`)]
+  return isSpread ? [] : [judged('P11', '', `all ${early.length} retries come at once`, [])]
 }
 
-/** P15: every job has ended, or waits for a person. */
-export function judgeEnds(found: readonly Found[], isSettled: (job: Job) => boolean): Judged[] {
-  return found
-    .filter(({ job }) => !isSettled(job))
-    .map(({ job, facts }) => broken('P15', job.id, `is still ${job.state}`, facts))
+/** The fact by which a job was committed. */
+export function commitOf(facts: readonly Fact[]): Fact | undefined {
+  return facts.find(({ execution }) => execution?.statuses.includes('COMMITTED'))
 }
 
-function broken(promise: string, job: string, what: string, facts: readonly Fact[] = []): Judged {
+function judged(promise: string, job: string, what: string, facts: readonly Fact[]): Judged {
   return { promise, job, what, facts }
+}
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of items) {
+    const group = groups.get(keyOf(item))
+    if (group === undefined) groups.set(keyOf(item), [item])
+    else group.push(item)
+  }
+  return groups
 }

@@ -16,6 +16,7 @@ import {
   task,
   typed,
 } from 'pawl'
+import type { StepRun } from './checker.ts'
 import type { Faults } from './faults.ts'
 import type { SimProcess } from './process.ts'
 
@@ -38,7 +39,7 @@ export interface Outside {
   /** The keys of deliveries that the receiver took. */
   readonly delivered: string[]
   /** The runs of steps. */
-  readonly stepped: { readonly jobId: string; readonly name: string; readonly attempt: number }[]
+  readonly stepped: StepRun[]
 }
 
 const TYPES = [
@@ -173,7 +174,7 @@ class Code {
     const { ms, failures, effects } = this.#planOf(input.n)
     for (const name of ['first', 'second']) {
       await step(name, async () => {
-        this.#outside.stepped.push({ jobId, name, attempt })
+        this.#outside.stepped.push({ job: jobId, name, attempt })
         await this.#sleep(ms / 4)
         if (attempt <= failures && name === 'second') throw new Retryable(`failure ${attempt}`)
         return attempt

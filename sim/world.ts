@@ -7,21 +7,20 @@
  * The same seed gives the same history, event by event: time, chance, ids and the order of events
  * come from it, and nothing here waits for the real world.
  */
-import { createPawl, type Fence, isCommitted, type Job, type JobWorker, type Pawl } from 'pawl'
+import { createPawl, type Fence, isCommitted, type JobWorker, type Pawl } from 'pawl'
 import { type Database, openSqliteStore, type Ref } from 'pawl/sqlite'
 import { SeededRandom, SequentialIds } from 'pawl/testing'
 import {
-  type Found,
-  findAll,
   type Judged,
   judgeAcknowledged,
   judgeAnswers,
-  judgeDeliveries,
-  judgeEnds,
-  judgeFacts,
+  judgeEffects,
+  judgeJobs,
   judgeRows,
   judgeSpread,
   judgeSteps,
+  readStore,
+  type Told,
   type UserRow,
 } from './checker.ts'
 import { openDatabase } from './database.ts'
@@ -132,7 +131,7 @@ class World {
     await this.#stopAll()
     const simulatedMs = now() - START
     const judged = await this.#drive(this.#judge(), now() + STOP_MS)
-    const outcomes = this.#outcomesOf(judged?.found ?? [])
+    const outcomes = this.#outcomesOf(judged?.told ?? [])
     return {
       seed: this.#seed,
       violations: [...this.history.judged, ...(judged?.violations ?? [])],
@@ -406,40 +405,51 @@ class World {
     await this.#drive(stopped, this.#scheduler.clock.now() + STOP_MS)
   }
 
-  async #judge(): Promise<{ found: Found[]; violations: Judged[] }> {
-    const { history } = this
+  async #judge(): Promise<{ told: Told[]; violations: Judged[] }> {
+    const { acknowledged, pruned, outside, answers } = this.history
     const store = await this.#openWell()
-    const found = await findAll(store)
-    const effects = await store.listEffects({ state: 'parked' }, { limit: 500 })
+    const told = await readStore(store)
+    const parked = (await store.listEffects({ state: 'parked' }, { limit: 500 })).items
+    const now = store.now()
     await store.close()
-    const parked = new Set(effects.items.map(({ key }) => key))
-    const stuck = new Set(effects.items.map(({ jobId }) => jobId))
+    const there = new Set(told.map(({ job }) => job.id))
+    const isThere = (id: string) => there.has(id) || !pruned.has(id)
+    const keys = outside.delivered.filter((key) => isThere(key.slice(0, key.indexOf('/'))))
     const rows = this.#ledger.all<UserRow>('SELECT job, attempt FROM sim_rows')
+    // What is parked waits for a person, and so does the job that declared it.
+    const waits = new Set(parked.map(({ jobId }) => jobId))
+    const isExcused = ({ promise, job }: Judged) => promise === 'P15' && waits.has(job)
     const violations = [
-      ...judgeFacts(found),
-      ...judgeAcknowledged([...history.acknowledged.keys()], found, new Set(history.pruned.keys())),
-      ...judgeAnswers(history.answers, found),
-      ...judgeRows(rows, found, ({ type }) => WRITES.has(type)),
-      ...judgeDeliveries(new Set(history.outside.delivered), parked, found, 'mail'),
-      ...judgeSpread(found),
-      ...judgeSteps(history.outside.stepped, found),
-      ...judgeEnds(found, (job) => isSettled(job) || stuck.has(job.id)),
-      ...this.#ledger.check(history.pruned),
-      ...this.#judgeHealed(found),
+      ...judgeJobs(told, now).filter((judged) => !isExcused(judged)),
+      ...judgeAcknowledged(
+        told,
+        [...acknowledged.keys()].filter(isThere).map((id) => ({ id })),
+      ),
+      ...judgeAnswers(told, answers),
+      ...judgeRows(
+        told,
+        rows.filter(({ job }) => isThere(job)),
+        ({ type }) => WRITES.has(type),
+      ),
+      ...judgeEffects(told, new Set([...keys, ...parked.map(({ key }) => key)]), 'mail'),
+      ...judgeSteps(told, outside.stepped),
+      ...judgeSpread(told),
+      ...this.#ledger.check(pruned),
+      ...this.#judgeHealed(told),
     ]
-    for (const { facts } of found) {
+    for (const { facts } of told) {
       for (const { jobId, seq, at, trigger, to } of facts) {
         this.#trace?.push(`${jobId.slice(-4)}.${seq} ${at - START} ${trigger} ${to}`)
       }
     }
-    return { found, violations }
+    return { told, violations }
   }
 
   /** P7: where all is well, a holder keeps its lease. P6: what has succeeded stays so. */
-  #judgeHealed(found: readonly Found[]): Judged[] {
+  #judgeHealed(told: readonly Told[]): Judged[] {
     // A job that kills its process takes the leases of its neighbours with it.
     const isPoisoned = this.#plans.some(({ isPoison }) => isPoison)
-    return found.flatMap(({ job, facts }) => {
+    return told.flatMap(({ job, facts }) => {
       // By number and not by time: clocks were wrong before.
       const since = this.#seqs?.get(job.id) ?? (this.#seqs ? 0 : Number.POSITIVE_INFINITY)
       let claim = 0
@@ -458,16 +468,12 @@ class World {
     })
   }
 
-  #outcomesOf(found: readonly Found[]): Record<string, number> {
+  #outcomesOf(told: readonly Told[]): Record<string, number> {
     const outcomes: Record<string, number> = {}
-    for (const { job } of found) {
+    for (const { job } of told) {
       const outcome = job.outcome ?? 'parked'
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
     }
     return outcomes
   }
-}
-
-function isSettled(job: Job): boolean {
-  return job.outcome !== null || job.blockedReason !== null || job.state === 'quarantined'
 }

@@ -151,6 +151,21 @@ it('leaves a client without a word, if that is asked', async () => {
   expect(proxy.connections).toBe(1)
 })
 
+it('lets the connections that there are fall silent, and only those', async () => {
+  const { proxy, heard } = await echo()
+  const caller = await call(proxy)
+  caller.socket.write('heard;')
+  await comes(caller, 'heard;')
+  proxy.silence()
+  caller.socket.write('unheard;')
+  const other = await call(proxy)
+  other.socket.write('new')
+  await comes(other, 'new')
+  expect(heard()).toBe('heard;new')
+  expect(caller.received()).toBe('heard;')
+  expect(proxy.connections).toBe(2)
+})
+
 it('makes a COMMIT succeed that its client never hears of', async () => {
   const url = sharedPostgres()
   const schema = freshSchema(url)

@@ -31,6 +31,8 @@ interface Connection {
   readonly server: Socket
   /** Set once the client has said what a trap waits for: its replies are lost from there on. */
   trap?: Trap
+  /** Half open: nothing gets through any more, and nobody is told. */
+  isSilent?: true
 }
 
 /** Decides, when it is time, whether some bytes go on to the other side. */
@@ -97,9 +99,15 @@ export class TcpProxy {
     this.#mode = 'stalled'
   }
 
-  /** Lets everything flow again, what was held back first. */
+  /** The connections that there are fall silent, for ever; new ones work. */
+  silence(): void {
+    for (const connection of this.#connections) connection.isSilent = true
+  }
+
+  /** Lets everything flow again, what was held back first, and loses no more replies. */
   resume(): void {
     this.#mode = 'flowing'
+    this.#traps.clear()
     this.#wake()
   }
 
@@ -139,6 +147,7 @@ export class TcpProxy {
     let before = ''
     return async (bytes) => {
       await this.#flowing(connection)
+      if (connection.isSilent) return false
       const said = before + bytes.toString('latin1')
       const trap = [...this.#traps].find(({ to }) => endsAfter(before.length, to, said))
       before = said.slice(-overlapLength)
@@ -154,7 +163,8 @@ export class TcpProxy {
     let lost = ''
     return async (bytes) => {
       await this.#flowing(connection)
-      const { trap } = connection
+      const { trap, isSilent } = connection
+      if (isSilent) return false
       if (!trap) return true
       lost += bytes.toString('latin1')
       if (trap.reply && !trap.reply.test(lost)) return false

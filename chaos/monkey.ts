@@ -1,0 +1,125 @@
+/**
+ * The monkey: a deck of faults, shuffled by the seed, played again and again until time is up. No
+ * run is too short for every kind to fire, which is why the first decks are played to their end.
+ * Some cards are played two at a time; those that must find everything else in order, alone.
+ */
+import type { Job } from 'pawl'
+import type { Chance, Fault } from './bed.ts'
+import type { Company, Role } from './company.ts'
+import { LEASE_MS, sleep } from './settings.ts'
+
+const PAUSE_MIN_MS = 200
+const PAUSE_MAX_MS = 1200
+const TOGETHER = 0.35
+/** After so many decks a kind that has not fired never will. */
+const DECKS_MAX = 3
+const LOOK_MS = 100
+const LOOKS_MAX = 50
+
+/** A kind of fault, and whether it wants to be the only one. */
+interface Card {
+  readonly kind: string
+  readonly fault: Fault
+  readonly alone?: true
+}
+
+/** What the monkey may do, beside the faults that only one store knows. */
+export interface Zoo {
+  readonly company: Company
+  readonly workers: number
+  readonly chance: Chance
+  /** The jobs that are held just now. */
+  readonly held: () => Promise<Job[]>
+  /** Told of every fault when it begins. */
+  readonly onFault: (kind: string) => void
+}
+
+/** Plays faults for so long, and gives how often each kind has fired. */
+export async function rampage(
+  zoo: Zoo,
+  own: Readonly<Record<string, Fault>>,
+  seconds: number,
+): Promise<Record<string, number>> {
+  const cards = [
+    ...processCards(zoo),
+    ...Object.entries(own).map(([kind, fault]): Card => ({ kind, fault })),
+  ]
+  const fired = Object.fromEntries(cards.map(({ kind }) => [kind, 0]))
+  const play = async ({ kind, fault }: Card) => {
+    zoo.onFault(kind)
+    if ((await fault()) !== false) fired[kind] = (fired[kind] ?? 0) + 1
+  }
+  const end = performance.now() + seconds * 1000
+  const isOver = (deck: number) =>
+    performance.now() > end &&
+    (deck > DECKS_MAX || Object.values(fired).every((count) => count > 0))
+  for (let deck = 1; !isOver(deck); deck++) {
+    for (const hand of hands(cards, zoo.chance)) {
+      await Promise.all(hand.map(play))
+      await sleep(PAUSE_MIN_MS + zoo.chance() * (PAUSE_MAX_MS - PAUSE_MIN_MS))
+      if (isOver(deck)) break
+    }
+  }
+  return fired
+}
+
+/** The deck in an order of its own, cut into what is played at the same time. */
+function hands(cards: readonly Card[], chance: Chance): Card[][] {
+  const deck = cards
+    .map((card) => ({ card, place: chance() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ card }) => card)
+  const dealt: Card[][] = []
+  for (const card of deck) {
+    const last = dealt.at(-1)
+    const joins = last?.length === 1 && !last[0]?.alone && !card.alone && chance() < TOGETHER
+    if (joins) last.push(card)
+    else dealt.push([card])
+  }
+  return dealt
+}
+
+function processCards(zoo: Zoo): Card[] {
+  const { company, workers, chance } = zoo
+  const kill = (role: Role, count: number) => async () => {
+    const victims = company.at(role)
+    await victims[Math.floor(chance() * victims.length)]?.kill()
+    await company.staff(role, count)
+  }
+  return [
+    { kind: 'kills', fault: kill('worker', workers) },
+    { kind: 'clientKills', fault: kill('client', 1) },
+    { kind: 'operatorKills', fault: kill('operator', 1) },
+    {
+      kind: 'stops',
+      async fault() {
+        const victims = company.at('worker')
+        const victim = victims[Math.floor(chance() * victims.length)]
+        victim?.signal('SIGSTOP')
+        await sleep(LEASE_MS * (1.2 + chance()))
+        victim?.signal('SIGCONT')
+      },
+    },
+    { kind: 'terms', fault: () => terminate(zoo), alone: true },
+  ]
+}
+
+/** A worker that is asked to stop in the middle of a slow job exits with 0, and gives it back. */
+async function terminate({ company, workers, held }: Zoo): Promise<boolean> {
+  for (let look = 0; look < LOOKS_MAX; look++) {
+    const slow = (await held()).filter(({ type }) => type === 'slow')
+    const [latest] = slow.sort((a, b) => (b.startedAt ?? 0) - (a.startedAt ?? 0))
+    const victim = company.at('worker').find(({ name }) => name === latest?.execution?.worker)
+    if (victim === undefined) {
+      await sleep(LOOK_MS)
+      continue
+    }
+    await company.stop(victim)
+    const left = (await held()).filter(({ execution }) => execution?.worker === victim.name)
+    const ids = left.map(({ id }) => id)
+    if (ids.length > 0) company.broken.push(`${victim.name} stopped and still holds ${ids}`)
+    await company.staff('worker', workers)
+    return true
+  }
+  return false
+}
