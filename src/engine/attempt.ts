@@ -75,6 +75,8 @@ export class Attempt {
   #job: Job
   #settle: (report: Report) => void = () => {}
   #isClear = false
+  /** Never changes once the outcome is clear: what the worker counts on must not. */
+  #isStuck = false
   #isCommitted = false
   /** When the handler last showed that it goes on. */
   #aliveAt: number
@@ -92,9 +94,9 @@ export class Attempt {
     this.ended = this.#run()
   }
 
-  /** Whether it was reported while its handler goes on. */
+  /** Whether it was aborted before it was clear what came of it: its handler may go on. */
   get isStuck(): boolean {
-    return this.#isClear && this.#abort.isAborted
+    return this.#isStuck
   }
 
   /** The lease is no longer ours: whatever the attempt does now is refused. */
@@ -202,6 +204,7 @@ export class Attempt {
   #conclude(report: Report): void {
     if (this.#isClear) return
     this.#isClear = true
+    this.#isStuck = this.#abort.isAborted
     for (const timer of this.#timers) timer.cancel()
     this.#settle(report)
   }

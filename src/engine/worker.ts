@@ -239,18 +239,30 @@ export class JobWorker implements AsyncDisposable {
     if (reports.length === 0 && request === undefined) return 0
     if (reports.length === 0) return this.#start(await store.claim(request as ClaimRequest))
     this.#reports = []
-    try {
-      const settlements = reports.map(({ settlement }) => settlement)
-      const { answers, claimed } = await store.settle(settlements, request)
-      this.#parts.environment.crashPoint?.('worker.reported')
-      this.#untrack(reports.map(({ running }) => running))
-      for (const [i, report] of reports.entries()) this.#reported(report, answers[i])
-      return this.#start(claimed)
-    } catch (error) {
+    const settlements = reports.map(({ settlement }) => settlement)
+    const { answers, claimed } = await store.settle(settlements, request).catch((error) => {
       // What could not be reported is reported again; the fence makes that safe.
       this.#reports = [...reports, ...this.#reports]
       throw error
-    }
+    })
+    this.#parts.environment.crashPoint?.('worker.reported')
+    this.#untrack(reports.map(({ running }) => running))
+    for (const [i, report] of reports.entries()) this.#reported(report, answers[i])
+    // A slot that was counted on may be taken after all: its report was refused.
+    const room = this.#slots.free
+    const started = this.#start(claimed.slice(0, room))
+    await this.#returnUnstarted(claimed.slice(room))
+    return started
+  }
+
+  /** Gives back what there is no slot for. */
+  async #returnUnstarted(unstarted: readonly Held[]): Promise<void> {
+    if (unstarted.length === 0) return
+    const settlements = unstarted.map((held) => {
+      const { fence } = beatOf(held)
+      return { held, command: { kind: 'release', fence } } as const
+    })
+    await this.#parts.store.settle(settlements)
   }
 
   /** A slot whose handler goes on is not free, though its attempt is over. */
