@@ -219,15 +219,15 @@ const EFFECTS: readonly Canary[] = [
   canary(
     'a commit that is asked again is done again',
     'P3',
-    change(sqlite('commit'), "if (before.kind === 'same')", 'if (false)'),
+    change(sqlite('commit'), "if (decision.kind === 'same')", 'if (false)'),
   ),
   canary(
     'a commit forgets an effect',
     'P10',
     change(
       sqlite('commit'),
-      'insertEffects(connection, end, rid, job.type, effects)',
-      'insertEffects(connection, end, rid, job.type, effects.slice(1))',
+      'insertEffects(connection, end, begun.rid, begun.job.type, effects)',
+      'insertEffects(connection, end, begun.rid, begun.job.type, effects.slice(1))',
     ),
   ),
   canary(

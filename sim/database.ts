@@ -53,6 +53,9 @@ export class FaultyDriver implements SqliteDriver {
     const database = openDatabase(location)
     this.#open.add(database)
     return {
+      get isTransaction() {
+        return database.isTransaction
+      },
       prepare: (sql) => this.#statement(database, database.prepare(sql)),
       exec: (sql) => this.#exec(database, sql),
       close: () => {

@@ -54,6 +54,8 @@ export interface CommitAccess {
   readonly query: CommitTx['query']
   /** The handle of the driver. */
   readonly raw: object
+  /** Throws where the database has ended the transaction by itself. */
+  readonly assertWhole?: () => void
   /** Lets jobs be enqueued in the transaction, until the returned function is called. */
   readonly lend: (tx: CommitTx) => () => void
 }
@@ -80,6 +82,7 @@ export async function runFunction(
     if (clock.now() - start > boundMs) throw new CommitTooSlow(boundMs)
     const fault = findPayloadFault('result', result, payloadBounds)
     if (fault !== undefined) throw fault
+    access.assertWhole?.()
     return { result, effects }
   } finally {
     close()
@@ -89,16 +92,17 @@ export async function runFunction(
 
 /** The tx of a commit, and how to end it: later calls are refused instead of written elsewhere. */
 function openTx(
-  { query, raw, lend }: CommitAccess,
+  { query, raw, assertWhole, lend }: CommitAccess,
   effects: Effect[],
   bounds: JsonBounds,
 ): { tx: CommitTx; close: () => void } {
   let open = true
   const assertOpen = () => {
     if (!open) throw new TxEnded()
+    assertWhole?.()
   }
   const tx: CommitTx = {
-    raw: guardHandle(raw, () => open),
+    raw: guardHandle(raw, assertOpen),
     async query(sql, values) {
       assertOpen()
       assertNoControl(sql)

@@ -134,6 +134,17 @@ export class TxEnded extends PawlError {
   }
 }
 
+/** The database itself has rolled the transaction of a commit back, while its function went on. */
+export class TxBroken extends PawlError {
+  readonly code = 'E_TX_BROKEN'
+  constructor() {
+    super(
+      'A statement failed in such a way that the database rolled the whole commit back',
+      'Nothing of it was written. Let the error of that statement leave the function.',
+    )
+  }
+}
+
 /** The function of a commit tried to begin or to end a transaction. */
 export class TxOwned extends PawlError {
   readonly code = 'E_TX_OWNED'

@@ -5,7 +5,7 @@
  * connection is kept from it. Libraries close what they were given as a matter of course, so that
  * does nothing.
  */
-import { TxEnded, TxOwned } from './errors.ts'
+import { TxOwned } from './errors.ts'
 
 /** Comments and blanks before a statement. */
 const BLANK = /^(?:\s|;|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*\*\/)*/
@@ -25,20 +25,20 @@ const CLOSING = new Set<string | symbol>(['close', 'open', 'end', 'release', Sym
 /** Methods whose results are handles themselves. */
 const MAKING = new Set<string | symbol>(['prepare', 'iterate'])
 
-/** A handle that works while `isOpen` says so. */
-export function guardHandle<T extends object>(handle: T, isOpen: () => boolean): T {
+/** A handle that works for as long as `assertOpen` does not throw. */
+export function guardHandle<T extends object>(handle: T, assertOpen: () => void): T {
   const guarded: T = new Proxy(handle, {
     get(target, name) {
       const value = Reflect.get(target, name, target) as unknown
       if (typeof value !== 'function') return value
       if (CLOSING.has(name)) return () => undefined
       return (...values: unknown[]) => {
-        if (!isOpen()) throw new TxEnded()
+        assertOpen()
         const [first] = values
         assertNoControl((first as { text?: unknown } | undefined)?.text ?? first)
         const result = value.apply(target, values) as unknown
         if (result === target) return guarded
-        return MAKING.has(name) ? guardHandle(result as object, isOpen) : result
+        return MAKING.has(name) ? guardHandle(result as object, assertOpen) : result
       }
     },
   })

@@ -3,8 +3,9 @@
  * SQLite would block the event loop, so connections never do: what is busy is tried again after a
  * pause with jitter, until the time-out.
  */
+import { PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
-import { StoreBusy } from '../errors.ts'
+import { StoreBusy, StoreFailed } from '../errors.ts'
 
 const PAUSE_MIN_MS = 1
 const PAUSE_MAX_MS = 25
@@ -22,6 +23,11 @@ export function isUniqueViolation(error: unknown): boolean {
 /** The text of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
+}
+
+/** What was thrown as one of our errors: what the driver throws has no code of ours (P16). */
+export function toPawlError(error: unknown): PawlError {
+  return error instanceof PawlError ? error : new StoreFailed(messageOf(error), error)
 }
 
 /** Does what may find the database busy, again and again until it is not. */

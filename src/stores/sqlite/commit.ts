@@ -19,12 +19,14 @@ import {
   committedCommand,
   runFunction,
 } from '../commit-function.ts'
+import { TxBroken } from '../errors.ts'
 import type { Value } from '../rows.ts'
 import type { CommitAnswer, Held } from '../store.ts'
 import { answer } from './answer.ts'
+import { toPawlError } from './busy.ts'
 import type { Connection } from './connect.ts'
-import { readHeld, type Shared } from './context.ts'
-import { lendConnection } from './join.ts'
+import { type Read, readHeld, type Shared } from './context.ts'
+import { isInTransaction, lendConnection } from './join.ts'
 import { insertEffects } from './outbox.ts'
 
 const SELECT_RESULT = 'SELECT payload FROM pawl_ledger WHERE job = ? AND kind = 30'
@@ -38,28 +40,55 @@ export async function commit(
   work: CommitWork,
   usage: (() => Usage | undefined) | undefined,
 ): Promise<CommitAnswer> {
-  const read = readHeld(shared, connection, held)
-  if (read instanceof PawlError) return { kind: 'rejected', error: read }
+  const begun = typed(() => begin(shared, connection, now, held))
+  if ('kind' in begun) return begun
   const { environment } = shared
-  const { job, lifecycle, rid } = read
-  const command = commitCommand(held)
-  const before = decide(lifecycle, job, command, contextOf(environment, WORKER, now))
-  if (before.kind === 'rejected') return before
-  if (before.kind === 'same') return { kind: 'same', job, result: resultOf(connection, rid) }
-
+  const { database } = connection
   const access: CommitAccess = {
-    query: async (sql, values = []) => connection.database.prepare(sql).all(...(values as Value[])),
-    raw: connection.database,
+    query: async (sql, values = []) => database.prepare(sql).all(...(values as Value[])),
+    raw: database,
+    // A full disk, or INSERT OR ROLLBACK: what came after it would be true at once, and alone.
+    assertWhole() {
+      if (!isInTransaction(database)) throw new TxBroken()
+    },
     lend: (tx) => lendConnection(tx, connection),
   }
   const { result, effects } = await runFunction(shared, boundOf(held), access, work)
-  const end = environment.clock.now()
-  const committed = committedCommand(held, effects, usage)
-  const after = answer(shared, connection, end, read, committed, WORKER, result)
-  // The lease ran out while the function ran: its writes must go, too.
-  if (after.kind === 'rejected') throw after.error
-  insertEffects(connection, end, rid, job.type, effects)
-  return { kind: 'done', job: after.job, result }
+  return typed(() => {
+    const end = environment.clock.now()
+    const committed = committedCommand(held, effects, usage)
+    const after = answer(shared, connection, end, begun, committed, WORKER, result)
+    // The lease ran out while the function ran: its writes must go, too.
+    if (after.kind === 'rejected') throw after.error
+    insertEffects(connection, end, begun.rid, begun.job.type, effects)
+    return { kind: 'done', job: after.job, result }
+  })
+}
+
+/** The job as it is, if its holder may commit it; else the answer. */
+function begin(
+  shared: Shared,
+  connection: Connection,
+  now: number,
+  held: Held,
+): Read | CommitAnswer {
+  const read = readHeld(shared, connection, held)
+  if (read instanceof PawlError) return { kind: 'rejected', error: read }
+  const { job, lifecycle, rid } = read
+  const context = contextOf(shared.environment, WORKER, now)
+  const decision = decide(lifecycle, job, commitCommand(held), context)
+  if (decision.kind === 'rejected') return decision
+  if (decision.kind === 'same') return { kind: 'same', job, result: resultOf(connection, rid) }
+  return read
+}
+
+/** Our own part of the transaction: what it throws is typed. What the function throws is its own. */
+function typed<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw toPawlError(error)
+  }
 }
 
 function resultOf(connection: Connection, rid: number): string {

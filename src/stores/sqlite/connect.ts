@@ -2,11 +2,11 @@
  * Opening a SQLite file: the driver, the pragmas, and the checks that refuse a file which would not
  * keep its promises. Statements are prepared once per connection.
  */
-import { PawlError } from '../../core/errors.ts'
+import type { PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
-import { StoreFailed, StoreUnusable } from '../errors.ts'
+import { StoreUnusable } from '../errors.ts'
 import type { Value } from '../rows.ts'
-import { messageOf, whileBusy } from './busy.ts'
+import { messageOf, toPawlError, whileBusy } from './busy.ts'
 import { type Database, loadDriver, type SqliteDriver, type Statement } from './driver.ts'
 
 /** How an acknowledged write is kept. 'relaxed' may lose the last ones when the power fails. */
@@ -87,7 +87,7 @@ function configure(connection: Connection, durability: Durability): void {
 }
 
 /** What to tell the user of an error that came up while a file was opened. */
-export function explain(location: string, error: unknown): unknown {
+export function explain(location: string, error: unknown): PawlError {
   const why = messageOf(error)
   if (/not a database|malformed/.test(why)) {
     return new StoreUnusable(location, why, 'Name a file of Pawl, or one that does not exist yet.')
@@ -95,5 +95,5 @@ export function explain(location: string, error: unknown): unknown {
   if (/unable to open|readonly|permission/i.test(why)) {
     return new StoreUnusable(location, why, 'Check that the folder exists and can be written to.')
   }
-  return error instanceof PawlError ? error : new StoreFailed(why, error)
+  return toPawlError(error)
 }

@@ -18,6 +18,8 @@ export interface Database {
   prepare(sql: string): Statement
   exec(sql: string): void
   close(): void
+  /** Whether a transaction is open; absent before Node 22.16. */
+  readonly isTransaction?: boolean
 }
 
 /** What opens databases: `node:sqlite`, or a module that looks like it. */

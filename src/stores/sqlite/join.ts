@@ -46,8 +46,9 @@ function fileOf(connection: Connection): string | undefined {
   return file === undefined || file === '' ? undefined : realpathSync(file)
 }
 
-/** A second BEGIN is refused inside a transaction, and taken back outside of one. */
-function isInTransaction(database: Database): boolean {
+/** Some drivers know; else, a second BEGIN is refused inside a transaction. */
+export function isInTransaction(database: Database): boolean {
+  if (database.isTransaction !== undefined) return database.isTransaction
   try {
     database.exec('BEGIN')
   } catch (error) {

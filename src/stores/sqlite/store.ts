@@ -1,5 +1,5 @@
 /** The SQLite store: a file, or a database in memory, behind the contract of `../store.ts`. */
-import { PawlError, StaleFence } from '../../core/errors.ts'
+import { StaleFence } from '../../core/errors.ts'
 import type { Command, Usage } from '../../core/job/commands.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
@@ -7,7 +7,7 @@ import type { Logger } from '../../core/ports.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
-import { StoreClosed, StoreFailed } from '../errors.ts'
+import { StoreClosed } from '../errors.ts'
 import { ReadSide } from '../read-side.ts'
 import {
   checkClaim,
@@ -26,7 +26,7 @@ import {
 } from '../requests.ts'
 import type * as contract from '../store.ts'
 import { mayWake } from '../waking.ts'
-import { messageOf, whileBusy } from './busy.ts'
+import { toPawlError, whileBusy } from './busy.ts'
 import { claim, hasReady } from './claim.ts'
 import { commit } from './commit.ts'
 import { type Connection, connect, type Durability, explain } from './connect.ts'
@@ -169,7 +169,7 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     try {
       return await whileBusy(environment, this.#busyTimeoutMs, () => work(this.#reading))
     } catch (error) {
-      throw error instanceof PawlError ? error : new StoreFailed(messageOf(error), error)
+      throw toPawlError(error)
     }
   }
 

@@ -13,11 +13,10 @@
  *
  * No busy error reaches a caller before the time-out: see `busy.ts`.
  */
-import { PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
-import { StoreBusy, StoreClosed, StoreFailed } from '../errors.ts'
+import { StoreBusy, StoreClosed } from '../errors.ts'
 import { assertOutside, runInside } from '../inside-commit.ts'
-import { messageOf, whileBusy } from './busy.ts'
+import { toPawlError, whileBusy } from './busy.ts'
 import type { Connection } from './connect.ts'
 
 /** What is done inside a transaction; `now` is read while the lock is held. */
@@ -166,14 +165,21 @@ export class Writer {
       // Only work of one's own may wait; awaiting anything else would let others in between.
       if (group[0]?.alone) results[0] = await results[0]
       this.#passCrashPoint(group, 'written')
-      this.#connection.database.exec('COMMIT')
+      this.#end()
       this.#passCrashPoint(group, 'committed')
       return results
     } catch (error) {
       rollBack(this.#connection)
-      throw error instanceof PawlError || group[0]?.alone
-        ? error
-        : new StoreFailed(messageOf(error), error)
+      // Work of one's own says itself which errors are the store's, and which its caller's.
+      throw group[0]?.alone ? error : toPawlError(error)
+    }
+  }
+
+  #end(): void {
+    try {
+      this.#connection.database.exec('COMMIT')
+    } catch (error) {
+      throw toPawlError(error)
     }
   }
 
@@ -201,7 +207,7 @@ export class Writer {
         this.#connection.database.exec('BEGIN IMMEDIATE'),
       )
     } catch (error) {
-      throw error instanceof StoreBusy ? error : new StoreFailed(messageOf(error), error)
+      throw toPawlError(error)
     }
   }
 }
