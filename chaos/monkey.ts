@@ -14,7 +14,7 @@ const TOGETHER = 0.35
 /** After so many decks a kind that has not fired never will. */
 const DECKS_MAX = 3
 const LOOK_MS = 100
-const LOOKS_MAX = 50
+const LOOKS_MAX = 200
 
 /** A kind of fault, and whether it wants to be the only one. */
 interface Card {
@@ -28,6 +28,8 @@ export interface Zoo {
   readonly company: Company
   readonly workers: number
   readonly chance: Chance
+  /** Ends whatever a fault has left. */
+  readonly heal: () => Promise<void>
   /** The jobs that are held just now. */
   readonly held: () => Promise<Job[]>
   /** Told of every fault when it begins. */
@@ -105,11 +107,13 @@ function processCards(zoo: Zoo): Card[] {
 }
 
 /** A worker that is asked to stop in the middle of a slow job exits with 0, and gives it back. */
-async function terminate({ company, workers, held }: Zoo): Promise<boolean> {
+async function terminate({ company, workers, heal, held }: Zoo): Promise<boolean> {
+  await heal()
+  const before = new Set((await held()).map(({ id }) => id))
   for (let look = 0; look < LOOKS_MAX; look++) {
-    const slow = (await held()).filter(({ type }) => type === 'slow')
-    const [latest] = slow.sort((a, b) => (b.startedAt ?? 0) - (a.startedAt ?? 0))
-    const victim = company.at('worker').find(({ name }) => name === latest?.execution?.worker)
+    // One that was claimed after the healing has a holder that reaches its store again.
+    const slow = (await held()).find(({ type, id }) => type === 'slow' && !before.has(id))
+    const victim = company.at('worker').find(({ name }) => name === slow?.execution?.worker)
     if (victim === undefined) {
       await sleep(LOOK_MS)
       continue

@@ -32,6 +32,8 @@ export async function postgresBed(): Promise<Bed> {
     }),
     async heal() {
       proxy.resume()
+      // Nobody would ever hear again of connections that are half open.
+      proxy.cut()
       if (server.pid === undefined) await server.restart()
     },
     rows: () => query<UserRow>(url, `SELECT job, attempt FROM ${TABLE}`),

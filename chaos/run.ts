@@ -112,6 +112,7 @@ class Run {
         company: this.#company,
         workers,
         chance,
+        heal: () => this.#bed.heal(),
         held: () => this.#withStore(heldIn),
         onFault: (kind) => this.#log(kind),
       },

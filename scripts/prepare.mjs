@@ -14,7 +14,7 @@ const outputs = [
     // Programs are compiled against dist, hence made again whenever it is.
     inputs: [
       ...['src', 'tsconfig.build.json', 'examples', 'scripts', 'sim', 'bench', 'chaos'],
-      'test/support',
+      ...['test/support', 'test/processes/children.ts', 'test/crash/common.mjs'],
     ],
   },
 ]

@@ -1,8 +1,6 @@
 // What a test looks at after processes have died: the file as it is, row by row and fact by fact.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { checkFacts, checkP9, type Fact, type Job, LIFECYCLES } from 'pawl'
 import { type Database, loadDriver } from '../../src/stores/sqlite/driver.ts'
 import type { Store } from '../../src/stores/sqlite/index.ts'
@@ -111,16 +109,4 @@ export function archivedResults(lines: string): Map<string, string | null> {
 /** The hash of a file's bytes. */
 export function sha256Of(path: string): string {
   return createHash('sha256').update(readFileSync(path)).digest('hex')
-}
-
-/**
- * Lets go of handles that were closed. The driver of Node 20 keeps a file open until the statements
- * that were prepared on it are collected, and a test that opens many files would run out of them.
- */
-export async function collectGarbage(): Promise<void> {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  collect()
-  // Finalizers run when the event loop turns.
-  await new Promise((turn) => setImmediate(turn))
 }

@@ -3,7 +3,7 @@
 // which knows no such mode: that is the writer which must be caught.
 import { standard } from 'pawl'
 import { openSqliteStore } from 'pawl/sqlite'
-import { openUsers, say, userWork } from './common.mjs'
+import { openUsers, say, userWork } from '../../test/crash/common.mjs'
 
 const ROUNDS = 8
 const CHECKPOINT_EVERY = 3

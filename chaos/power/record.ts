@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { runChild } from '../processes/children.ts'
+import { runChild } from '../../test/processes/children.ts'
 import type { Operation } from './disk.ts'
 
 const RECORDER = 'strace'
