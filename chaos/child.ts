@@ -21,7 +21,7 @@ export function say(said: Said): void {
 }
 
 /** Whether an error is one of an outage, typed as promised (P16). */
-export function isOutage(error: unknown): boolean {
+function isOutage(error: unknown): boolean {
   return error instanceof PawlError && OUTAGES.has(error.code)
 }
 

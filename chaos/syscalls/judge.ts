@@ -56,14 +56,16 @@ export async function judge(place: Place, point: Point, told: Told): Promise<Jud
 function judgeEnd({ call, n, fate }: Point, { hasHit, code, signal, said, stderr }: Told) {
   const end = signal ?? `code ${code}`
   const errors = said.filter((one) => one.kind === 'error')
-  const told = `${errors.map((one) => `${one.step}: ${one.code}: ${one.message}`).join('; ')} ${stderr}`
+  const heard = errors.map((one) => `${one.step}: ${one.code}: ${one.message}`)
   if (!hasHit) return [broken('vacuity', `${call} ${n} was never reached`)]
   if (fate === 'SIGKILL') return []
   const untyped = errors.some((one) => one.code === null)
   const isLoud = code === 0 || (code === 3 && errors.length > 0)
   // A call that was interrupted is made again, and nobody hears of it.
   const isHeard = fate === 'EINTR' && (errors.length > 0 || code !== 0)
-  return isLoud && !untyped && !isHeard ? [] : [broken('P16', `ended with ${end}: ${told}`)]
+  return isLoud && !untyped && !isHeard
+    ? []
+    : [broken('P16', `ended with ${end}: ${heard.join('; ')} ${stderr}`)]
 }
 
 /** Lets a new process, later, do whatever was left; gives everything that ever happened. */

@@ -258,11 +258,10 @@ export class JobWorker implements AsyncDisposable {
   /** Gives back what there is no slot for. */
   async #returnUnstarted(unstarted: readonly Held[]): Promise<void> {
     if (unstarted.length === 0) return
-    const settlements = unstarted.map((held) => {
-      const { fence } = beatOf(held)
-      return { held, command: { kind: 'release', fence } } as const
-    })
-    await this.#parts.store.settle(settlements)
+    const release = (held: Held): Settlement => {
+      return { held, command: { kind: 'release', fence: beatOf(held).fence } }
+    }
+    await this.#parts.store.settle(unstarted.map(release))
   }
 
   /** A slot whose handler goes on is not free, though its attempt is over. */

@@ -25,6 +25,6 @@ describe.runIf(canTrace)('a SQLite file whose system calls fail', () => {
     // Faults of each kind were met, and some of them were heard of.
     const fates = Object.keys(summary.hits).map((hit) => hit.split(' ')[1])
     expect([...new Set(fates)].sort()).toEqual(['EINTR', 'EIO', 'ENOSPC', 'SIGKILL'])
-    expect(Object.keys(summary.errors)).toEqual(['E_STORE_FAILED'])
+    expect(summary.errors.E_STORE_FAILED).toBeGreaterThan(0)
   })
 })

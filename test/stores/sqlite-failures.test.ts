@@ -41,7 +41,7 @@ async function triggersOf(store: Store): Promise<string[]> {
   return (await store.facts(ID)).map(({ trigger }) => trigger)
 }
 
-it('a commit that SQLite has rolled back commits nothing, though its function went on', async () => {
+it('a commit that SQLite has rolled back commits nothing, if its function goes on', async () => {
   const { path, store, held } = await bed()
   const work = async (tx: CommitTx) => {
     await rollBackUnnoticed(tx)

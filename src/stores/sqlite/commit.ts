@@ -82,7 +82,7 @@ function begin(
   return read
 }
 
-/** Our own part of the transaction: what it throws is typed. What the function throws is its own. */
+/** Our own part of the transaction, whose errors are typed; those of the function are its own. */
 function typed<T>(work: () => T): T {
   try {
     return work()
