@@ -52,17 +52,17 @@ export async function rampage(
     if ((await fault()) !== false) fired[kind] = (fired[kind] ?? 0) + 1
   }
   const end = performance.now() + seconds * 1000
-  const isOver = (deck: number) =>
-    performance.now() > end &&
-    (deck > DECKS_MAX || Object.values(fired).every((count) => count > 0))
-  for (let deck = 1; !isOver(deck); deck++) {
-    for (const hand of hands(cards, zoo.chance)) {
+  for (let deck = 1; ; deck++) {
+    // Once time is up, only what has not fired yet is played.
+    const isLate = performance.now() > end
+    const left = isLate ? cards.filter(({ kind }) => fired[kind] === 0) : cards
+    if (left.length === 0 || (isLate && deck > DECKS_MAX)) return fired
+    for (const hand of hands(left, zoo.chance)) {
       await Promise.all(hand.map(play))
       await sleep(PAUSE_MIN_MS + zoo.chance() * (PAUSE_MAX_MS - PAUSE_MIN_MS))
-      if (isOver(deck)) break
+      if (!isLate && deck > 1 && performance.now() > end) break
     }
   }
-  return fired
 }
 
 /** The deck in an order of its own, cut into what is played at the same time. */

@@ -21,7 +21,7 @@ import {
   type Told,
 } from '../sim/checker.ts'
 import type { Bed } from './bed.ts'
-import { Company } from './company.ts'
+import { Company, type Role } from './company.ts'
 import { writesRow } from './jobs.ts'
 import { rampage } from './monkey.ts'
 import { postgresBed } from './postgres-bed.ts'
@@ -104,9 +104,10 @@ class Run {
     const { workers, seconds, seed } = this.#options
     const random = new SeededRandom(seed)
     const chance = () => random.next()
-    await this.#company.staff('worker', workers)
-    await this.#company.staff('client', 1)
-    await this.#company.staff('operator', 1)
+    const staff = { worker: workers, client: 1, operator: 1 } as const
+    await Promise.all(
+      Object.entries(staff).map(([role, count]) => this.#company.staff(role as Role, count)),
+    )
     const faults = await rampage(
       {
         company: this.#company,
