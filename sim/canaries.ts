@@ -211,7 +211,7 @@ const RECORDS: readonly Canary[] = [
   canary(
     'errors of the database have no code',
     'P16',
-    change(sqlite('writer'), 'throw error instanceof PawlError ||', 'throw true ||'),
+    change(sqlite('writer'), 'throw group[0]?.alone ?', 'throw true ?'),
   ),
 ]
 

@@ -54,7 +54,7 @@ export class FaultyDriver implements SqliteDriver {
     this.#open.add(database)
     return {
       get isTransaction() {
-        return database.isTransaction
+        return database.isTransaction as boolean
       },
       prepare: (sql) => this.#statement(database, database.prepare(sql)),
       exec: (sql) => this.#exec(database, sql),
