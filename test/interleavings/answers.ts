@@ -29,23 +29,14 @@ export class Hearing {
 
   hear(told: Told): void {
     const { telling } = told
-    switch (telling.kind) {
-      case 'answered':
-        return this.#hearAnswer(told, telling)
-      case 'committed':
-        return this.#hearCommit(told, telling)
-      case 'claimed':
-        return this.#hearClaim(told, telling)
-      case 'recovered':
-        return this.#hearRecovery(told, telling)
-      case 'beaten':
-        return this.#hearBeat(told, telling)
-      case 'too slow':
-        if (told.from.time === told.to.time) this.#case.complain(`${told.by} was too slow in no time`)
-        return
-      case 'enqueued':
-        return this.#hearEnqueued(told, telling)
-      default:
+    if (telling.kind === 'answered') this.#hearAnswer(told, telling)
+    else if (telling.kind === 'committed') this.#hearCommit(told, telling)
+    else if (telling.kind === 'claimed') this.#hearClaim(told, telling)
+    else if (telling.kind === 'recovered') this.#hearRecovery(told, telling)
+    else if (telling.kind === 'beaten') this.#hearBeat(told, telling)
+    else if (telling.kind === 'enqueued') this.#hearEnqueued(told, telling)
+    else if (telling.kind === 'too slow' && told.from.time === told.to.time) {
+      this.#case.complain(`${told.by} was too slow in no time`)
     }
   }
 
@@ -69,6 +60,7 @@ export class Hearing {
     if (answer.kind === 'done') {
       this.#claimFact(told, history, answer.fact.seq, answer.fact)
       this.#checkDecided(told, history, answer, command, asker)
+      this.#checkFence(told, history, answer.fact, command)
       return
     }
     const explained = history.met(told).some((met) => this.#isSaid(met, command, asker, answer))
@@ -110,6 +102,20 @@ export class Hearing {
     if (!isRight) this.#case.complain(`${told.by}: fact ${fact.seq} was decided on another state`)
   }
 
+  /** Whatever the rules say: a holder moves its own attempt, and while its lease runs. */
+  #checkFence(told: Told, history: History, fact: Fact, command: Command): void {
+    if (!('fence' in command) || command.fence === undefined) return
+    const { attempt, claim } = command.fence
+    const before = history.met(told).filter(({ job }) => job?.seq === fact.seq - 1)
+    const isHolder = before.some(
+      ({ job, time }) =>
+        job?.attempt === attempt &&
+        job.execution?.claim === claim &&
+        job.execution.leaseUntil > time,
+    )
+    if (!isHolder) this.#case.complain(`P4: ${told.by} moved ${history.id} without holding it`)
+  }
+
   #hearCommit(told: Told, { held, answer }: Of<'committed'>): void {
     const { claim } = held.job.execution as NonNullable<Job['execution']>
     const history = this.#case.history(held.job.id)
@@ -126,7 +132,9 @@ export class Hearing {
     }
     if (answer.kind === 'done') {
       this.#claimFact(told, history, answer.job.seq)
-      if (answer.result !== JSON.stringify(claim)) this.#case.complain(`${told.by} has another's result`)
+      this.#checkFence(told, history, history.facts[answer.job.seq - 1] as Fact, command)
+      if (answer.result !== JSON.stringify(claim))
+        this.#case.complain(`${told.by} has another's result`)
     }
   }
 
@@ -196,13 +204,15 @@ export class Hearing {
       laneOf(this.#case.evidence.scene.lifecycle, job, time) === 'held' &&
       findStale(job, beat.fence, time) === undefined
     const explained = met.some((one) => isHolder(one) !== lost)
-    if (!explained) this.#case.complain(`${told.by}: ${lost ? 'lost' : 'kept'} ${jobId} without cause`)
+    if (!explained)
+      this.#case.complain(`${told.by}: ${lost ? 'lost' : 'kept'} ${jobId} without cause`)
   }
 
   #hearEnqueued(told: Told, { jobId, answer }: Of<'enqueued'>): void {
     if (answer.kind === 'rejected') {
       const said = { jobId, command: { kind: 'replace' }, asker: CLIENT, answer } as const
-      return this.#hearAnswer(told, { kind: 'answered', ...said })
+      this.#hearAnswer(told, { kind: 'answered', ...said })
+      return
     }
     const { job } = answer
     const history = this.#case.history(job.id)

@@ -27,6 +27,15 @@ const START = 1_700_000_000_000
 const TABLES = ['pawl_jobs', 'pawl_ledger', 'pawl_outbox', 'pawl_ended_counts', 'pawl_pruned']
 const OWN = 'CREATE TABLE own_runs (job TEXT NOT NULL, claim TEXT NOT NULL)'
 
+/** Who meets where. */
+export interface Meeting {
+  readonly lifecycle: Lifecycle
+  readonly scene: SceneName
+  readonly verbs: readonly VerbName[]
+  /** In which of three processes each caller is. */
+  readonly places: readonly number[]
+}
+
 /** A scene, and the rows that it begins with. */
 interface SavedScene {
   readonly scene: Scene
@@ -36,6 +45,8 @@ interface SavedScene {
 
 /** The stage, with three stores that take part and one that only reads. */
 export class SqliteStage {
+  /** How many interleavings there were. */
+  played = 0
   readonly #folder: string
   readonly #raw: Database
   readonly #stores: Store[] = []
@@ -150,16 +161,16 @@ export class SqliteStage {
 
   /** Lets callers meet in a scene, in the order of a schedule; what came of it that is wrong. */
   async play(
-    where: { scene: SceneName; lifecycle: Lifecycle; together: boolean },
-    verbs: readonly VerbName[],
+    { lifecycle, scene: name, verbs, places }: Meeting,
     scheduler: Scheduler,
   ): Promise<readonly string[]> {
-    const scene = await this.#setUp(where.scene, where.lifecycle)
+    this.played++
+    const scene = await this.#setUp(name, lifecycle)
     const witness = new Witness({ look: () => this.#look(), turn: (label) => this.#turn(label) })
     const start = this.#look()
     this.#scheduler = scheduler
     const flows = verbs.map((verb, i) => {
-      const store = this.#stores[where.together ? 0 : i] as Store
+      const store = this.#stores[places[i] ?? 0] as Store
       return VERBS[verb](this.#caller(scene, witness, store, i))
     })
     // All are waited for, also where one fails: the next interleaving is to find nothing open.

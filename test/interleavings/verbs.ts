@@ -2,6 +2,7 @@
 // A verb of a holder uses the handles that its caller has; where there are none it claims first.
 import type { Command } from '../../src/core/job/commands.ts'
 import type { Fact } from '../../src/core/job/facts.ts'
+import { CommitTooSlow } from '../../src/stores/errors.ts'
 import type {
   Asker,
   ClaimRequest,
@@ -12,7 +13,6 @@ import type {
   OnConflict,
   Store,
 } from '../../src/stores/store.ts'
-import { CommitTooSlow } from '../../src/stores/errors.ts'
 import {
   CLIENT,
   failureOf,
@@ -107,9 +107,7 @@ async function commit(caller: Caller): Promise<void> {
     `${name}: commit`,
     () => store.commit(held, work).catch(onTooSlow),
     (answer): Telling[] =>
-      answer === undefined
-        ? [{ kind: 'too slow', held }]
-        : [{ kind: 'committed', held, answer }],
+      answer === undefined ? [{ kind: 'too slow', held }] : [{ kind: 'committed', held, answer }],
   )
 }
 
@@ -199,8 +197,7 @@ function deliver(title: string, reportOf: (effect: HeldEffect, now: number) => E
     await witness.call(
       `${name}: ${title}`,
       () => store.settleEffects(reports),
-      (oks) =>
-        reports.map((report, i) => ({ kind: 'reported', report, ok: oks[i] as boolean })),
+      (oks) => reports.map((report, i) => ({ kind: 'reported', report, ok: oks[i] as boolean })),
     )
   }
 }
