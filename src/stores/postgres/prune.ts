@@ -34,7 +34,9 @@ export async function harvest(
   for (const row of await session.query<Row>(SELECT_FACTS, [arrayOf([...lines.keys()])])) {
     lines.get(row.job)?.push(lineOf(row.job, row))
   }
-  return jobs.map((job) => ({ ...job, lines: lines.get(job.id) ?? [] }))
+  const sheaves = jobs.map((job) => ({ ...job, lines: lines.get(job.id) ?? [] }))
+  // One without facts was removed by another process in between: there is nothing to archive.
+  return sheaves.filter((sheaf) => sheaf.lines.length > 0)
 }
 
 /** What another process is removing is left to it. */

@@ -26,14 +26,18 @@ export function harvest(
   endedBefore: number,
   limit: number,
 ): NumberedSheaf[] {
-  return connection
-    .all<Omit<NumberedSheaf, 'lines'>>(SELECT_ENDED, endedBefore, limit)
-    .map((job) => ({
-      ...job,
-      lines: connection
-        .all<FactRow & { payload: string | null }>(SELECT_FACTS, job.rid)
-        .map((row) => lineOf(job.id, row)),
-    }))
+  return (
+    connection
+      .all<Omit<NumberedSheaf, 'lines'>>(SELECT_ENDED, endedBefore, limit)
+      .map((job) => ({
+        ...job,
+        lines: connection
+          .all<FactRow & { payload: string | null }>(SELECT_FACTS, job.rid)
+          .map((row) => lineOf(job.id, row)),
+      }))
+      // One without facts was removed by another process in between: there is nothing to archive.
+      .filter(({ lines }) => lines.length > 0)
+  )
 }
 
 const INSERT_PRUNED = `
