@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { laneOf } from '../../src/core/job/lanes.ts'
 import type { EffectInfo } from '../../src/stores/store.ts'
-import type { Case } from './case.ts'
+import type { Case, Of } from './case.ts'
 
 /** Adds everything up. */
 export function checkAccounts(open: Case): void {
@@ -73,10 +73,11 @@ function checkEffect(open: Case, { key, state }: EffectInfo): void {
   const reports = open
     .told('reported')
     .filter(({ telling }) => telling.ok && telling.report.effect.key === key)
-  const delivered = reports.filter(({ telling }) => telling.report.kind === 'delivered')
-  if (delivered.length > 1) open.complain(`effect ${key} was delivered by two`)
-  if ((state === 'delivered') !== (delivered.length === 1)) {
-    open.complain(`effect ${key} is ${state}, with ${delivered.length} told to have delivered it`)
+  const before = open.evidence.scene.delivered.includes(key) ? 1 : 0
+  const now = reports.filter(({ telling }) => telling.report.kind === 'delivered').length
+  if (before + now > 1) open.complain(`effect ${key} was delivered by two`)
+  if ((state === 'delivered') !== (before + now === 1)) {
+    open.complain(`effect ${key} is ${state}, and ${before + now} have delivered it`)
   }
   const taken = open
     .told('taken')
@@ -87,6 +88,16 @@ function checkEffect(open: Case, { key, state }: EffectInfo): void {
     ...open.told('retried').filter(({ telling }) => telling.ok && telling.key === key),
   ]
   if (taken.length > 1 + freed.length) open.complain(`effect ${key} was held by two`)
+  for (const { by, began, telling } of reports) {
+    const { claim } = telling.report.effect
+    const own = taken.find((take) => claimOf(take.telling, key) === claim)
+    const later = taken.filter((take) => take.began > (own?.ended ?? -1) && take.ended < began)
+    if (later.length > 0) open.complain(`${by} reported on ${key}, which another had taken`)
+  }
+}
+
+function claimOf({ effects }: Of<'taken'>, key: string): string | undefined {
+  return effects.find((effect) => effect.key === key)?.claim
 }
 
 /** P10: a committed job is done when, and only when, its effects are delivered. */

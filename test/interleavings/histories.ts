@@ -65,19 +65,18 @@ export class History {
     return seq > before && seq <= after
   }
 
-  /** Heartbeats write no facts: those that were not refused may have renewed the lease. */
+  /** Heartbeats write no facts: those that came in time and were not refused renewed the lease. */
   #leases(job: Job | null): (Job | null)[] {
     if (job?.execution == null) return [job]
     const { execution } = job
-    const renewed = this.#told.flatMap(({ telling, from, to }) => {
-      if (telling.kind !== 'beaten' || telling.lost || telling.jobId !== this.id) return []
-      if (telling.beat.fence.claim !== execution.claim) return []
-      return [from.time, to.time].map((time) => time + telling.leaseMs)
-    })
-    return [execution.leaseUntil, ...renewed].map((leaseUntil) => ({
-      ...job,
-      execution: { ...execution, leaseUntil },
-    }))
+    const leases = [execution.leaseUntil]
+    for (const { telling, from, to } of this.#told) {
+      if (telling.kind !== 'beaten' || telling.lost || telling.jobId !== this.id) continue
+      const isInTime =
+        telling.beat.fence.claim === execution.claim && from.time < Math.max(...leases)
+      if (isInTime) leases.push(...[from.time, to.time].map((time) => time + telling.leaseMs))
+    }
+    return leases.map((leaseUntil) => ({ ...job, execution: { ...execution, leaseUntil } }))
   }
 }
 

@@ -19,6 +19,8 @@ export interface Scene {
   readonly holds: readonly (readonly Held[])[]
   /** Effects that a dispatcher took and may still report on. */
   readonly effects: readonly HeldEffect[]
+  /** The keys of effects that are delivered already. */
+  readonly delivered: readonly string[]
 }
 
 /** Where a scene is made. */
@@ -41,6 +43,15 @@ const claim = (store: Store, worker = 'first') =>
 
 async function take({ store }: Workshop): Promise<Held[]> {
   return claim(store)
+}
+
+async function takeOver(shop: Workshop): Promise<{ late: Held[]; present: Held[] }> {
+  const late = await take(shop)
+  shop.pass(LEASE_MS)
+  await shop.store.recover(9)
+  shop.pass(LONG_MS)
+  await shop.store.promote(9)
+  return { late, present: await claim(shop.store, 'second') }
 }
 
 async function commitWithEffects(shop: Workshop): Promise<Held[]> {
@@ -71,15 +82,15 @@ const MAKERS = {
     shop.pass(LEASE_MS)
     return { holds }
   },
-  /** The first holder was slow, and another one has the jobs now. */
+  /** The first caller was slow, and the second has the jobs now. */
   'taken over': async (shop) => {
-    const late = await take(shop)
-    shop.pass(LEASE_MS)
-    await shop.store.recover(9)
-    shop.pass(LONG_MS)
-    await shop.store.promote(9)
-    const present = await claim(shop.store, 'second')
+    const { late, present } = await takeOver(shop)
     return { holds: [late, present, late] }
+  },
+  /** The same the other way round, because of two verbs only one order is played. */
+  'taken over by the first': async (shop) => {
+    const { late, present } = await takeOver(shop)
+    return { holds: [present, late, late] }
   },
   /** Cancellation was asked for, and the holder did not live to hear of it. */
   cancelling: async (shop) => {
@@ -95,12 +106,15 @@ const MAKERS = {
     return { holds }
   },
   delivering: async (shop) => ({ holds: [await commitWithEffects(shop)] }),
-  /** The dispatcher that took the effects was slow. */
+  /** The dispatcher that took the effects has delivered half of them, and was slow then. */
   'delivered late': async (shop) => {
     const holds = [await commitWithEffects(shop)]
-    const effects = await shop.store.claimEffects({ limit: 9, leaseMs: LEASE_MS })
+    const taken = await shop.store.claimEffects({ limit: 9, leaseMs: LEASE_MS })
+    const [mails, bills] = ['mail', 'bill'].map((name) => taken.filter((one) => one.name === name))
+    const delivered = (mails ?? []).map((effect) => ({ kind: 'delivered', effect }) as const)
+    await shop.store.settleEffects(delivered)
     shop.pass(LEASE_MS)
-    return { holds, effects }
+    return { holds, effects: bills ?? [], delivered: delivered.map(({ effect }) => effect.key) }
   },
   parked: async (shop) => {
     const holds = [await take(shop)]
@@ -136,5 +150,5 @@ export async function makeScene(
   await store.enqueue(items)
   const maker: Maker = MAKERS[name]
   const made = await maker({ store, lifecycle, jobs: ids, pass })
-  return { lifecycle, jobs: ids, holds: [[]], effects: [], ...made }
+  return { lifecycle, jobs: ids, holds: [[]], effects: [], delivered: [], ...made }
 }

@@ -246,9 +246,8 @@ async function takeOver(caller: Caller): Promise<void> {
   await claim(caller)
 }
 
-/** Every verb, by the name under which schedules show it. */
-export const VERBS = {
-  claim,
+/** Verbs of a holder, by the names under which schedules show them. */
+const HOLDERS_VERBS = {
   heartbeat,
   commit,
   succeed: settle('succeed', { kind: 'commit' }),
@@ -258,6 +257,11 @@ export const VERBS = {
   release: settle('release', { kind: 'release' }),
   step: settle('step', { kind: 'step', name: 'measure', n: 1 }),
   'cancel as holder': settle('cancel as holder', { kind: 'cancel' }),
+} satisfies Record<string, Verb>
+
+/** Verbs of anybody. */
+const COMMON_VERBS = {
+  claim,
   cancel: tell({ kind: 'cancel' }, CLIENT, 'cancel'),
   park: tell({ kind: 'park' }, OPERATOR),
   redrive: tell({ kind: 'redrive' }, OPERATOR),
@@ -273,12 +277,29 @@ export const VERBS = {
   'retry effects': retryEffects,
   'enqueue again': enqueue('enqueue again', 'existing'),
   'replace input': enqueue('replace input', 'replace'),
-  'time passes': pass,
+} satisfies Record<string, Verb>
+
+/** What is nothing but verbs in a row, or nothing but time. */
+const OTHERS = {
+  'time passes': (caller) => pass(caller),
   'take over': takeOver,
 } satisfies Record<string, Verb>
+
+/** Every verb. */
+export const VERBS = { ...HOLDERS_VERBS, ...COMMON_VERBS, ...OTHERS }
 
 /** The name of a verb. */
 export type VerbName = keyof typeof VERBS
 
 /** Every name. */
 export const VERB_NAMES = Object.keys(VERBS) as VerbName[]
+
+/** Whether it needs a handle. */
+export function isHolders(name: VerbName): boolean {
+  return name in HOLDERS_VERBS
+}
+
+/** Whether it is no verb of its own. */
+export function isComposed(name: VerbName): boolean {
+  return name in OTHERS
+}

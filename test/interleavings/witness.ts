@@ -52,6 +52,9 @@ export interface Told {
   readonly by: string
   readonly from: Moment
   readonly to: Moment
+  /** Where the call began and ended in the order of all beginnings and ends. */
+  readonly began: number
+  readonly ended: number
   readonly telling: Telling
 }
 
@@ -67,6 +70,7 @@ export interface Place {
 export class Witness {
   readonly told: Told[] = []
   readonly #place: Place
+  #steps = 0
 
   constructor(place: Place) {
     this.#place = place
@@ -80,9 +84,13 @@ export class Witness {
   ): Promise<T> {
     await this.#place.turn(label)
     const from = await this.#place.look()
+    const began = this.#steps++
     const value = await action()
+    const ended = this.#steps++
     const to = await this.#place.look()
-    for (const telling of tell(value)) this.told.push({ by: label, from, to, telling })
+    for (const telling of tell(value)) {
+      this.told.push({ by: label, from, to, began, ended, telling })
+    }
     return value
   }
 
