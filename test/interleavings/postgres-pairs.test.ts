@@ -18,6 +18,9 @@ const LONG_MS = 3_600_000
 /** What late holders do. */
 const LATE: readonly VerbName[] = ['heartbeat', 'commit', 'succeed', 'succeed and claim', 'fail']
 
+/** What the server says to one of those who wait for each other. */
+const CIRCLES = ['40P01', '40001']
+
 type Pair = readonly [VerbName, VerbName]
 
 let stage: PostgresStage
@@ -65,7 +68,9 @@ describe.each(lifecycles)('in the lifecycle $name', (lifecycle) => {
   )
 })
 
-it('nobody waited in a circle', () => {
-  console.info(`${stage.played} meetings on PostgreSQL; refused: ${[...new Set(stage.refusals)]}`)
-  expect(stage.refusals).toEqual([])
+it('hundreds of meetings were played, and nobody waited in a circle', () => {
+  const refused = [...new Set(stage.refusals)]
+  console.info(`${stage.played} meetings on PostgreSQL; refused inside of verbs: [${refused}]`)
+  expect(stage.played).toBeGreaterThan(900)
+  expect(refused.filter((code) => CIRCLES.includes(code))).toEqual([])
 })

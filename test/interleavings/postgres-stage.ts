@@ -42,10 +42,10 @@ export interface Solo {
 /** The stage. */
 export class PostgresStage {
   readonly schema = `interleavings_${process.pid}`
+  readonly #sides: Side[] = []
   /** How many meetings there were. */
   played = 0
   readonly #admin: pg.Client
-  readonly #sides: Side[] = []
   readonly #scenes = new Map<string, SavedScene>()
   readonly #ids = new SequentialIds()
   #reader: Store | undefined
@@ -92,12 +92,26 @@ export class PostgresStage {
     await this.#admin.end()
   }
 
+  /** The two who can be held. */
+  get sides(): [Side, Side] {
+    return [this.#side(0), this.#side(1)]
+  }
+
+  get reader(): Store {
+    return this.#reader as Store
+  }
+
+  newId(): string {
+    return this.#ids.next()
+  }
+
   /** What the server has refused to either side so far. */
   get refusals(): string[] {
     return this.#sides.flatMap(({ gate }) => gate.refusals)
   }
 
-  #pass(ms: number): void {
+  /** Moves the time by which both sides judge. */
+  pass(ms: number): void {
     this.#time += ms
     this.#times.push(this.#time)
   }
@@ -117,12 +131,18 @@ export class PostgresStage {
     return saved.scene
   }
 
-  async #make(key: string, name: SceneName, lifecycle: Lifecycle): Promise<SavedScene> {
-    const tables = TABLES.map((table) => `${this.schema}.${table}`)
-    await this.#admin.query(tables.map((table) => `DELETE FROM ${table}`).join(';'))
+  /** Removes everything, and begins anew. */
+  async clear(): Promise<void> {
+    const removals = TABLES.map((table) => `DELETE FROM ${this.schema}.${table}`)
+    await this.#admin.query(removals.join(';'))
     this.#time = START
+  }
+
+  async #make(key: string, name: SceneName, lifecycle: Lifecycle): Promise<SavedScene> {
+    await this.clear()
+    const tables = TABLES.map((table) => `${this.schema}.${table}`)
     const ids = [this.#ids.next(), this.#ids.next()]
-    const scene = await makeScene(name, lifecycle, this.#side(0).store, ids, (ms) => this.#pass(ms))
+    const scene = await makeScene(name, lifecycle, this.#side(0).store, ids, (ms) => this.pass(ms))
     const steps = tables.map((table) => {
       const copy = `${table}_${this.#scenes.size}`
       const save = `CREATE TABLE ${copy} AS SELECT * FROM ${table}`
@@ -149,8 +169,8 @@ export class PostgresStage {
       scene,
       jobs: place === 0 ? scene.jobs : scene.jobs.toReversed(),
       holds: scene.holds[place] ?? scene.holds.at(-1) ?? [],
-      newId: () => this.#ids.next(),
-      pass: (ms) => this.#pass(ms),
+      newId: () => this.newId(),
+      pass: (ms) => this.pass(ms),
       noteRun: (tx: CommitTx, jobId, claim) =>
         tx.query(`INSERT INTO ${this.schema}.own_runs VALUES ($1, $2)`, [jobId, claim]),
     }
@@ -196,17 +216,18 @@ export class PostgresStage {
     const one = VERBS[first](this.#caller(scene, witness, 0))
     await Promise.race([held, one])
     const other = VERBS[second](this.#caller(scene, witness, 1))
-    await this.#untilEndedOrBlocked(other)
+    await this.untilEndedOrBlocked(other)
     gate.open()
     const ends = await Promise.allSettled([one, other])
     for (const end of ends) if (end.status === 'rejected') throw end.reason
     const { rows: runs } = await this.#admin.query(`SELECT * FROM ${this.schema}.own_runs`)
-    const reader = this.#reader as Store
+    const { reader } = this
     const { told } = witness
     return judge({ scene, start, told, times: this.#times, reader, runs, skipsLocked: true })
   }
 
-  async #untilEndedOrBlocked(verb: Promise<unknown>): Promise<void> {
+  /** Waits until what the second side does has ended, or waits for a lock. */
+  async untilEndedOrBlocked(verb: Promise<unknown>): Promise<void> {
     let hasEnded = false
     const end = () => {
       hasEnded = true

@@ -24,8 +24,9 @@ const verb = fc.constantFrom(...VERB_NAMES)
 const place = fc.nat({ max: 2 })
 
 let stage: SqliteStage
-/** Every order that was played. */
+/** Every order that was played, and every turn that was taken in one. */
 const orders = new Set<string>()
+const turns = new Set<string>()
 
 beforeAll(async () => {
   stage = await SqliteStage.open(LIFECYCLES)
@@ -44,6 +45,7 @@ const interleavings = (
       expect(await stage.play(meeting, scheduler)).toEqual([])
       const { lifecycle, scene, verbs } = meeting
       const order = scheduler.report().map(({ label }) => label)
+      for (const turn of order) turns.add(turn)
       orders.add(JSON.stringify([lifecycle.name, scene, verbs, order]))
     },
   )
@@ -79,9 +81,18 @@ it(
   LONG_MS,
 )
 
-it('thousands of interleavings were played, each in an order of its own', () => {
+it('thousands of interleavings were played, with turns inside of the verbs', () => {
   const played = pairs.length * SCENES.length * lifecycles.length * runs + threes
   expect(stage.played).toBe(played)
   console.info(`${stage.played} interleavings on SQLite, ${orders.size} of them different`)
-  expect(orders.size).toBeGreaterThan(6000)
+  expect(orders.size).toBeGreaterThan(8000)
+  expect([...turns]).toEqual(
+    expect.arrayContaining([
+      'the next group',
+      'found it locked',
+      'caller 1: in the commit',
+      'caller 1: at the end of the commit',
+      'caller 2: in the archive',
+    ]),
+  )
 })
