@@ -15,8 +15,11 @@ const isLong = Number(process.env.PAWL_TEST_INTERLEAVINGS ?? 0) > 0
 const lifecycles = isLong ? LIFECYCLES : [standard]
 const LONG_MS = 3_600_000
 
-/** What late holders do. */
+/** What late holders do, and those who are in time meanwhile. */
 const LATE: readonly VerbName[] = ['heartbeat', 'commit', 'succeed', 'succeed and claim', 'fail']
+
+/** Verbs that are others in every statement, and differ in what is decided alone. */
+const ALIKE: readonly VerbName[] = ['fail for good', 'cancel as holder']
 
 /** What the server says to one of those who wait for each other. */
 const CIRCLES = ['40P01', '40001']
@@ -31,13 +34,13 @@ afterAll(() => stage.close())
 
 /**
  * Verbs that do nothing there when they are alone cannot be in anybody's way, but for those of a
- * late holder. And a holder of jobs that nobody holds claims them first, and is then as if they
- * were held.
+ * late holder, where only holders are new. And a holder of jobs that nobody holds claims them first,
+ * and is then as if they were held.
  */
 function isWorthIt(scene: SceneName, verb: VerbName, { acts }: Solo): boolean {
   if (isLong) return true
-  if (scene.startsWith('taken over')) return acts || LATE.includes(verb)
-  return acts && !(scene === 'ready' && isHolders(verb))
+  if (scene.startsWith('taken over')) return LATE.includes(verb)
+  return acts && !ALIKE.includes(verb) && !(scene === 'ready' && isHolders(verb))
 }
 
 /** Every two verbs that do something there, and every place to hold the first. */

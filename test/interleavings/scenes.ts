@@ -51,7 +51,9 @@ async function takeOver(shop: Workshop): Promise<{ late: Held[]; present: Held[]
   await shop.store.recover(9)
   shop.pass(LONG_MS)
   await shop.store.promote(9)
-  return { late, present: await claim(shop.store, 'second') }
+  const present = await claim(shop.store, 'second')
+  shop.pass(LEASE_MS / 3)
+  return { late, present }
 }
 
 async function commitWithEffects(shop: Workshop): Promise<Held[]> {
@@ -75,7 +77,12 @@ async function fail(shop: Workshop, kind: 'transient' | 'terminal'): Promise<Hel
 const MAKERS = {
   /** Nobody has touched them. */
   ready: async () => ({}),
-  held: async (shop) => ({ holds: [await take(shop)] }),
+  /** For some time already, so that a heartbeat renews something. */
+  held: async (shop) => {
+    const holds = [await take(shop)]
+    shop.pass(LEASE_MS / 3)
+    return { holds }
+  },
   /** The lease is over, and nobody has noticed. */
   expired: async (shop) => {
     const holds = [await take(shop)]

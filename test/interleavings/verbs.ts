@@ -246,6 +246,13 @@ async function takeOver(caller: Caller): Promise<void> {
   await claim(caller)
 }
 
+/** An ended job lives again, and ends again. */
+async function failAgain(caller: Caller): Promise<void> {
+  await COMMON_VERBS.redrive(caller)
+  await claim(caller)
+  await HOLDERS_VERBS['fail for good'](caller)
+}
+
 /** Verbs of a holder, by the names under which schedules show them. */
 const HOLDERS_VERBS = {
   heartbeat,
@@ -283,6 +290,7 @@ const COMMON_VERBS = {
 const OTHERS = {
   'time passes': (caller) => pass(caller),
   'take over': takeOver,
+  'fail again': failAgain,
 } satisfies Record<string, Verb>
 
 /** Every verb. */
