@@ -44,6 +44,9 @@ export type Logger = {
 export interface FileHandle {
   /** Writes all bytes at the end of the file. */
   append(bytes: Uint8Array): Promise<void>
+  /** The bytes from a place on; fewer than asked for only where the file ends. */
+  read(offset: number, length: number): Promise<Uint8Array>
+  info(): Promise<FileInfo>
   truncate(length: number): Promise<void>
   /** Returns when everything written is on the disk. */
   sync(): Promise<void>
@@ -53,24 +56,44 @@ export interface FileHandle {
 /** What a file system tells of a file without reading it. */
 export interface FileInfo {
   readonly size: number
-  readonly modifiedAtMs: number
-  readonly inode: string
   readonly kind: 'file' | 'folder' | 'link' | 'other'
 }
 
+/**
+ * How a file is opened: to read one that is there; to append to one that is there or is made now;
+ * or to make one that must not be there yet.
+ */
+export type FileMode = 'read' | 'append' | 'create'
+
 /** The file operations on which runs stand; a simulator can tear, lose or refuse each of them. */
 export interface FileSystem {
-  /** Opens for appending; creates the file, but follows no link at its name. */
-  open(path: string): Promise<FileHandle>
-  /** All bytes, or nothing where there is no such file. */
-  read(path: string): Promise<Uint8Array | undefined>
+  /** Follows no link at its name. To read, nothing where there is no such file. */
+  open(path: string, mode: 'append' | 'create'): Promise<FileHandle>
+  open(path: string, mode: FileMode): Promise<FileHandle | undefined>
   /** Nothing where there is no such file; links are not followed. */
   info(path: string): Promise<FileInfo | undefined>
-  /** The names in a folder, sorted. */
+  /** The names in a folder, sorted; none where there is no such folder. */
   list(path: string): Promise<string[]>
-  createFolder(path: string): Promise<void>
+  /** False where something has that name already. */
+  createFolder(path: string): Promise<boolean>
+  /** Replaces what has the new name. */
   rename(from: string, to: string): Promise<void>
+  /** Does nothing where there is no such file. */
   remove(path: string): Promise<void>
   /** Returns when the folder's entries are on the disk. */
   syncFolder(path: string): Promise<void>
+}
+
+/** A right that one process has at a time. */
+export interface FileLock {
+  release(): Promise<void>
+}
+
+/** Rights that stand in files. */
+export interface FileLocks {
+  /**
+   * Takes the right of a file, making the file if need be; nothing while another has it. It ends by
+   * release or with its process, never by time.
+   */
+  take(path: string): Promise<FileLock | undefined>
 }

@@ -52,6 +52,18 @@ export class RunLogDamaged extends PawlError {
   }
 }
 
+/** An event does not conform to `specs/schemas/event.schema.json`; nothing was written. */
+export class EventInvalid extends PawlError {
+  readonly code = 'E_EVENT_INVALID'
+  constructor(runId: string, type: string, why: string) {
+    super(
+      `An event ${type} of run ${runId} does not conform to its schema: ${why}`,
+      'Nothing was written. Correct what the event is made of.',
+      { runId, type, why },
+    )
+  }
+}
+
 /** A failure was to be recorded for a run whose log can be read. */
 export class RunNotDamaged extends PawlError {
   readonly code = 'E_RUN_NOT_DAMAGED'

@@ -16,9 +16,9 @@
  *  1. An append is durable when it resolves. Its events are one write: a crash before it resolves
  *     leaves none of them, all of them, or the first few, in order and whole, and never a part of
  *     one that counts.
- *  2. An append that throws `JournalFailed` has added nothing, and the writer can go on. If even
- *     that cannot be made sure, the writer is broken: it refuses everything, and the run must be
- *     opened again.
+ *  2. An append that throws `JournalFailed` has added nothing, nor have those that were made after
+ *     it, and the writer can go on. If even that cannot be made sure, the writer is broken: it
+ *     refuses everything with `JournalClosed`, and the run must be opened again.
  *  3. A snapshot is written after its events are durable, never before. It is written when the
  *     state of the run changed, when 256 events have passed since the last one, and on `close`.
  *     A failure to write it fails no append; `close` reports it.
@@ -91,6 +91,13 @@ export interface StoredArtifact {
   readonly sha256: string
 }
 
+/** A run that comes from another journal. */
+export interface RestoredRun {
+  readonly runId: string
+  readonly lines: readonly string[]
+  readonly artifacts: readonly { readonly name: string; readonly content: Uint8Array }[]
+}
+
 /** The events of a run that are asked for; both ends are included. */
 export interface EventRange {
   readonly from?: number
@@ -102,6 +109,8 @@ export interface RunReader {
   readonly runId: string
   /** Reads and checks the whole log. A run whose damage was recorded is shown as it failed. */
   replay(): Promise<Replayed>
+  /** The lines of the log as they are, checked as they are read, without their line feeds. */
+  lines(): AsyncIterable<string>
   /** Every event in order, checked as it is read; throws at the first that is damaged. */
   events(range?: EventRange): AsyncIterable<RunEvent>
   /** The run as it was after an event; nothing where the log has no such event. */
@@ -113,18 +122,23 @@ export interface RunReader {
   cancelRequest(): Promise<CancelRequest | undefined>
 }
 
-/** A run, for the one who holds it. Calls are done one after the other, in order. */
+/** A run, for the one who holds it. */
 export interface RunWriter extends AsyncDisposable {
   readonly runId: string
-  /** The fold of everything that is durable. */
+  /**
+   * The fold of everything that was appended, also of what is not durable yet. Decide on it and
+   * append in the same turn of the event loop, and nothing can come between.
+   */
   readonly run: Run
+  /** The hash of the line of its last event. */
   readonly lastHash: string
   /** Aborted with `RunLost` when the right to write was lost: in a store, an expired lease. */
   readonly signal: AbortSignal
   /**
-   * Adds events for these facts, which were decided on `run`; see rules 1 to 3. Facts that do not
-   * follow from the run are refused with `LedgerBroken`, and nothing is written. Throws `RunLost`
-   * where another holds the run by now.
+   * Adds events for these facts, which were decided on `run`; resolves when they are durable, see
+   * rules 1 to 3. Appends keep their order, and those that wait while one is being written share
+   * the next write. Facts that do not follow from the run are refused with `LedgerBroken`, and
+   * nothing is written. Throws `RunLost` where another holds the run by now.
    */
   append(facts: readonly RunFact[], author: Author): Promise<RunEvent[]>
   /** Keeps a content, durably; the event that makes it an artifact is the caller's to append. */
@@ -169,6 +183,12 @@ export interface Journal extends AsyncDisposable {
     decide: (run: Run | null, damage: Damage) => readonly RunFact[],
     author: Author,
   ): Promise<Replayed>
+  /**
+   * Takes over a whole run with lines that came from elsewhere, checked before anything is kept;
+   * all of it is there afterwards, or nothing that counts. Nothing is done where the run exists
+   * with the same lines; throws `RunExists` where it has others.
+   */
+  restore(restored: RestoredRun): Promise<'restored' | 'same'>
   /** Closes every writer that is still open. */
   close(): Promise<void>
 }

@@ -15,6 +15,8 @@ export interface RunEventData {
     readonly max_fix_attempts: number
     /** The initial state is one in which the run may be picked up again. */
     readonly stable?: true
+    /** The event of another run after which this one was forked. */
+    readonly origin?: { readonly run_id: string; readonly seq: number; readonly hash: string }
   }
   readonly RUN_STATE_CHANGED: {
     readonly from_state: string

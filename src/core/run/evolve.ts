@@ -1,23 +1,77 @@
 /**
  * `evolveRun` folds events into the run. Like the job's fold it needs no rules, only what the event
  * says, and it checks that the event follows from the run before it.
+ *
+ * What an event changes is worked out once (`changeOf`) and applied in one of two ways: into a new
+ * run, or, while a whole log is folded, into a run that nobody else has yet. The second takes the
+ * same time for every event, however much the run holds.
  */
 import { LedgerBroken } from '../errors.ts'
 import type { RunEvent, RunEventData } from './events.ts'
-import { entryOf, type Run, type WorkItem } from './run.ts'
+import { type Artifact, entryOf, type Issue, type Run, type WorkItem } from './run.ts'
 
 /** The run after an event; the first event of a run needs none before it. */
 export function evolveRun(run: Run | null, event: RunEvent): Run {
   const problem = findProblem(run, event)
   if (problem !== undefined) throw new LedgerBroken(`run ${event.run_id}`, event.seq, problem)
   if (event.type === 'RUN_CREATED') return newRun(event, event.data)
-  return { ...(run as Run), last_seq: event.seq, ...changeOf(run as Run, event) }
+  const before = run as Run
+  const { fields, entries = [] } = changeOf(before, event, Object.keys(before.artifacts_index))
+  const after = { ...before, last_seq: event.seq, ...fields }
+  for (const { collection, key, value } of entries) {
+    Object.assign(after, { [collection]: { ...after[collection], [key]: value } })
+  }
+  return after
 }
 
 /** The run that a whole log folds to. */
-export function foldRun(events: readonly RunEvent[]): Run | null {
-  return events.reduce<Run | null>(evolveRun, null)
+export function foldRun(events: Iterable<RunEvent>): Run | null {
+  const fold = new RunFold()
+  for (const event of events) fold.add(event)
+  return fold.run
 }
+
+/** Folds a log event by event. The run belongs to the fold until the last event was added. */
+export class RunFold {
+  #run: Run | null = null
+  /** The names of artifacts that are stale: only these can be disowned. */
+  readonly #stale = new Set<string>()
+
+  get run(): Run | null {
+    return this.#run
+  }
+
+  /** Adds the next event; throws `LedgerBroken` where it does not follow. */
+  add(event: RunEvent): void {
+    const run = this.#run
+    const problem = findProblem(run, event)
+    if (problem !== undefined) throw new LedgerBroken(`run ${event.run_id}`, event.seq, problem)
+    if (event.type === 'RUN_CREATED') {
+      this.#run = newRun(event, event.data)
+      return
+    }
+    const own = run as Run
+    const { fields, entries = [] } = changeOf(own, event, this.#stale)
+    Object.assign(own, fields, { last_seq: event.seq })
+    for (const { collection, key, value } of entries) {
+      if (collection === 'artifacts_index') this.#noteArtifact(key, value)
+      put(own[collection] as Record<string, unknown>, key, value)
+    }
+  }
+
+  #noteArtifact(name: string, { stale_because }: Artifact): void {
+    if (stale_because === null) this.#stale.delete(name)
+    else this.#stale.add(name)
+  }
+}
+
+/** Sets an entry; assigning to `__proto__` would change what the record is. */
+function put(record: Record<string, unknown>, key: string, value: unknown): void {
+  if (key !== '__proto__') record[key] = value
+  else Object.defineProperty(record, key, { value, ...PLAIN })
+}
+
+const PLAIN = { configurable: true, enumerable: true, writable: true }
 
 function findProblem(run: Run | null, event: RunEvent): string | undefined {
   if (run === null) {
@@ -53,40 +107,64 @@ function newRun(event: RunEvent, data: RunEventData['RUN_CREATED']): Run {
   }
 }
 
-function changeOf(run: Run, event: Exclude<RunEvent, { type: 'RUN_CREATED' }>): Partial<Run> {
+/** What an event changes: fields of the run, and entries of what it holds. */
+interface Change {
+  readonly fields?: Partial<Run>
+  readonly entries?: readonly Entry[]
+}
+
+type Entry =
+  | { readonly collection: 'artifacts_index'; readonly key: string; readonly value: Artifact }
+  | { readonly collection: 'work_items'; readonly key: string; readonly value: WorkItem }
+  | { readonly collection: 'section_states'; readonly key: string; readonly value: string }
+  | { readonly collection: 'issues'; readonly key: string; readonly value: Issue }
+
+/** `mayBeStale` holds the names of all artifacts that are stale, and perhaps of others. */
+function changeOf(
+  run: Run,
+  event: Exclude<RunEvent, { type: 'RUN_CREATED' }>,
+  mayBeStale: Iterable<string>,
+): Change {
   switch (event.type) {
     case 'RUN_STATE_CHANGED':
-      return changeOfState(run, event.data)
+      return { fields: changeOfState(run, event.data) }
     case 'RESUME_REWIND':
-      return changeOfRewind(run, event.data.to_state)
+      return { fields: changeOfRewind(run, event.data.to_state) }
     case 'RUN_FAILED':
     case 'RUN_CANCELLED':
-      return { ended_because: event.data.reason }
+      return { fields: { ended_because: event.data.reason } }
     case 'ARTIFACT_WRITTEN':
     case 'ARTIFACT_STALE':
     case 'ARTIFACT_REVALIDATED':
-      return { artifacts_index: { ...run.artifacts_index, ...changeOfArtifact(run, event) } }
+      return { entries: [artifactEntry(event.data.name, changeOfArtifact(run, event))] }
     case 'WORK_ITEM_STARTED':
     case 'WORK_ITEM_FINISHED':
-    case 'WORK_ITEM_FAILED':
-      return {
-        work_items: { ...run.work_items, [event.data.key]: changeOfItem(run, event) },
-        ...(event.type === 'WORK_ITEM_FINISHED' && disownStale(run, event.data.key)),
-      }
+    case 'WORK_ITEM_FAILED': {
+      const { key } = event.data
+      const item: Entry = { collection: 'work_items', key, value: changeOfItem(run, event) }
+      const finished = event.type === 'WORK_ITEM_FINISHED'
+      return { entries: finished ? [item, ...disownStale(run, key, mayBeStale)] : [item] }
+    }
     case 'SECTION_STATE_CHANGED': {
-      const { section, to_state } = event.data
-      return { section_states: { ...run.section_states, [section]: to_state } }
+      const { section: key, to_state: value } = event.data
+      return { entries: [{ collection: 'section_states', key, value }] }
     }
     case 'VALIDATION_RECORDED':
-      return { validation: { ok: event.data.ok, ts: event.ts } }
+      return { fields: { validation: { ok: event.data.ok, ts: event.ts } } }
     case 'ISSUE_OPENED':
-    case 'ISSUE_RESOLVED':
-      return { issues: { ...run.issues, [event.data.issue]: changeOfIssue(run, event) } }
+    case 'ISSUE_RESOLVED': {
+      const value = changeOfIssue(run, event)
+      return { entries: [{ collection: 'issues', key: event.data.issue, value }] }
+    }
     case 'COMMIT_LINKED':
-      return { commits: [...run.commits, event.data.sha] }
+      return { fields: { commits: [...run.commits, event.data.sha] } }
     case 'LOG_TAIL_DISCARDED':
       return {}
   }
+}
+
+function artifactEntry(key: string, value: Artifact): Entry {
+  return { collection: 'artifacts_index', key, value }
 }
 
 function changeOfState(run: Run, data: RunEventData['RUN_STATE_CHANGED']): Partial<Run> {
@@ -109,15 +187,13 @@ type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 function changeOfArtifact(
   run: Run,
   event: Of<'ARTIFACT_WRITTEN' | 'ARTIFACT_STALE' | 'ARTIFACT_REVALIDATED'>,
-): Run['artifacts_index'] {
-  const { name } = event.data
+): Artifact {
   if (event.type === 'ARTIFACT_WRITTEN') {
     const { name: _name, ...written } = event.data
-    return { [name]: { ...written, ts: event.ts, stale_because: null } }
+    return { ...written, ts: event.ts, stale_because: null }
   }
-  const artifact = known(run, event, entryOf(run.artifacts_index, name))
-  const stale_because = event.type === 'ARTIFACT_STALE' ? event.data.because : null
-  return { [name]: { ...artifact, stale_because } }
+  const artifact = known(run, event, entryOf(run.artifacts_index, event.data.name))
+  return { ...artifact, stale_because: event.type === 'ARTIFACT_STALE' ? event.data.because : null }
 }
 
 function changeOfItem(
@@ -139,12 +215,14 @@ function changeOfItem(
 }
 
 /** An output that is still stale when its item has finished is no longer one of its outputs. */
-function disownStale(run: Run, key: string): Partial<Run> {
-  const stale = Object.entries(run.artifacts_index).filter(
-    ([, { work_item, stale_because }]) => work_item === key && stale_because !== null,
-  )
-  const disowned = stale.map(([name, artifact]) => [name, { ...artifact, work_item: null }])
-  return { artifacts_index: { ...run.artifacts_index, ...Object.fromEntries(disowned) } }
+function disownStale(run: Run, key: string, mayBeStale: Iterable<string>): Entry[] {
+  const disowned: Entry[] = []
+  for (const name of mayBeStale) {
+    const artifact = run.artifacts_index[name] as Artifact
+    if (artifact.work_item !== key || artifact.stale_because === null) continue
+    disowned.push(artifactEntry(name, { ...artifact, work_item: null }))
+  }
+  return disowned
 }
 
 function changeOfIssue(

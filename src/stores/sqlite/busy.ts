@@ -11,7 +11,7 @@ const PAUSE_MIN_MS = 1
 const PAUSE_MAX_MS = 25
 
 /** Whether another connection held the lock that was needed. */
-function isBusy(error: unknown): boolean {
+export function isBusy(error: unknown): boolean {
   return /database (table |schema )?is locked|SQLITE_BUSY/.test(messageOf(error))
 }
 

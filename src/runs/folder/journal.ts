@@ -1,0 +1,271 @@
+/**
+ * The journal in a folder: `<root>/<run id>/`, one folder for each run. What stands in it is in
+ * `disk.ts`, the formats are in the files that own them.
+ */
+import { encode } from '../../core/canonical-json.ts'
+import { RunExists, RunNotFound } from '../../core/errors.ts'
+import type { FileLocks, FileSystem } from '../../core/ports.ts'
+import type { RunFact } from '../../core/run/events.ts'
+import type { Run } from '../../core/run/run.ts'
+import { systemFiles } from '../../environment/files.ts'
+import { type Environment, systemEnvironment } from '../../environment/system.ts'
+import { systemLocks } from '../../stores/file-lock.ts'
+import { JournalClosed, RunLogDamaged, RunNotDamaged } from '../errors.ts'
+import { extend } from '../event-line.ts'
+import { encodeFailure } from '../failure-record.ts'
+import { guarded } from '../guarded.ts'
+import type {
+  Author,
+  CancelRequest,
+  Damage,
+  Journal,
+  Replayed,
+  RestoredRun,
+  RunFinding,
+  RunReader,
+  RunWriter,
+} from '../journal.ts'
+import { checkRunId, isRunId } from '../names.ts'
+import { checkRestored } from '../restored.ts'
+import { decodeSnapshot, encodeSnapshot, runOf } from '../snapshot.ts'
+import {
+  CANCEL,
+  type Disk,
+  isFolder,
+  LOG,
+  nextNumbered,
+  openToRead,
+  readWhole,
+  SNAPSHOT,
+  writeAtomically,
+} from './disk.ts'
+import { holdRun, makeFolder, openWriter } from './opening.ts'
+import {
+  examine,
+  FAILED_FILE,
+  FolderReader,
+  findFailure,
+  folderOf,
+  hashOfLog,
+  replayBefore,
+  replayFailed,
+} from './reading.ts'
+import { verifyFolder } from './verify.ts'
+import { type FolderWriter, storeArtifact } from './writer.ts'
+
+/** How to open a journal in a folder. */
+export interface FolderJournalOptions {
+  /** The folder; it is made where there is none, but not the folders above it. */
+  readonly path: string
+  readonly environment?: Environment
+  /** The files of the machine unless said otherwise. */
+  readonly files?: FileSystem
+  readonly locks?: FileLocks
+}
+
+/** Opens a journal in a folder. */
+export async function openFolderJournal(options: FolderJournalOptions): Promise<Journal> {
+  const disk: Disk = {
+    root: options.path,
+    environment: options.environment ?? systemEnvironment(),
+    files: options.files ?? systemFiles,
+    locks: options.locks ?? systemLocks,
+  }
+  await guarded('*', 'opening of the journal', async () => {
+    await disk.files.createFolder(disk.root)
+    await isFolder(disk, disk.root)
+  })
+  return new FolderJournal(disk)
+}
+
+class FolderJournal implements Journal {
+  readonly #disk: Disk
+  readonly #writers = new Set<FolderWriter>()
+  #closed = false
+
+  constructor(disk: Disk) {
+    this.#disk = disk
+  }
+
+  create(runId: string, facts: readonly RunFact[], author: Author): Promise<RunWriter> {
+    return this.#guarded(runId, 'creation', async () => {
+      await makeFolder(this.#disk, runId)
+      return this.#keep(await openWriter(this.#disk, runId, author, this.#forget, facts))
+    })
+  }
+
+  open(runId: string, author: Author): Promise<RunWriter> {
+    return this.#guarded(runId, 'opening', async () => {
+      await this.#assertFolder(runId)
+      return this.#keep(await openWriter(this.#disk, runId, author, this.#forget))
+    })
+  }
+
+  read(runId: string): Promise<RunReader> {
+    return this.#guarded(runId, 'read', async () => {
+      if (!(await this.#exists(runId))) throw new RunNotFound()
+      return new FolderReader(this.#disk, runId)
+    })
+  }
+
+  list(): Promise<string[]> {
+    return guarded('*', 'list', async () => {
+      this.#assertOpen()
+      const found: string[] = []
+      for (const name of await this.#disk.files.list(this.#disk.root)) {
+        if (isRunId(name) && (await this.#exists(name))) found.push(name)
+      }
+      return found
+    })
+  }
+
+  peek(runId: string): Promise<Run | undefined> {
+    return this.#guarded(runId, 'read', async () => {
+      const path = `${folderOf(this.#disk, runId)}/${SNAPSHOT}`
+      const there = await isFolder(this.#disk, folderOf(this.#disk, runId))
+      const bytes = there ? await readWhole(this.#disk, path) : undefined
+      const read = bytes && decodeSnapshot(runId, Buffer.from(bytes).toString())
+      return read?.kind === 'valid' ? runOf(read.snapshot) : undefined
+    })
+  }
+
+  verify(runId: string): Promise<RunFinding[]> {
+    return this.#guarded(runId, 'check', async () => {
+      if (!(await this.#exists(runId))) throw new RunNotFound()
+      return verifyFolder(this.#disk, runId)
+    })
+  }
+
+  requestCancel(runId: string, request: Omit<CancelRequest, 'ts'>): Promise<void> {
+    return this.#guarded(runId, 'request to cancel', async () => {
+      await this.#assertFolder(runId)
+      const { reason, actor } = request
+      const ts = new Date(this.#disk.environment.clock.now()).toISOString()
+      const note = Buffer.from(`${encode({ actor, reason, ts })}\n`)
+      await writeAtomically(this.#disk, folderOf(this.#disk, runId), CANCEL, note)
+    })
+  }
+
+  failDamaged(
+    runId: string,
+    decide: (run: Run | null, damage: Damage) => readonly RunFact[],
+    author: Author,
+  ): Promise<Replayed> {
+    return this.#guarded(runId, 'record of the failure', async () => {
+      await this.#assertFolder(runId)
+      const lock = await holdRun(this.#disk, runId)
+      try {
+        const damage = await this.#findDamage(runId)
+        const known = await findFailure(this.#disk, runId)
+        if (known !== undefined) return await replayFailed(this.#disk, runId, known)
+        const { run, lastHash } = await replayBefore(this.#disk, runId, damage)
+        const facts = decide(run, damage)
+        const head = { run, lastHash }
+        const { lines } = extend(head, runId, facts, author, this.#disk.environment)
+        const sha256 = await hashOfLog(this.#disk, runId)
+        const record = { sha256, damage, lines }
+        const folder = folderOf(this.#disk, runId)
+        const number = nextNumbered(await this.#disk.files.list(folder), FAILED_FILE)
+        const text = Buffer.from(encodeFailure(record))
+        await writeAtomically(this.#disk, folder, `events.failed-${number}.ndjson`, text)
+        return await replayFailed(this.#disk, runId, record)
+      } finally {
+        await lock.release()
+      }
+    })
+  }
+
+  restore(restored: RestoredRun): Promise<'restored' | 'same'> {
+    const { runId } = restored
+    return this.#guarded(runId, 'restoring', async () => {
+      const { run, lastHash } = checkRestored(restored)
+      await makeFolder(this.#disk, runId)
+      const lock = await holdRun(this.#disk, runId)
+      try {
+        const { log } = await examine(this.#disk, runId)
+        if (log.run !== null) {
+          if (log.lastHash === lastHash) return 'same'
+          throw new RunExists(runId)
+        }
+        for (const { name, content } of restored.artifacts) {
+          await storeArtifact(this.#disk, runId, name, content)
+        }
+        const folder = folderOf(this.#disk, runId)
+        // The log comes into its place as a whole: before that, there is no run.
+        const text = Buffer.from(restored.lines.map((line) => `${line}\n`).join(''))
+        await writeAtomically(this.#disk, folder, LOG, text)
+        await writeAtomically(this.#disk, folder, SNAPSHOT, snapshotOf(run, lastHash))
+        return 'restored'
+      } finally {
+        await lock.release()
+      }
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const closings = await Promise.allSettled([...this.#writers].map((writer) => writer.close()))
+    const failed = closings.find(({ status }) => status === 'rejected')
+    if (failed?.status === 'rejected') throw failed.reason
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  readonly #forget = (writer: FolderWriter): void => {
+    this.#writers.delete(writer)
+  }
+
+  #keep(writer: FolderWriter): FolderWriter {
+    this.#writers.add(writer)
+    return writer
+  }
+
+  async #guarded<T>(runId: string, doing: string, action: () => Promise<T>): Promise<T> {
+    this.#assertOpen()
+    checkRunId(runId)
+    return guarded(runId, doing, action)
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new JournalClosed('The journal', 'is closed')
+  }
+
+  async #assertFolder(runId: string): Promise<void> {
+    if (!(await isFolder(this.#disk, folderOf(this.#disk, runId)))) throw new RunNotFound()
+  }
+
+  /** Whether there is a run: a whole line of its log, or what only a run has. */
+  async #exists(runId: string): Promise<boolean> {
+    const folder = folderOf(this.#disk, runId)
+    const info = await this.#disk.files.info(folder)
+    if (info?.kind !== 'folder') return false
+    if ((await this.#disk.files.info(`${folder}/${SNAPSHOT}`)) !== undefined) return true
+    const handle = await openToRead(this.#disk, `${folder}/${LOG}`)
+    if (handle === undefined) return false
+    try {
+      return (await handle.read(0, FIRST_BYTES)).includes(LINE_FEED)
+    } finally {
+      await handle.close()
+    }
+  }
+
+  async #findDamage(runId: string): Promise<Damage> {
+    try {
+      await examine(this.#disk, runId)
+    } catch (error) {
+      if (error instanceof RunLogDamaged) return error.damage
+      throw error
+    }
+    throw new RunNotDamaged(runId)
+  }
+}
+
+const LINE_FEED = 0x0a
+/** A first line is short: it has a few names and numbers. */
+const FIRST_BYTES = 64 * 1024
+
+function snapshotOf(run: Run, lastHash: string): Buffer {
+  return Buffer.from(encodeSnapshot(run, lastHash))
+}

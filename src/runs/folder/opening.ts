@@ -1,0 +1,134 @@
+/** Taking the right to a run's folder, and bringing its files into order. */
+import { hostname } from 'node:os'
+import { encode } from '../../core/canonical-json.ts'
+import { RunExists, RunNotFound } from '../../core/errors.ts'
+import type { FileLock } from '../../core/ports.ts'
+import type { RunFact } from '../../core/run/events.ts'
+import type { DurableHead } from '../buffered-writer.ts'
+import { PathRefused, RunHeld } from '../errors.ts'
+import { EMPTY, extend } from '../event-line.ts'
+import type { Author, Holder } from '../journal.ts'
+import {
+  ARTIFACTS,
+  type Disk,
+  HOLDER,
+  isFolder,
+  LOCK,
+  LOG,
+  openToAppend,
+  removeTemporaries,
+  writeAtomically,
+} from './disk.ts'
+import { type Examined, examine, folderOf, readHolder } from './reading.ts'
+import { DiscardedTails } from './tail.ts'
+import { FolderWriter, type Opened } from './writer.ts'
+
+/** Takes the right to a run; throws `RunHeld`. Its folder must be there. */
+export async function holdRun(disk: Disk, runId: string): Promise<FileLock> {
+  const folder = folderOf(disk, runId)
+  const path = `${folder}/${LOCK}`
+  const info = await disk.files.info(path)
+  if (info !== undefined && info.kind !== 'file') {
+    throw new PathRefused(path, `is a ${info.kind}, not a file`)
+  }
+  const lock = await disk.locks.take(path)
+  if (lock === undefined) throw new RunHeld(runId, await readHolder(disk, runId))
+  try {
+    const since = new Date(disk.environment.clock.now()).toISOString()
+    const holder: Holder = { host: hostname(), pid: process.pid, since }
+    await removeTemporaries(disk, folder)
+    await writeAtomically(disk, folder, HOLDER, Buffer.from(`${encode(holder)}\n`))
+    return { release: () => letGo(disk, folder, lock) }
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+async function letGo({ files }: Disk, folder: string, lock: FileLock): Promise<void> {
+  try {
+    await files.remove(`${folder}/${HOLDER}`)
+  } finally {
+    await lock.release()
+  }
+}
+
+/** Makes the folder of a run where there is none. */
+export async function makeFolder(disk: Disk, runId: string): Promise<void> {
+  const folder = folderOf(disk, runId)
+  await disk.files.createFolder(folder)
+  await isFolder(disk, folder)
+  await disk.files.syncFolder(disk.root)
+}
+
+/** Opens a run to write to it, or begins it with its first facts. */
+export async function openWriter(
+  disk: Disk,
+  runId: string,
+  author: Author,
+  onReleased: Opened['onReleased'],
+  first?: readonly RunFact[],
+): Promise<FolderWriter> {
+  const lock = await holdRun(disk, runId)
+  try {
+    const tails = new DiscardedTails()
+    const examined = await examine(disk, runId, tails.note)
+    if (first === undefined && examined.log.run === null) throw new RunNotFound()
+    if (first !== undefined && examined.log.run !== null) throw new RunExists(runId)
+    return await takeOver(disk, runId, { lock, examined, tails, author, onReleased, first })
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+interface TakeOver {
+  readonly lock: FileLock
+  readonly examined: Examined
+  readonly tails: DiscardedTails
+  readonly author: Author
+  readonly onReleased: Opened['onReleased']
+  readonly first: readonly RunFact[] | undefined
+}
+
+async function takeOver(disk: Disk, runId: string, from: TakeOver): Promise<FolderWriter> {
+  const { lock, examined, tails, author, onReleased, first } = from
+  const folder = folderOf(disk, runId)
+  // What cannot be begun must leave nothing.
+  const beginning = first && extend(EMPTY, runId, first, author, disk.environment)
+  const log = await openToAppend(disk, `${folder}/${LOG}`)
+  try {
+    const discarded = await tails.settle(disk, runId, log, examined.log)
+    const lines = beginning?.lines.map((line) => `${line}\n`).join('') ?? ''
+    const bytes = Buffer.from(lines)
+    if (bytes.length > 0) await log.append(bytes)
+    // Whoever wrote what was read may have died before it was on the disk.
+    await log.sync()
+    await disk.files.syncFolder(folder)
+    await disk.files.syncFolder(disk.root)
+    const { run, lastHash, wholeBytes } = examined.log
+    const head = beginning?.head ?? ({ run, lastHash } as DurableHead)
+    const length = wholeBytes + bytes.length
+    const snapshotSeq = examined.isCurrent() ? head.run.last_seq : 0
+    const opened = { runId, lock, log, length, head, snapshotSeq, onReleased }
+    const writer = new FolderWriter(disk, opened)
+    if (discarded.length > 0) await writer.append(discarded, author)
+    await bringSnapshot(writer)
+    if (await isFolder(disk, `${folder}/${ARTIFACTS}`)) {
+      await removeTemporaries(disk, `${folder}/${ARTIFACTS}`)
+    }
+    return writer
+  } catch (error) {
+    await log.close()
+    throw error
+  }
+}
+
+/** A snapshot that cannot be written now is written later. */
+async function bringSnapshot(writer: FolderWriter): Promise<void> {
+  try {
+    await writer.catchUp()
+  } catch {
+    // Nothing is lost: the log has everything.
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * The holder of a run in a folder. The order of every append is
+ *
+ *   write of the lines → sync of the log → (temporary snapshot → sync → rename → sync of the folder)
+ *
+ * where what is in brackets happens as rule 3 of the contract says. A write or a sync that failed
+ * is undone by cutting the log back to what is durable; a sync that failed is never tried again on
+ * the same bytes, because the system may have dropped them and say that all is well.
+ */
+import type { FileHandle, FileLock } from '../../core/ports.ts'
+import { type Batch, BufferedWriter, type DurableHead } from '../buffered-writer.ts'
+import { JournalFailed } from '../errors.ts'
+import { guarded, typed } from '../guarded.ts'
+import { sha256Of } from '../hash.ts'
+import type { CancelRequest, StoredArtifact } from '../journal.ts'
+import { artifactPath } from '../names.ts'
+import { ARTIFACTS, type Disk, isFolder, SNAPSHOT, writeAtomically } from './disk.ts'
+import { folderOf, readArtifact, readCancel } from './reading.ts'
+
+/** What a writer takes over from whoever opened the run. */
+export interface Opened {
+  readonly runId: string
+  readonly lock: FileLock
+  readonly log: FileHandle
+  /** How many bytes of the log are durable: all of them. */
+  readonly length: number
+  readonly head: DurableHead
+  /** The last event that the snapshot on the disk knows. */
+  readonly snapshotSeq: number
+  /** Called when the run was given free. */
+  readonly onReleased: (writer: FolderWriter) => void
+}
+
+/** The largest content of an artifact. */
+const ARTIFACT_BYTES_MAX = 1024 * 1024 * 1024
+
+/** A run that is held. */
+export class FolderWriter extends BufferedWriter {
+  readonly #disk: Disk
+  readonly #opened: Opened
+  readonly #folder: string
+  #length: number
+
+  constructor(disk: Disk, opened: Opened) {
+    super(disk.environment, opened.runId, opened.head, opened.snapshotSeq)
+    this.#disk = disk
+    this.#opened = opened
+    this.#folder = folderOf(disk, opened.runId)
+    this.#length = opened.length
+  }
+
+  async writeArtifact(name: string, content: Uint8Array): Promise<StoredArtifact> {
+    this.assertOpen()
+    if (content.length > ARTIFACT_BYTES_MAX) {
+      throw new JournalFailed(this.runId, 'write of an artifact', `${content.length} bytes`)
+    }
+    return guarded(this.runId, 'write of an artifact', () =>
+      storeArtifact(this.#disk, this.runId, name, content),
+    )
+  }
+
+  async readArtifact(name: string, sha256: string): Promise<Uint8Array> {
+    return guarded(this.runId, 'read of an artifact', () =>
+      readArtifact(this.#disk, this.runId, name, sha256),
+    )
+  }
+
+  async cancelRequest(): Promise<CancelRequest | undefined> {
+    return guarded(this.runId, 'read', () => readCancel(this.#disk, this.runId))
+  }
+
+  protected async persist({ lines, snapshot }: Batch): Promise<boolean> {
+    const bytes = Buffer.from(`${lines.join('\n')}\n`)
+    const { log } = this.#opened
+    try {
+      await log.append(bytes)
+      await log.sync()
+    } catch (error) {
+      await this.#cutBack()
+      throw typed(this.runId, 'append', error)
+    }
+    this.#length += bytes.length
+    if (snapshot === undefined) return false
+    try {
+      await this.persistSnapshot(snapshot)
+      return true
+    } catch {
+      // The events are durable, and the snapshot can be made from them at any time.
+      return false
+    }
+  }
+
+  protected async persistSnapshot(snapshot: string): Promise<void> {
+    await guarded(this.runId, 'write of the snapshot', () =>
+      writeAtomically(this.#disk, this.#folder, SNAPSHOT, Buffer.from(snapshot)),
+    )
+  }
+
+  protected async release(): Promise<void> {
+    const { log, lock, onReleased } = this.#opened
+    try {
+      await log.close()
+    } finally {
+      await lock.release()
+      onReleased(this)
+    }
+  }
+
+  /** Takes back what a failed append may have left. */
+  async #cutBack(): Promise<void> {
+    const { log } = this.#opened
+    try {
+      await log.truncate(this.#length)
+      await log.sync()
+    } catch {
+      this.breakOff('is broken: a write failed, and could not be taken back')
+    }
+  }
+}
+
+/** Keeps a content under its name and hash, durably. */
+export async function storeArtifact(
+  disk: Disk,
+  runId: string,
+  name: string,
+  content: Uint8Array,
+): Promise<StoredArtifact> {
+  const sha256 = sha256Of(content)
+  const path = artifactPath(name, sha256)
+  const folder = folderOf(disk, runId)
+  const artifacts = `${folder}/${ARTIFACTS}`
+  if (!(await isFolder(disk, artifacts))) {
+    await disk.files.createFolder(artifacts)
+    await isFolder(disk, artifacts)
+    await disk.files.syncFolder(folder)
+  }
+  await writeAtomically(disk, artifacts, path.slice(ARTIFACTS.length + 1), content)
+  return { path, sha256 }
+}

@@ -1,0 +1,163 @@
+/**
+ * Reading a log: bytes go in, as they come, and events come out, each checked against the schema,
+ * the hash of the line before, its place and the run so far. The first that does not pass ends it,
+ * with its place.
+ */
+import { LedgerBroken } from '../core/errors.ts'
+import type { RunEvent } from '../core/run/events.ts'
+import { RunFold } from '../core/run/evolve.ts'
+import type { Run } from '../core/run/run.ts'
+import { RunLogDamaged } from './errors.ts'
+import { LINE_BYTES_MAX, NO_HASH } from './event-line.ts'
+import { sha256Of } from './hash.ts'
+import { type ChainedEvent, findEventFault } from './schemas.ts'
+
+/** What to do with what is read. */
+export interface ReplayOptions {
+  /** The last event that is wanted; all if absent. What follows is not looked at. */
+  readonly to?: number
+  readonly onEvent?: (event: RunEvent, line: Buffer) => void
+  /** Remembers the hash of this line. */
+  readonly hashAt?: number
+}
+
+const LINE_FEED = 0x0a
+
+/** A log that is being read. */
+export class LogReplay {
+  readonly #runId: string
+  readonly #options: ReplayOptions
+  readonly #to: number
+  readonly #fold = new RunFold()
+  #rest: Buffer = Buffer.alloc(0)
+  #lines = 0
+  /** Where the line begins that is read next, and where the one before it began. */
+  #offset = 0
+  #previousOffset = 0
+  #lastHash = NO_HASH
+  #hashAt: string | undefined
+  #offsetAt: number | undefined
+
+  constructor(runId: string, options: ReplayOptions = {}) {
+    this.#runId = runId
+    this.#options = options
+    this.#to = options.to ?? Number.POSITIVE_INFINITY
+  }
+
+  /** The run so far; nothing before the first event. */
+  get run(): Run | null {
+    return this.#fold.run
+  }
+
+  get lines(): number {
+    return this.#lines
+  }
+
+  get lastHash(): string {
+    return this.#lastHash
+  }
+
+  /** The hash of the line that was asked for, once it was read. */
+  get hashAt(): string | undefined {
+    return this.#hashAt
+  }
+
+  /** Where that line begins. */
+  get offsetAt(): number | undefined {
+    return this.#offsetAt
+  }
+
+  /** How many bytes the whole lines have, with their line feeds. */
+  get wholeBytes(): number {
+    return this.#offset
+  }
+
+  /** The bytes after the last line feed. */
+  get torn(): Buffer {
+    return this.#rest
+  }
+
+  /** Whether everything that was wanted was read. */
+  get done(): boolean {
+    return this.#lines >= this.#to
+  }
+
+  /** Takes the next bytes of the log; throws `RunLogDamaged`. */
+  feed(bytes: Uint8Array): void {
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const all = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    let start = 0
+    for (let end = all.indexOf(LINE_FEED); end >= 0; end = all.indexOf(LINE_FEED, start)) {
+      if (this.done) return
+      this.#take(all.subarray(start, end), all.subarray(end + 1))
+      start = end + 1
+    }
+    this.#rest = all.subarray(start)
+    if (this.#rest.length > LINE_BYTES_MAX) throw this.#damaged(TOO_LONG)
+  }
+
+  /** Takes lines from elsewhere as if they followed what was read, to the end. */
+  continueWith(lines: readonly string[]): void {
+    for (const line of lines) this.#take(Buffer.from(line), Buffer.alloc(0))
+  }
+
+  #take(line: Buffer, following: Buffer): void {
+    if (line.length > LINE_BYTES_MAX) throw this.#damaged(TOO_LONG)
+    const event = this.#parse(line)
+    if (event.prev !== this.#lastHash) throw this.#brokenChain(line, following)
+    if (event.run_id !== this.#runId) throw this.#damaged(`it belongs to run ${event.run_id}`)
+    try {
+      this.#fold.add(event)
+    } catch (error) {
+      throw error instanceof LedgerBroken ? this.#damaged(String(error.details.why)) : error
+    }
+    this.#lines++
+    this.#previousOffset = this.#offset
+    this.#offset += line.length + 1
+    this.#lastHash = sha256Of(line)
+    if (this.#lines === this.#options.hashAt) {
+      this.#hashAt = this.#lastHash
+      this.#offsetAt = this.#previousOffset
+    }
+    this.#options.onEvent?.(event, line)
+  }
+
+  #parse(line: Buffer): ChainedEvent {
+    let value: unknown
+    try {
+      value = JSON.parse(line.toString())
+    } catch {
+      throw this.#damaged('it is not JSON')
+    }
+    const fault = findEventFault(value)
+    if (fault !== undefined) throw this.#damaged(fault)
+    return value as ChainedEvent
+  }
+
+  /**
+   * Two lines do not fit together. The second one is whole if the third one vouches for it; then
+   * the first was changed. Where there is no third, the first is more likely: it has more bytes
+   * that its own checks cannot judge.
+   */
+  #brokenChain(line: Buffer, following: Buffer): RunLogDamaged {
+    const end = following.indexOf(LINE_FEED)
+    const third = end < 0 ? undefined : following.subarray(0, end).toString()
+    const vouched = third === undefined || third.includes(`"prev":"${sha256Of(line)}"`)
+    if (this.#lines === 0 || !vouched) {
+      return this.#damaged('it does not hold the hash of the line before it')
+    }
+    const why = 'its hash is not the one that the next line holds'
+    return new RunLogDamaged(this.#runId, {
+      line: this.#lines,
+      offset: this.#previousOffset,
+      why,
+    })
+  }
+
+  #damaged(why: string): RunLogDamaged {
+    const place = { line: this.#lines + 1, offset: this.#offset }
+    return new RunLogDamaged(this.#runId, { ...place, why })
+  }
+}
+
+const TOO_LONG = `it is longer than ${LINE_BYTES_MAX} bytes`

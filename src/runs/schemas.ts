@@ -1,0 +1,47 @@
+/**
+ * The two schemas in `specs/schemas`, which are the authority on what an event and a snapshot hold.
+ * They are compiled once, when the first run is touched.
+ */
+import { readFileSync } from 'node:fs'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { RunEvent } from '../core/run/events.ts'
+import type { Run } from '../core/run/run.ts'
+
+/** An event as it is written: with the hash of the line before it. */
+export type ChainedEvent = RunEvent & { readonly prev: string }
+
+/** What a snapshot holds. */
+export interface Snapshot extends Run {
+  readonly last_event_hash: string
+  readonly sha256: string
+}
+
+/** Nothing where the value is an event; else what is wrong with it. */
+export function findEventFault(value: unknown): string | undefined {
+  validateEvent ??= compile('event')
+  return validateEvent(value) ? undefined : faultOf(validateEvent)
+}
+
+/** Nothing where the value is a snapshot; else what is wrong with it. */
+export function findSnapshotFault(value: unknown): string | undefined {
+  validateSnapshot ??= compile('snapshot')
+  return validateSnapshot(value) ? undefined : faultOf(validateSnapshot)
+}
+
+let validateEvent: ValidateFunction | undefined
+let validateSnapshot: ValidateFunction | undefined
+
+function compile(name: 'event' | 'snapshot'): ValidateFunction {
+  // The sources and what is built from them stand at the same depth.
+  const path = new URL(`../../specs/schemas/${name}.schema.json`, import.meta.url)
+  // Lengths are counted in UTF-16 units, as the core does: never more strict than the schema's
+  // code points in what is refused as too short, and quicker.
+  const ajv = new Ajv2020({ discriminator: true, unicode: false, allowUnionTypes: true })
+  return ajv.compile(JSON.parse(readFileSync(path, 'utf8')))
+}
+
+function faultOf({ errors }: ValidateFunction): string {
+  const [first] = errors ?? []
+  const place = first?.instancePath ? `${first.instancePath.slice(1).replaceAll('/', '.')} ` : ''
+  return `${place}${first?.message ?? 'is not valid'}`
+}

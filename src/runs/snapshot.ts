@@ -1,0 +1,57 @@
+/**
+ * The snapshot of a run, version 1: `snapshot.json`.
+ *
+ * One object in canonical JSON, in UTF-8, ended by one line feed: the run as its events fold to it,
+ * the hash of the last line, and `sha256`, the SHA-256 of the object without that field. The fields
+ * are those of `specs/schemas/snapshot.schema.json`, which is the authority. It says nothing that
+ * the log does not say, and is the same, byte for byte, whenever it is made from the same lines.
+ *
+ * By its own hash a damaged snapshot is told from one that contradicts its log: the first is made
+ * anew, the second proves that the log was cut or replaced.
+ */
+import { encode } from '../core/canonical-json.ts'
+import type { Run } from '../core/run/run.ts'
+import { sha256Of } from './hash.ts'
+import { findSnapshotFault, type Snapshot } from './schemas.ts'
+
+const BOUNDS = { depthMax: 8, bytesMax: 256 * 1024 * 1024 }
+
+/** The text of the snapshot of a run whose last line has this hash. */
+export function encodeSnapshot(run: Run, lastHash: string): string {
+  const snapshot = { ...run, last_event_hash: lastHash }
+  return `${encode({ ...snapshot, sha256: checksumOf(snapshot) }, BOUNDS)}\n`
+}
+
+/** What was read: a snapshot, or why it is none. */
+export type ReadSnapshot =
+  | { readonly kind: 'valid'; readonly snapshot: Snapshot }
+  | { readonly kind: 'invalid'; readonly why: string }
+
+/** Reads the text of a run's snapshot. */
+export function decodeSnapshot(runId: string, text: string): ReadSnapshot {
+  const invalid = (why: string): ReadSnapshot => ({ kind: 'invalid', why })
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return invalid(text === '' ? 'it is empty' : 'it is not JSON')
+  }
+  const fault = findSnapshotFault(value)
+  if (fault !== undefined) return invalid(fault)
+  const snapshot = value as Snapshot
+  if (snapshot.run_id !== runId) return invalid(`it belongs to run ${snapshot.run_id}`)
+  const { sha256, ...rest } = snapshot
+  return checksumOf(rest) === sha256
+    ? { kind: 'valid', snapshot }
+    : invalid('its own hash does not fit it')
+}
+
+/** The run that a snapshot holds. */
+export function runOf(snapshot: Snapshot): Run {
+  const { last_event_hash: _hash, sha256: _sum, ...run } = snapshot
+  return run
+}
+
+function checksumOf(snapshot: Omit<Snapshot, 'sha256'>): string {
+  return sha256Of(encode(snapshot, BOUNDS))
+}

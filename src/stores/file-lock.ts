@@ -1,0 +1,42 @@
+/**
+ * Locks on files, by way of SQLite: whoever has a write transaction open on the file has the lock.
+ * The operating system takes it back when the process dies, and nothing else does: it knows no
+ * time-out. Nothing is ever written into the file, and it must not be opened by other means: on
+ * POSIX systems closing any handle of a file frees the locks that the process has on it.
+ */
+import type { FileLock, FileLocks } from '../core/ports.ts'
+import { StoreUnusable } from './errors.ts'
+import { isBusy, messageOf } from './sqlite/busy.ts'
+import { type Database, loadDriver } from './sqlite/driver.ts'
+
+/** The locks of this machine. */
+export const systemLocks: FileLocks = {
+  async take(path) {
+    const { DatabaseSync } = loadDriver()
+    let database: Database | undefined
+    try {
+      database = new DatabaseSync(path, { timeout: 0 })
+      database.exec('BEGIN IMMEDIATE')
+      return new SqliteLock(database)
+    } catch (error) {
+      database?.close()
+      if (isBusy(error)) return undefined
+      const hint = 'Check that the file can be written to; if it holds anything, remove it.'
+      throw new StoreUnusable(path, messageOf(error), hint)
+    }
+  },
+}
+
+class SqliteLock implements FileLock {
+  #database: Database | undefined
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async release(): Promise<void> {
+    // Closing ends the transaction and with it the lock.
+    this.#database?.close()
+    this.#database = undefined
+  }
+}

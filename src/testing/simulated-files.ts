@@ -1,0 +1,298 @@
+/**
+ * A file system in memory that can lose power. It is deterministic: the same random numbers and the
+ * same operations give the same losses.
+ *
+ * Every file has what is on its disk and what was written since its last sync; every folder the
+ * same of its entries. When the power fails, each unsynced change of a file or a folder is kept or
+ * lost on its own, the last write that is kept may be torn at any byte, and what was lost before a
+ * write that was kept is read as zeros. When only a process dies, nothing is lost but its locks.
+ * After a sync that failed, the bytes stay readable and never reach the disk, as on Linux.
+ */
+import type {
+  FileHandle,
+  FileInfo,
+  FileLock,
+  FileLocks,
+  FileMode,
+  FileSystem,
+  Random,
+} from '../core/ports.ts'
+
+/** What can go wrong with one operation. */
+export type FileFailure = 'disk-full' | 'sync-fails' | 'too-many-files'
+
+/** How a simulated machine stops. */
+export type FileCrash = 'process' | 'power'
+
+type Change =
+  | { readonly kind: 'write'; readonly offset: number; readonly bytes: Buffer }
+  | { readonly kind: 'truncate'; readonly length: number }
+
+interface SimulatedFile {
+  readonly kind: 'file'
+  now: Buffer
+  onDisk: Buffer
+  unsynced: Change[]
+}
+
+type Entry =
+  | { readonly kind: 'link'; readonly name: string; readonly node: Node }
+  | { readonly kind: 'unlink'; readonly name: string }
+  | { readonly kind: 'rename'; readonly from: string; readonly to: string; readonly node: Node }
+
+interface SimulatedFolder {
+  readonly kind: 'folder'
+  now: Map<string, Node>
+  onDisk: Map<string, Node>
+  unsynced: Entry[]
+}
+
+type Node = SimulatedFile | SimulatedFolder
+
+/** Files that can be torn, lost, refused and damaged. */
+export class SimulatedFiles implements FileSystem, FileLocks {
+  readonly #random: Random
+  readonly #root: SimulatedFolder
+  readonly #locked = new Set<string>()
+  readonly #failures: FileFailure[] = []
+  #operations = 0
+  #dieAt = Number.POSITIVE_INFINITY
+
+  constructor(random: Random, root: SimulatedFolder = newFolder()) {
+    this.#random = random
+    this.#root = root
+  }
+
+  /** How many operations were asked for. */
+  get operations(): number {
+    return this.#operations
+  }
+
+  /** From this operation on, everything is refused, as if the machine had stopped before it. */
+  dieAt(operation: number): void {
+    this.#dieAt = operation
+  }
+
+  /** The files as another process, or the restarted machine, finds them; these ones are dead. */
+  crash(kind: FileCrash): SimulatedFiles {
+    this.#dieAt = 0
+    const keep = () => kind === 'process' || this.#random.next() < 0.5
+    return new SimulatedFiles(this.#random, this.#surviving(this.#root, keep) as SimulatedFolder)
+  }
+
+  /** Makes the next operation fail to which this can happen. */
+  failNext(kind: FileFailure): void {
+    this.#failures.push(kind)
+  }
+
+  /** Flips one bit of a file, also on the disk. */
+  corrupt(path: string): void {
+    const file = this.#node(path)
+    if (file?.kind !== 'file' || file.now.length === 0) throw errorOf('ENOENT', path)
+    const place = Math.floor(this.#random.next() * file.now.length)
+    const bytes = Buffer.from(file.now)
+    bytes[place] = (bytes[place] as number) ^ (1 << Math.floor(this.#random.next() * 8))
+    file.now = bytes
+    file.onDisk = bytes
+    file.unsynced = []
+  }
+
+  open(path: string, mode: 'append' | 'create'): Promise<FileHandle>
+  open(path: string, mode: FileMode): Promise<FileHandle | undefined>
+  async open(path: string, mode: FileMode): Promise<FileHandle | undefined> {
+    this.#step()
+    this.#mayFail('too-many-files', 'EMFILE', path)
+    const { folder, name } = this.#place(path)
+    const found = folder?.now.get(name)
+    if (found?.kind === 'folder') throw errorOf('EISDIR', path)
+    if (found !== undefined && mode === 'create') throw errorOf('EEXIST', path)
+    if (found !== undefined) return this.#handle(path, found)
+    if (mode === 'read') return undefined
+    if (folder === undefined) throw errorOf('ENOENT', path)
+    const empty = Buffer.alloc(0)
+    const file: SimulatedFile = { kind: 'file', now: empty, onDisk: empty, unsynced: [] }
+    change(folder, { kind: 'link', name, node: file })
+    return this.#handle(path, file)
+  }
+
+  async info(path: string): Promise<FileInfo | undefined> {
+    this.#step()
+    const node = this.#node(path)
+    return node && infoOf(node)
+  }
+
+  async list(path: string): Promise<string[]> {
+    this.#step()
+    const node = this.#node(path)
+    return node?.kind === 'folder' ? [...node.now.keys()].sort() : []
+  }
+
+  async createFolder(path: string): Promise<boolean> {
+    this.#step()
+    const { folder, name } = this.#place(path)
+    if (folder === undefined) throw errorOf('ENOENT', path)
+    if (folder.now.has(name)) return false
+    this.#mayFail('disk-full', 'ENOSPC', path)
+    change(folder, { kind: 'link', name, node: newFolder() })
+    return true
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    this.#step()
+    const source = this.#place(from)
+    const target = this.#place(to)
+    const node = source.folder?.now.get(source.name)
+    if (node === undefined || source.folder === undefined) throw errorOf('ENOENT', from)
+    if (source.folder !== target.folder) throw errorOf('EXDEV', to)
+    change(source.folder, { kind: 'rename', from: source.name, to: target.name, node })
+  }
+
+  async remove(path: string): Promise<void> {
+    this.#step()
+    const { folder, name } = this.#place(path)
+    if (folder?.now.has(name)) change(folder, { kind: 'unlink', name })
+  }
+
+  async syncFolder(path: string): Promise<void> {
+    this.#step()
+    const folder = this.#node(path)
+    if (folder?.kind !== 'folder') throw errorOf('ENOENT', path)
+    this.#mayFail('sync-fails', 'EIO', path)
+    folder.onDisk = new Map(folder.now)
+    folder.unsynced = []
+  }
+
+  async take(path: string): Promise<FileLock | undefined> {
+    this.#step()
+    if (this.#locked.has(path)) return undefined
+    this.#locked.add(path)
+    return { release: async () => void this.#locked.delete(path) }
+  }
+
+  #handle(path: string, file: SimulatedFile): FileHandle {
+    const write = (bytes: Buffer) => {
+      file.unsynced.push({ kind: 'write', offset: file.now.length, bytes })
+      file.now = Buffer.concat([file.now, bytes])
+    }
+    return {
+      append: async (bytes) => {
+        this.#step()
+        const kept = Buffer.from(bytes)
+        // A disk that fills up takes a part of the write before it refuses.
+        const part = kept.subarray(0, Math.floor(this.#random.next() * kept.length))
+        this.#mayFail('disk-full', 'ENOSPC', path, () => write(part))
+        write(kept)
+      },
+      read: async (offset, length) => {
+        this.#step()
+        return Uint8Array.from(file.now.subarray(offset, offset + length))
+      },
+      info: async () => {
+        this.#step()
+        return infoOf(file)
+      },
+      truncate: async (length) => {
+        this.#step()
+        file.unsynced.push({ kind: 'truncate', length })
+        file.now = applied(file.now, { kind: 'truncate', length })
+      },
+      sync: async () => {
+        this.#step()
+        const { unsynced } = file
+        file.unsynced = []
+        this.#mayFail('sync-fails', 'EIO', path)
+        file.onDisk = unsynced.reduce(applied, file.onDisk)
+      },
+      close: async () => {},
+    }
+  }
+
+  /** What is left of a file or a folder when each unsynced change is kept or lost by chance. */
+  #surviving(node: Node, keep: () => boolean): Node {
+    if (node.kind === 'folder') {
+      const entries = new Map(node.onDisk)
+      for (const entry of node.unsynced) if (keep()) enter(entries, entry)
+      const now = new Map<string, Node>()
+      for (const [name, child] of entries) now.set(name, this.#surviving(child, keep))
+      return { kind: 'folder', now, onDisk: new Map(now), unsynced: [] }
+    }
+    const kept = node.unsynced.filter(() => keep())
+    const lost = kept.length < node.unsynced.length
+    const bytes = kept.reduce(applied, node.onDisk)
+    const torn = lost || (kept.length > 0 && !keep()) ? this.#tear(kept, bytes) : bytes
+    return { kind: 'file', now: torn, onDisk: torn, unsynced: [] }
+  }
+
+  /** Cuts the last write that was kept at any of its bytes. */
+  #tear(kept: readonly Change[], bytes: Buffer): Buffer {
+    const last = kept[kept.length - 1]
+    if (last?.kind !== 'write') return bytes
+    return bytes.subarray(
+      0,
+      last.offset + Math.floor(this.#random.next() * (last.bytes.length + 1)),
+    )
+  }
+
+  #node(path: string): Node | undefined {
+    const { folder, name } = this.#place(path)
+    return name === '' ? folder : folder?.now.get(name)
+  }
+
+  #place(path: string): { folder: SimulatedFolder | undefined; name: string } {
+    const parts = path.split('/').filter((part) => part !== '')
+    const name = parts.pop() ?? ''
+    let folder: SimulatedFolder | undefined = this.#root
+    for (const part of parts) {
+      const next: Node | undefined = folder?.now.get(part)
+      folder = next?.kind === 'folder' ? next : undefined
+    }
+    return { folder, name }
+  }
+
+  #step(): void {
+    this.#operations++
+    if (this.#operations > this.#dieAt) throw new Error('the simulated machine has stopped')
+  }
+
+  #mayFail(kind: FileFailure, code: string, path: string, before?: () => void): void {
+    const found = this.#failures.indexOf(kind)
+    if (found < 0) return
+    this.#failures.splice(found, 1)
+    before?.()
+    throw errorOf(code, path)
+  }
+}
+
+function newFolder(): SimulatedFolder {
+  return { kind: 'folder', now: new Map(), onDisk: new Map(), unsynced: [] }
+}
+
+function change(folder: SimulatedFolder, entry: Entry): void {
+  folder.unsynced.push(entry)
+  enter(folder.now, entry)
+}
+
+function enter(entries: Map<string, Node>, entry: Entry): void {
+  if (entry.kind === 'link') entries.set(entry.name, entry.node)
+  else if (entry.kind === 'unlink') entries.delete(entry.name)
+  else {
+    entries.delete(entry.from)
+    entries.set(entry.to, entry.node)
+  }
+}
+
+function applied(bytes: Buffer, done: Change): Buffer {
+  const length = done.kind === 'write' ? done.offset + done.bytes.length : done.length
+  const result = Buffer.alloc(done.kind === 'write' ? Math.max(bytes.length, length) : length)
+  bytes.copy(result)
+  if (done.kind === 'write') done.bytes.copy(result, done.offset)
+  return result
+}
+
+function infoOf(node: Node): FileInfo {
+  return { kind: node.kind, size: node.kind === 'file' ? node.now.length : 0 }
+}
+
+function errorOf(code: string, path: string): Error {
+  return Object.assign(new Error(`${code}: ${path}`), { code, path })
+}
