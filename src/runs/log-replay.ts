@@ -4,7 +4,6 @@
  * with its place.
  */
 import { LedgerBroken } from '../core/errors.ts'
-import type { RunEvent } from '../core/run/events.ts'
 import { RunFold } from '../core/run/evolve.ts'
 import type { Run } from '../core/run/run.ts'
 import { RunLogDamaged } from './errors.ts'
@@ -16,7 +15,7 @@ import { type ChainedEvent, findEventFault } from './schemas.ts'
 export interface ReplayOptions {
   /** The last event that is wanted; all if absent. What follows is not looked at. */
   readonly to?: number
-  readonly onEvent?: (event: RunEvent, line: Buffer) => void
+  readonly onEvent?: (event: ChainedEvent, line: Buffer) => void
   /** Remembers the hash of this line. */
   readonly hashAt?: number
 }

@@ -4,6 +4,12 @@ export type { Drained, DrainedAttempt } from './drained.ts'
 export * from './errors.ts'
 export { type Given, givenJob, givenRun, type Then } from './given.ts'
 export { JobScript, type JobScriptOptions, type ScriptAsker } from './job-script.ts'
+export {
+  type JournalContractOptions,
+  journalContract,
+  type OpenedJournal,
+  type OpenJournal,
+} from './journal-contract/index.ts'
 export { ManualClock } from './manual-clock.ts'
 export {
   type RunJobOptions,
@@ -15,6 +21,7 @@ export {
 export { RunScript } from './run-script.ts'
 export { SeededRandom } from './seeded-random.ts'
 export { SequentialIds } from './sequential-ids.ts'
+export { type FileCrash, type FileFailure, SimulatedFiles } from './simulated-files.ts'
 export {
   type OpenedStore,
   type OpenStore,

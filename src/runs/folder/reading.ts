@@ -10,6 +10,7 @@ import { sha256Of } from '../hash.ts'
 import type { CancelRequest, Damage, EventRange, Holder, Replayed, RunReader } from '../journal.ts'
 import { LogReplay, type ReplayOptions } from '../log-replay.ts'
 import { artifactPath } from '../names.ts'
+import type { ChainedEvent } from '../schemas.ts'
 import { decodeSnapshot, encodeSnapshot, type ReadSnapshot } from '../snapshot.ts'
 import {
   ARTIFACTS,
@@ -210,7 +211,11 @@ export class FolderReader implements RunReader {
   }
 
   async *events({ from = 1, to }: EventRange = {}): AsyncGenerator<RunEvent> {
-    for await (const { event } of this.#read(to)) if (event.seq >= from) yield event
+    for await (const { event } of this.#read(to)) {
+      // The hash of the line before belongs to the log, not to what happened.
+      const { prev: _prev, ...own } = event
+      if (event.seq >= from) yield own
+    }
   }
 
   async asOf(seq: number): Promise<Run | undefined> {
@@ -235,8 +240,8 @@ export class FolderReader implements RunReader {
     return guarded(this.runId, 'read', () => readCancel(this.#disk, this.runId))
   }
 
-  async *#read(to: number | undefined): AsyncGenerator<{ event: RunEvent; line: Buffer }> {
-    let read: { event: RunEvent; line: Buffer }[] = []
+  async *#read(to: number | undefined): AsyncGenerator<{ event: ChainedEvent; line: Buffer }> {
+    let read: { event: ChainedEvent; line: Buffer }[] = []
     const log = new LogReplay(this.runId, {
       ...(to !== undefined && { to }),
       onEvent: (event, line) => read.push({ event, line }),
