@@ -239,7 +239,7 @@ export class SimulatedFiles implements FileSystem, FileLocks {
   }
 
   #place(path: string): { folder: SimulatedFolder | undefined; name: string } {
-    const parts = path.split('/').filter((part) => part !== '')
+    const parts = path.split('/').filter((part) => part !== '' && part !== '.')
     const name = parts.pop() ?? ''
     let folder: SimulatedFolder | undefined = this.#root
     for (const part of parts) {

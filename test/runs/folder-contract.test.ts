@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openFolderJournal } from 'pawl'
 import { journalContract, SeededRandom, SimulatedFiles } from 'pawl/testing'
 import { afterAll, describe, it } from 'vitest'
-import { openFolderJournal } from '../../src/runs/folder/journal.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pawl-runs-'))
 let number = 0

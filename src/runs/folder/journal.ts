@@ -2,6 +2,7 @@
  * The journal in a folder: `<root>/<run id>/`, one folder for each run. What stands in it is in
  * `disk.ts`, the formats are in the files that own them.
  */
+import { dirname } from 'node:path'
 import { encode } from '../../core/canonical-json.ts'
 import { RunExists, RunNotFound } from '../../core/errors.ts'
 import type { FileLocks, FileSystem } from '../../core/ports.ts'
@@ -74,6 +75,8 @@ export async function openFolderJournal(options: FolderJournalOptions): Promise<
   await guarded('*', 'opening of the journal', async () => {
     await disk.files.createFolder(disk.root)
     await isFolder(disk, disk.root)
+    // Whoever made it may have died before its name was on the disk.
+    await disk.files.syncFolder(dirname(disk.root))
   })
   return new FolderJournal(disk)
 }
