@@ -16,8 +16,8 @@ export interface ReplayOptions {
   /** The last event that is wanted; all if absent. What follows is not looked at. */
   readonly to?: number
   readonly onEvent?: (event: ChainedEvent, line: Buffer) => void
-  /** Remembers the hash of this line. */
-  readonly hashAt?: number
+  /** A line of which the hash is known from elsewhere. */
+  readonly known?: { readonly seq: number; readonly hash: string }
 }
 
 const LINE_FEED = 0x0a
@@ -34,8 +34,6 @@ export class LogReplay {
   #offset = 0
   #previousOffset = 0
   #lastHash = NO_HASH
-  #hashAt: string | undefined
-  #offsetAt: number | undefined
 
   constructor(runId: string, options: ReplayOptions = {}) {
     this.#runId = runId
@@ -54,16 +52,6 @@ export class LogReplay {
 
   get lastHash(): string {
     return this.#lastHash
-  }
-
-  /** The hash of the line that was asked for, once it was read. */
-  get hashAt(): string | undefined {
-    return this.#hashAt
-  }
-
-  /** Where that line begins. */
-  get offsetAt(): number | undefined {
-    return this.#offsetAt
   }
 
   /** How many bytes the whole lines have, with their line feeds. */
@@ -103,22 +91,29 @@ export class LogReplay {
   #take(line: Buffer, following: Buffer): void {
     if (line.length > LINE_BYTES_MAX) throw this.#damaged(TOO_LONG)
     const event = this.#parse(line)
+    const place = this.#lines + 1
+    if (event.seq !== place) throw this.#damaged(`it holds event ${event.seq}`)
     if (event.prev !== this.#lastHash) throw this.#brokenChain(line, following)
     if (event.run_id !== this.#runId) throw this.#damaged(`it belongs to run ${event.run_id}`)
+    const hash = sha256Of(line)
+    const { known, onEvent } = this.#options
+    if (known?.seq === place && known.hash !== hash) {
+      throw this.#damaged('its hash is not the one that the snapshot holds')
+    }
+    this.#foldIn(event)
+    this.#lines = place
+    this.#previousOffset = this.#offset
+    this.#offset += line.length + 1
+    this.#lastHash = hash
+    onEvent?.(event, line)
+  }
+
+  #foldIn(event: ChainedEvent): void {
     try {
       this.#fold.add(event)
     } catch (error) {
       throw error instanceof LedgerBroken ? this.#damaged(String(error.details.why)) : error
     }
-    this.#lines++
-    this.#previousOffset = this.#offset
-    this.#offset += line.length + 1
-    this.#lastHash = sha256Of(line)
-    if (this.#lines === this.#options.hashAt) {
-      this.#hashAt = this.#lastHash
-      this.#offsetAt = this.#previousOffset
-    }
-    this.#options.onEvent?.(event, line)
   }
 
   #parse(line: Buffer): ChainedEvent {
@@ -134,23 +129,23 @@ export class LogReplay {
   }
 
   /**
-   * Two lines do not fit together. The second one is whole if the third one vouches for it; then
-   * the first was changed. Where there is no third, the first is more likely: it has more bytes
-   * that its own checks cannot judge.
+   * Two lines do not fit together. If the third line or the snapshot vouches for the second one,
+   * the first was changed. Where nobody can say, the first is more likely: it has more bytes that
+   * its own checks cannot judge.
    */
   #brokenChain(line: Buffer, following: Buffer): RunLogDamaged {
+    const hash = sha256Of(line)
     const end = following.indexOf(LINE_FEED)
     const third = end < 0 ? undefined : following.subarray(0, end).toString()
-    const vouched = third === undefined || third.includes(`"prev":"${sha256Of(line)}"`)
+    const { known } = this.#options
+    const vouched =
+      third?.includes(`"prev":"${hash}"`) ?? (known?.seq !== this.#lines + 1 || known.hash === hash)
     if (this.#lines === 0 || !vouched) {
       return this.#damaged('it does not hold the hash of the line before it')
     }
     const why = 'its hash is not the one that the next line holds'
-    return new RunLogDamaged(this.#runId, {
-      line: this.#lines,
-      offset: this.#previousOffset,
-      why,
-    })
+    const place = { line: this.#lines, offset: this.#previousOffset }
+    return new RunLogDamaged(this.#runId, { ...place, why })
   }
 
   #damaged(why: string): RunLogDamaged {

@@ -53,7 +53,7 @@ export async function examine(
   const snapshot = text === undefined ? MISSING : decodeSnapshot(runId, text)
   const known = snapshot.kind === 'valid' ? snapshot.snapshot : undefined
   const log = new LogReplay(runId, {
-    ...(known && { hashAt: known.last_seq }),
+    ...(known && { known: { seq: known.last_seq, hash: known.last_event_hash } }),
     ...(onEvent && { onEvent }),
   })
   await replayInto(disk, runId, log)
@@ -72,14 +72,10 @@ function findContradiction(log: LogReplay, snapshot: Examined['snapshot']): Dama
     return snapshot.kind === 'missing' ? undefined : { line: 0, offset: 0, why }
   }
   if (snapshot.kind !== 'valid') return undefined
-  const { last_seq, last_event_hash } = snapshot.snapshot
-  if (last_seq > log.lines) {
-    const why = `the log ends here, though the snapshot knows event ${last_seq}`
-    return { line: log.lines + 1, offset: log.wholeBytes, why }
-  }
-  if (log.hashAt === last_event_hash) return undefined
-  const why = 'its hash is not the one that the snapshot holds'
-  return { line: last_seq, offset: log.offsetAt ?? 0, why }
+  const { last_seq } = snapshot.snapshot
+  if (last_seq <= log.lines) return undefined
+  const why = `the log ends here, though the snapshot knows event ${last_seq}`
+  return { line: log.lines + 1, offset: log.wholeBytes, why }
 }
 
 /** Reads the log of a run; nothing where there is no such file. */
