@@ -117,6 +117,11 @@ export abstract class BufferedWriter implements RunWriter {
     this.#snapshotSeq = this.#durable.run.last_seq
   }
 
+  /** Whether the writer refuses everything. */
+  protected get isEnded(): boolean {
+    return this.#ended !== undefined
+  }
+
   protected assertOpen(): void {
     if (this.#ended !== undefined) throw this.#ended
   }

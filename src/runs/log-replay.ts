@@ -10,14 +10,14 @@ import { RunLogDamaged } from './errors.ts'
 import { LINE_BYTES_MAX, NO_HASH } from './event-line.ts'
 import { sha256Of } from './hash.ts'
 import { type ChainedEvent, findEventFault } from './schemas.ts'
+import type { KnownLine } from './source.ts'
 
 /** What to do with what is read. */
 export interface ReplayOptions {
   /** The last event that is wanted; all if absent. What follows is not looked at. */
   readonly to?: number
   readonly onEvent?: (event: ChainedEvent, line: Buffer) => void
-  /** A line of which the hash is known from elsewhere. */
-  readonly known?: { readonly seq: number; readonly hash: string }
+  readonly known?: KnownLine
 }
 
 const LINE_FEED = 0x0a
@@ -98,7 +98,7 @@ export class LogReplay {
     const hash = sha256Of(line)
     const { known, onEvent } = this.#options
     if (known?.seq === place && known.hash !== hash) {
-      throw this.#damaged('its hash is not the one that the snapshot holds')
+      throw this.#damaged('its hash is not the one that was noted for it')
     }
     this.#foldIn(event)
     this.#lines = place

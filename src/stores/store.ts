@@ -23,6 +23,7 @@ import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Lane } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { RunTables } from './runs.ts'
 
 /** Who asks, and what the ledger should say of it. */
 export type Asker = Omit<Context, 'now' | 'random'>
@@ -382,6 +383,9 @@ export interface Store extends AsyncDisposable {
   reportWorker(worker: Pick<WorkerRow, 'id' | 'state' | 'info'>): Promise<void>
   removeWorker(id: string): Promise<void>
   listWorkers(): Promise<WorkerRow[]>
+
+  /** The tables of runs; see `openStoreJournal`. */
+  readonly runs: RunTables
 
   /** Removes ended jobs with their facts, after archiving if asked, and leaves a record. */
   prune(request: PruneRequest): Promise<number>

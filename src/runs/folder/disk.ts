@@ -37,7 +37,12 @@ const CHUNK_BYTES = 4 * 1024 * 1024
 /** Files other than the log are read at once. */
 const WHOLE_BYTES_MAX = 1024 * 1024 * 1024
 
-/** The folder of a run, which is one and not a link; false where there is none. */
+/** The folder of a run. */
+export function folderOf({ root }: Disk, runId: string): string {
+  return `${root}/${runId}`
+}
+
+/** Whether there is a folder, which is one and not a link. */
 export async function isFolder({ files }: Disk, path: string): Promise<boolean> {
   const info = await files.info(path)
   if (info === undefined) return false

@@ -11,9 +11,8 @@ import type { Run } from '../../core/run/run.ts'
 import { systemFiles } from '../../environment/files.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
 import { systemLocks } from '../../stores/file-lock.ts'
-import { JournalClosed, RunLogDamaged, RunNotDamaged } from '../errors.ts'
-import { extend } from '../event-line.ts'
-import { encodeFailure } from '../failure-record.ts'
+import { JournalClosed } from '../errors.ts'
+import { encodeFailure, type FailureRecord } from '../failure-record.ts'
 import { guarded } from '../guarded.ts'
 import type {
   Author,
@@ -27,11 +26,14 @@ import type {
   RunWriter,
 } from '../journal.ts'
 import { checkRunId, isRunId } from '../names.ts'
+import { describeFailure, examine, replayFailed, SourceReader } from '../reading.ts'
 import { checkRestored } from '../restored.ts'
 import { decodeSnapshot, encodeSnapshot, runOf } from '../snapshot.ts'
+import { verifyRun } from '../verify.ts'
 import {
   CANCEL,
   type Disk,
+  folderOf,
   isFolder,
   LOG,
   nextNumbered,
@@ -41,17 +43,7 @@ import {
   writeAtomically,
 } from './disk.ts'
 import { holdRun, makeFolder, openWriter } from './opening.ts'
-import {
-  examine,
-  FAILED_FILE,
-  FolderReader,
-  findFailure,
-  folderOf,
-  hashOfLog,
-  replayBefore,
-  replayFailed,
-} from './reading.ts'
-import { verifyFolder } from './verify.ts'
+import { FAILED_FILE, FolderSource } from './source.ts'
 import { type FolderWriter, storeArtifact } from './writer.ts'
 
 /** How to open a journal in a folder. */
@@ -107,7 +99,7 @@ class FolderJournal implements Journal {
   read(runId: string): Promise<RunReader> {
     return this.#guarded(runId, 'read', async () => {
       if (!(await this.#exists(runId))) throw new RunNotFound()
-      return new FolderReader(this.#disk, runId)
+      return new SourceReader(new FolderSource(this.#disk, runId))
     })
   }
 
@@ -135,7 +127,7 @@ class FolderJournal implements Journal {
   verify(runId: string): Promise<RunFinding[]> {
     return this.#guarded(runId, 'check', async () => {
       if (!(await this.#exists(runId))) throw new RunNotFound()
-      return verifyFolder(this.#disk, runId)
+      return verifyRun(new FolderSource(this.#disk, runId))
     })
   }
 
@@ -158,20 +150,11 @@ class FolderJournal implements Journal {
       await this.#assertFolder(runId)
       const lock = await holdRun(this.#disk, runId)
       try {
-        const damage = await this.#findDamage(runId)
-        const known = await findFailure(this.#disk, runId)
-        if (known !== undefined) return await replayFailed(this.#disk, runId, known)
-        const { run, lastHash } = await replayBefore(this.#disk, runId, damage)
-        const facts = decide(run, damage)
-        const head = { run, lastHash }
-        const { lines } = extend(head, runId, facts, author, this.#disk.environment)
-        const sha256 = await hashOfLog(this.#disk, runId)
-        const record = { sha256, damage, lines }
-        const folder = folderOf(this.#disk, runId)
-        const number = nextNumbered(await this.#disk.files.list(folder), FAILED_FILE)
-        const text = Buffer.from(encodeFailure(record))
-        await writeAtomically(this.#disk, folder, `events.failed-${number}.ndjson`, text)
-        return await replayFailed(this.#disk, runId, record)
+        const source = new FolderSource(this.#disk, runId)
+        const { environment } = this.#disk
+        const { record, isNew } = await describeFailure(source, decide, author, environment)
+        if (isNew) await this.#keepFailure(runId, record)
+        return await replayFailed(source, record)
       } finally {
         await lock.release()
       }
@@ -185,7 +168,7 @@ class FolderJournal implements Journal {
       await makeFolder(this.#disk, runId)
       const lock = await holdRun(this.#disk, runId)
       try {
-        const { log } = await examine(this.#disk, runId)
+        const { log } = await examine(new FolderSource(this.#disk, runId))
         if (log.run !== null) {
           if (log.lastHash === lastHash) return 'same'
           throw new RunExists(runId)
@@ -254,14 +237,11 @@ class FolderJournal implements Journal {
     }
   }
 
-  async #findDamage(runId: string): Promise<Damage> {
-    try {
-      await examine(this.#disk, runId)
-    } catch (error) {
-      if (error instanceof RunLogDamaged) return error.damage
-      throw error
-    }
-    throw new RunNotDamaged(runId)
+  async #keepFailure(runId: string, record: FailureRecord): Promise<void> {
+    const folder = folderOf(this.#disk, runId)
+    const number = nextNumbered(await this.#disk.files.list(folder), FAILED_FILE)
+    const text = Buffer.from(encodeFailure(record))
+    await writeAtomically(this.#disk, folder, `events.failed-${number}.ndjson`, text)
   }
 }
 

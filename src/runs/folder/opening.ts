@@ -1,5 +1,4 @@
 /** Taking the right to a run's folder, and bringing its files into order. */
-import { hostname } from 'node:os'
 import { encode } from '../../core/canonical-json.ts'
 import { RunExists, RunNotFound } from '../../core/errors.ts'
 import type { FileLock } from '../../core/ports.ts'
@@ -7,10 +6,13 @@ import type { RunFact } from '../../core/run/events.ts'
 import type { DurableHead } from '../buffered-writer.ts'
 import { PathRefused, RunHeld } from '../errors.ts'
 import { EMPTY, extend } from '../event-line.ts'
-import type { Author, Holder } from '../journal.ts'
+import { thisProcess } from '../holder.ts'
+import type { Author } from '../journal.ts'
+import { type Examined, examine } from '../reading.ts'
 import {
   ARTIFACTS,
   type Disk,
+  folderOf,
   HOLDER,
   isFolder,
   LOCK,
@@ -19,7 +21,7 @@ import {
   removeTemporaries,
   writeAtomically,
 } from './disk.ts'
-import { type Examined, examine, folderOf, readHolder } from './reading.ts'
+import { FolderSource } from './source.ts'
 import { DiscardedTails } from './tail.ts'
 import { FolderWriter, type Opened } from './writer.ts'
 
@@ -32,12 +34,11 @@ export async function holdRun(disk: Disk, runId: string): Promise<FileLock> {
     throw new PathRefused(path, `is a ${info.kind}, not a file`)
   }
   const lock = await disk.locks.take(path)
-  if (lock === undefined) throw new RunHeld(runId, await readHolder(disk, runId))
+  if (lock === undefined) throw new RunHeld(runId, await new FolderSource(disk, runId).holder())
   try {
-    const since = new Date(disk.environment.clock.now()).toISOString()
-    const holder: Holder = { host: hostname(), pid: process.pid, since }
     await removeTemporaries(disk, folder)
-    await writeAtomically(disk, folder, HOLDER, Buffer.from(`${encode(holder)}\n`))
+    const note = Buffer.from(`${encode(thisProcess(disk.environment.clock))}\n`)
+    await writeAtomically(disk, folder, HOLDER, note)
     return { release: () => letGo(disk, folder, lock) }
   } catch (error) {
     await lock.release()
@@ -72,7 +73,7 @@ export async function openWriter(
   const lock = await holdRun(disk, runId)
   try {
     const tails = new DiscardedTails()
-    const examined = await examine(disk, runId, tails.note)
+    const examined = await examine(new FolderSource(disk, runId), tails.note)
     if (first === undefined && examined.log.run === null) throw new RunNotFound()
     if (first !== undefined && examined.log.run !== null) throw new RunExists(runId)
     return await takeOver(disk, runId, { lock, examined, tails, author, onReleased, first })

@@ -7,8 +7,7 @@ import type { FileHandle } from '../../core/ports.ts'
 import type { RunEvent, RunFact } from '../../core/run/events.ts'
 import { sha256Of } from '../hash.ts'
 import type { LogReplay } from '../log-replay.ts'
-import { type Disk, nextNumbered, readWhole, writeAtomically } from './disk.ts'
-import { folderOf } from './reading.ts'
+import { type Disk, folderOf, nextNumbered, readWhole, writeAtomically } from './disk.ts'
 
 const TORN_FILE = /^events\.torn-([1-9]\d{0,5})$/
 

@@ -14,8 +14,9 @@ import { guarded, typed } from '../guarded.ts'
 import { sha256Of } from '../hash.ts'
 import type { CancelRequest, StoredArtifact } from '../journal.ts'
 import { artifactPath } from '../names.ts'
-import { ARTIFACTS, type Disk, isFolder, SNAPSHOT, writeAtomically } from './disk.ts'
-import { folderOf, readArtifact, readCancel } from './reading.ts'
+import { readArtifact } from '../reading.ts'
+import { ARTIFACTS, type Disk, folderOf, isFolder, SNAPSHOT, writeAtomically } from './disk.ts'
+import { FolderSource } from './source.ts'
 
 /** What a writer takes over from whoever opened the run. */
 export interface Opened {
@@ -39,6 +40,7 @@ export class FolderWriter extends BufferedWriter {
   readonly #disk: Disk
   readonly #opened: Opened
   readonly #folder: string
+  readonly #source: FolderSource
   #length: number
 
   constructor(disk: Disk, opened: Opened) {
@@ -46,6 +48,7 @@ export class FolderWriter extends BufferedWriter {
     this.#disk = disk
     this.#opened = opened
     this.#folder = folderOf(disk, opened.runId)
+    this.#source = new FolderSource(disk, opened.runId)
     this.#length = opened.length
   }
 
@@ -61,12 +64,12 @@ export class FolderWriter extends BufferedWriter {
 
   async readArtifact(name: string, sha256: string): Promise<Uint8Array> {
     return guarded(this.runId, 'read of an artifact', () =>
-      readArtifact(this.#disk, this.runId, name, sha256),
+      readArtifact(this.#source, name, sha256),
     )
   }
 
   async cancelRequest(): Promise<CancelRequest | undefined> {
-    return guarded(this.runId, 'read', () => readCancel(this.#disk, this.runId))
+    return guarded(this.runId, 'read', () => this.#source.cancelRequest())
   }
 
   protected async persist({ lines, snapshot }: Batch): Promise<boolean> {

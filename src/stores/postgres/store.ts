@@ -37,6 +37,7 @@ import { harvest, removeHarvest } from './prune.ts'
 import * as query from './query.ts'
 import { BoundedQueues, setLimits, setPaused, shed } from './queues.ts'
 import { recover } from './recover.ts'
+import { PostgresRuns } from './runs.ts'
 import { decideSuccesses, settle, writeSuccesses } from './settle.ts'
 import { cancel, tell } from './tell.ts'
 import { WakeUps } from './wake.ts'
@@ -63,6 +64,7 @@ export interface Parts {
 
 /** A store on PostgreSQL; `open.ts` makes them. */
 export class PostgresStore extends ReadSide<Session> implements contract.Store {
+  readonly runs: PostgresRuns
   readonly #parts: Parts
   readonly #writer = new Writer()
   readonly #wakeUps: WakeUps
@@ -85,6 +87,15 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
       const { answers } = await this.#settle(settlements, undefined)
       return answers
     })
+    this.runs = new PostgresRuns(
+      {
+        read: (work) => this.read(work),
+        write: (verb, work) =>
+          this.#write(verb, (now) => this.#atOnce((session, redo) => work(session, now, redo))),
+        change: (verb, work) => this.#change(verb, work),
+      },
+      () => this.now(),
+    )
     // Two connections are left to everything that is not a commit.
     this.#commits = new Slots(Math.max(1, database.size - 2))
   }

@@ -7,7 +7,13 @@ import type { Environment } from '../../environment/system.ts'
 import { StoreUnusable } from '../errors.ts'
 import type { Value } from '../rows.ts'
 import { messageOf, toPawlError, whileBusy } from './busy.ts'
-import { type Database, loadDriver, type SqliteDriver, type Statement } from './driver.ts'
+import {
+  type Bound,
+  type Database,
+  loadDriver,
+  type SqliteDriver,
+  type Statement,
+} from './driver.ts'
 
 /** How an acknowledged write is kept. 'relaxed' may lose the last ones when the power fails. */
 export type Durability = 'full' | 'relaxed'
@@ -40,7 +46,7 @@ export class Connection {
   }
 
   /** Runs a statement and says how many rows it changed. */
-  run(text: string, ...values: Value[]): number {
+  run(text: string, ...values: Bound[]): number {
     return Number(this.sql(text).run(...values).changes)
   }
 

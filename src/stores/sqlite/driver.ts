@@ -6,9 +6,12 @@ import { createRequire } from 'node:module'
 import { DriverMissing } from '../errors.ts'
 import type { Value } from '../rows.ts'
 
+/** What a parameter of a statement can be. */
+export type Bound = Value | Uint8Array
+
 /** A prepared statement. */
 export interface Statement {
-  run(...values: Value[]): { changes: number | bigint; lastInsertRowid: number | bigint }
+  run(...values: Bound[]): { changes: number | bigint; lastInsertRowid: number | bigint }
   get(...values: Value[]): unknown
   all(...values: Value[]): unknown[]
 }

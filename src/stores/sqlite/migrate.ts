@@ -8,9 +8,10 @@ import { SchemaDrift, SchemaTooNew } from '../errors.ts'
 import type { SchemaStatus } from '../store.ts'
 import type { Connection } from './connect.ts'
 import { sql as ledger } from './migrations/0001-ledger.ts'
+import { sql as runs } from './migrations/0002-runs.ts'
 
 /** Every migration, in order; its number is its place, from 1. */
-const MIGRATIONS: readonly string[] = [ledger]
+const MIGRATIONS: readonly string[] = [ledger, runs]
 
 const RECORD_TABLE = `CREATE TABLE IF NOT EXISTS pawl_migrations (
   number INTEGER PRIMARY KEY, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL

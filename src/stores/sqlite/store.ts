@@ -44,6 +44,7 @@ import { harvest, removeHarvest } from './prune.ts'
 import * as query from './query.ts'
 import { setLimits, setPaused, shed } from './queues.ts'
 import { recover } from './recover.ts'
+import { SqliteRuns } from './runs.ts'
 import { settle } from './settle.ts'
 import { cancel, tell } from './tell.ts'
 import { WakeUps } from './wake.ts'
@@ -134,6 +135,7 @@ function warnOfOldSqlite(connection: Connection, logger: Logger | undefined): vo
 }
 
 class SqliteStore extends ReadSide<Connection> implements contract.Store {
+  readonly runs: SqliteRuns
   readonly #shared: Shared
   readonly #writing: Connection
   readonly #reading: Connection
@@ -159,6 +161,11 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     this.#busyTimeoutMs = busyTimeoutMs
     this.#wakeUps = new WakeUps(reading, shared.environment, path)
     this.#enqueue = (connection, now, orders) => enqueue(shared, connection, now, orders)
+    const access = {
+      read: <T>(work: (connection: Connection) => T) => this.read(work),
+      write: <T>(verb: string, work: Work<T>) => this.#writer.write(verb, work),
+    }
+    this.runs = new SqliteRuns(access, () => this.now())
   }
 
   /** Readers are never kept out by a writer of a file, but may be by a recovery after a crash. */

@@ -1,0 +1,87 @@
+/** A run's folder, as the record of the run. */
+import { decodeFailure, type FailureRecord } from '../failure-record.ts'
+import type { CancelRequest, Holder } from '../journal.ts'
+import type { RunSource } from '../source.ts'
+import {
+  ARTIFACTS,
+  CANCEL,
+  chunksOf,
+  type Disk,
+  folderOf,
+  HOLDER,
+  isFolder,
+  LOG,
+  openToRead,
+  readWhole,
+  SNAPSHOT,
+} from './disk.ts'
+
+/** The names of what was recorded of a damaged log. */
+export const FAILED_FILE = /^events\.failed-([1-9]\d{0,5})\.ndjson$/
+
+/** Reads the files of one run. */
+export class FolderSource implements RunSource {
+  readonly runId: string
+  readonly #disk: Disk
+  readonly #folder: string
+
+  constructor(disk: Disk, runId: string) {
+    this.#disk = disk
+    this.runId = runId
+    this.#folder = folderOf(disk, runId)
+  }
+
+  async snapshot(): Promise<string | undefined> {
+    const bytes = await readWhole(this.#disk, `${this.#folder}/${SNAPSHOT}`)
+    return bytes && Buffer.from(bytes).toString()
+  }
+
+  async known(): Promise<undefined> {
+    // In a folder, the snapshot alone vouches for the log.
+    return undefined
+  }
+
+  async *log(): AsyncGenerator<Uint8Array> {
+    const handle = await openToRead(this.#disk, `${this.#folder}/${LOG}`)
+    if (handle === undefined) return
+    try {
+      yield* chunksOf(handle)
+    } finally {
+      await handle.close()
+    }
+  }
+
+  async failures(): Promise<FailureRecord[]> {
+    const names = await this.#disk.files.list(this.#folder)
+    const records: FailureRecord[] = []
+    for (const name of names.filter((own) => FAILED_FILE.test(own))) {
+      const bytes = await readWhole(this.#disk, `${this.#folder}/${name}`)
+      const record = bytes && decodeFailure(Buffer.from(bytes).toString())
+      if (record !== undefined) records.push(record)
+    }
+    return records
+  }
+
+  async artifact(path: string): Promise<Uint8Array | undefined> {
+    const there = await isFolder(this.#disk, `${this.#folder}/${ARTIFACTS}`)
+    return there ? readWhole(this.#disk, `${this.#folder}/${path}`) : undefined
+  }
+
+  holder(): Promise<Holder | undefined> {
+    return this.#note(HOLDER)
+  }
+
+  cancelRequest(): Promise<CancelRequest | undefined> {
+    return this.#note(CANCEL)
+  }
+
+  /** A small file of JSON that only informs: nothing where it cannot be read. */
+  async #note<T>(name: string): Promise<T | undefined> {
+    const bytes = await readWhole(this.#disk, `${this.#folder}/${name}`)
+    try {
+      return bytes && (JSON.parse(Buffer.from(bytes).toString()) as T)
+    } catch {
+      return undefined
+    }
+  }
+}
