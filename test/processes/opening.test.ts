@@ -34,7 +34,10 @@ describe('several processes', OPERATING, () => {
         const asked = helpers.map((helper) => helper.ask<Told>({ kind: 'open', path }))
         const errors = (await Promise.all(asked)).flatMap(({ error }) => error ?? [])
         expect(errors).toEqual([])
-        expect(rowsOf(path, 'SELECT number FROM pawl_migrations')).toEqual([{ number: 1 }])
+        expect(rowsOf(path, 'SELECT number FROM pawl_migrations')).toEqual([
+          { number: 1 },
+          { number: 2 },
+        ])
         expect(rowsOf(path, 'SELECT * FROM pawl_machines')).toHaveLength(LIFECYCLES.length)
         expect(integrityOf(path)).toEqual(['ok'])
       }

@@ -24,6 +24,8 @@ import { describe, expect, it } from 'vitest'
 
 const AUTHOR: Author = { trace_id: 't', span_id: 's', actor: 'test' }
 const RUN = 'run-1'
+/** Many small steps, on a machine that others may use as well. */
+const LONG = { timeout: 120_000 }
 const STATES = ['CREATED', 'CLONED_INPUTS', 'INGESTED', 'FACTS_READY', 'PLAN_READY', 'DRAFTING']
 
 /** What was promised to whoever wrote, and what was tried beyond it. */
@@ -141,7 +143,7 @@ async function workUntilStopped(machine: Machine, round: number, at: number): Pr
   }
 }
 
-describe('a machine that stops', () => {
+describe('a machine that stops', LONG, () => {
   for (const kind of ['process', 'power'] as const) {
     it(`before any operation, by its ${kind}, keeps what it acknowledged`, async () => {
       const total = await operationsOf(1)
@@ -183,7 +185,7 @@ describe('a machine that stops', () => {
   })
 })
 
-describe('an operation that fails', () => {
+describe('an operation that fails', LONG, () => {
   const kinds: FileFailure[] = ['disk-full', 'sync-fails', 'too-many-files']
 
   for (const kind of kinds) {

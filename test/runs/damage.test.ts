@@ -3,7 +3,18 @@
 import { createHash } from 'node:crypto'
 import { type Damage, foldRun, RunLogDamaged } from 'pawl'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { AUTHOR, all, failureFacts, LOG, linesOf, mend, Place, RUN, SNAPSHOT } from './support.ts'
+import {
+  AUTHOR,
+  all,
+  failureFacts,
+  LOG,
+  LONG,
+  linesOf,
+  mend,
+  Place,
+  RUN,
+  SNAPSHOT,
+} from './support.ts'
 
 let place: Place
 let log: Buffer
@@ -44,7 +55,7 @@ function flipped(offset: number, bit = 0): Buffer {
   return bytes
 }
 
-describe('a byte that was changed', () => {
+describe('a byte that was changed', LONG, () => {
   it('in any line is noticed, and the line is named', async () => {
     for (const [i, { text, offset }] of linesOf(log).entries()) {
       await place.put(LOG, flipped(offset + text.indexOf('"actor":"') + 9))
@@ -77,7 +88,7 @@ describe('a byte that was changed', () => {
   })
 })
 
-describe('a log whose lines are not those that were written', () => {
+describe('a log whose lines are not those that were written', LONG, () => {
   const withLines = (change: (lines: string[]) => string[]) =>
     place.put(
       LOG,
@@ -130,7 +141,7 @@ describe('a log whose lines are not those that were written', () => {
   })
 })
 
-describe('a snapshot', () => {
+describe('a snapshot', LONG, () => {
   const rebuilt = async () => {
     const journal = await place.open()
     await mend(journal)
@@ -187,7 +198,7 @@ describe('a snapshot', () => {
   })
 })
 
-describe('the failure of a damaged run', () => {
+describe('the failure of a damaged run', LONG, () => {
   const breakLine = async (line: number) => {
     const { text, offset } = linesOf(log)[line - 1] as { text: string; offset: number }
     await place.put(LOG, flipped(offset + text.indexOf('"actor":"') + 9))
@@ -252,7 +263,7 @@ describe('the failure of a damaged run', () => {
   })
 })
 
-describe('an artifact', () => {
+describe('an artifact', LONG, () => {
   it('that was changed or removed is noticed when it is read, and by a check', async () => {
     const journal = await place.open()
     const reader = await journal.read(RUN)

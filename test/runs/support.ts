@@ -7,6 +7,8 @@ import { AUTHOR, JournalBench } from '../../src/testing/journal-contract/bench.t
 export { AUTHOR, all, factsOf, tell } from '../../src/testing/journal-contract/bench.ts'
 
 export const RUN = 'run-1'
+/** For tests of many small steps, on a machine that others may use as well. */
+export const LONG = { timeout: 120_000 }
 export const LOG = 'events.ndjson'
 export const SNAPSHOT = 'snapshot.json'
 

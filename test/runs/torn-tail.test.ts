@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { foldRun } from 'pawl'
 import { describe, expect, it } from 'vitest'
-import { AUTHOR, all, LOG, linesOf, mend, Place, RUN, SNAPSHOT, tell } from './support.ts'
+import { AUTHOR, all, LOG, LONG, linesOf, mend, Place, RUN, SNAPSHOT, tell } from './support.ts'
 
 /** A run whose last event the snapshot does not know yet, as after a crash. */
 async function tornable(): Promise<{ place: Place; log: Buffer; last: number; snapshot: Buffer }> {
@@ -20,7 +20,7 @@ async function tornable(): Promise<{ place: Place; log: Buffer; last: number; sn
   return { place, log, last, snapshot }
 }
 
-describe('a log that ends in the middle of a line', () => {
+describe('a log that ends in the middle of a line', LONG, () => {
   it('cut at every byte of its last event, is mended, and goes on twice and again', async () => {
     const { place, log, last, snapshot } = await tornable()
     for (let length = last; length < log.length; length++) {

@@ -55,7 +55,7 @@ describe('several stores', () => {
     const client = await connected(url)
     const rowsOf = async (table: string) =>
       (await client.query(`SELECT * FROM ${schema}.${table}`)).rows
-    expect(await rowsOf('migrations')).toMatchObject([{ number: 1 }])
+    expect(await rowsOf('migrations')).toMatchObject([{ number: 1 }, { number: 2 }])
     expect(await rowsOf('store')).toHaveLength(1)
     expect(await rowsOf('machines')).toHaveLength(LIFECYCLES.length)
     for (const store of stores) await live(store)

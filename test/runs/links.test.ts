@@ -1,0 +1,130 @@
+// Links in the place of a run's folders and files: nothing outside is read, written, made or cut.
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Journal, openFolderJournal, PathRefused } from 'pawl'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { AUTHOR, factsOf, tell } from './support.ts'
+
+let folder: string
+let journal: Journal
+const inside = (...names: string[]) => join(folder, 'runs', ...names)
+const outside = (...names: string[]) => join(folder, 'outside', ...names)
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'pawl-links-'))
+  mkdirSync(outside())
+  writeFileSync(outside('secret'), 'secret\n')
+  journal = await openFolderJournal({ path: inside() })
+  const writer = await journal.create('run-1', factsOf(null, { kind: 'create' }), AUTHOR)
+  await tell(writer, { kind: 'move', to: 'CLONED_INPUTS' })
+  await writer.writeArtifact('plan', Buffer.from('plan'))
+  await writer.close()
+})
+
+afterEach(async () => {
+  await journal.close()
+  expect(readdirSync(outside()).filter((name) => !PLANTED.includes(name))).toEqual([])
+  expect(readFileSync(outside('secret'), 'utf8')).toBe('secret\n')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** What tests put there themselves. */
+const PLANTED = ['secret', 'run-1', 'artifacts']
+
+/** Puts a link in the place of something. */
+function link(target: string, ...names: string[]): void {
+  rmSync(inside(...names), { recursive: true, force: true })
+  symlinkSync(target, inside(...names))
+}
+
+describe('a link', () => {
+  it('in the place of a run’s folder is refused, also where it leads to a run', async () => {
+    renameSync(inside('run-1'), outside('run-1'))
+    const before = readdirSync(outside('run-1'))
+    symlinkSync(outside('run-1'), inside('run-1'))
+    await expect(journal.open('run-1', AUTHOR)).rejects.toBeInstanceOf(PathRefused)
+    await expect(journal.read('run-1')).rejects.toMatchObject({ code: 'E_RUN_NOT_FOUND' })
+    await expect(journal.peek('run-1')).rejects.toBeInstanceOf(PathRefused)
+    const facts = factsOf(null, { kind: 'create' })
+    await expect(journal.create('run-1', facts, AUTHOR)).rejects.toBeInstanceOf(PathRefused)
+    const wish = { reason: 'r', actor: 'a' }
+    await expect(journal.requestCancel('run-1', wish)).rejects.toBeInstanceOf(PathRefused)
+    expect(await journal.list()).toEqual([])
+    expect(readdirSync(outside('run-1'))).toEqual(before)
+  })
+
+  for (const name of ['events.ndjson', 'snapshot.json', '.lock']) {
+    it(`in the place of ${name} is refused`, async () => {
+      link(outside('secret'), 'run-1', name)
+      await expect(journal.open('run-1', AUTHOR)).rejects.toBeInstanceOf(PathRefused)
+      if (name === '.lock') return
+      const reading = journal.read('run-1').then((reader) => reader.replay())
+      await expect(reading).rejects.toBeInstanceOf(PathRefused)
+    })
+
+    it(`to nowhere in the place of ${name} makes nothing`, async () => {
+      link(outside('nothing'), 'run-1', name)
+      await expect(journal.open('run-1', AUTHOR)).rejects.toBeInstanceOf(PathRefused)
+      expect(existsSync(outside('nothing'))).toBe(false)
+    })
+  }
+
+  it('in the place of a file that is renamed into place is replaced, not followed', async () => {
+    link(outside('secret'), 'run-1', 'cancel.json')
+    await journal.requestCancel('run-1', { reason: 'enough', actor: 'ann' })
+    link(outside('secret'), 'run-1', '.holder.json')
+    const writer = await journal.open('run-1', AUTHOR)
+    expect(await writer.cancelRequest()).toMatchObject({ reason: 'enough' })
+    await writer.close()
+  })
+
+  it('in the place of the folder of artifacts is refused', async () => {
+    renameSync(inside('run-1', 'artifacts'), outside('artifacts'))
+    const before = readdirSync(outside('artifacts'))
+    symlinkSync(outside('artifacts'), inside('run-1', 'artifacts'))
+    await expect(journal.open('run-1', AUTHOR)).rejects.toBeInstanceOf(PathRefused)
+    const reader = await journal.read('run-1')
+    const sha256 = (before[0] as string).slice('plan.'.length)
+    await expect(reader.readArtifact('plan', sha256)).rejects.toBeInstanceOf(PathRefused)
+    expect(readdirSync(outside('artifacts'))).toEqual(before)
+  })
+
+  it('put there while the run is held is refused', async () => {
+    const writer = await journal.open('run-1', AUTHOR)
+    renameSync(inside('run-1', 'artifacts'), outside('artifacts'))
+    symlinkSync(outside('artifacts'), inside('run-1', 'artifacts'))
+    const before = readdirSync(outside('artifacts'))
+    const writing = writer.writeArtifact('new', Buffer.from('new'))
+    await expect(writing).rejects.toBeInstanceOf(PathRefused)
+    expect(readdirSync(outside('artifacts'))).toEqual(before)
+    await writer.close()
+  })
+
+  it('in the place of an artifact is refused when read, and replaced when written', async () => {
+    const [name] = readdirSync(inside('run-1', 'artifacts')) as [string]
+    link(outside('secret'), 'run-1', 'artifacts', name)
+    const writer = await journal.open('run-1', AUTHOR)
+    const sha256 = name.slice('plan.'.length)
+    await expect(writer.readArtifact('plan', sha256)).rejects.toBeInstanceOf(PathRefused)
+    await writer.writeArtifact('plan', Buffer.from('plan'))
+    expect(Buffer.from(await writer.readArtifact('plan', sha256)).toString()).toBe('plan')
+    await writer.close()
+  })
+
+  it('in the place of the journal itself is refused', async () => {
+    symlinkSync(outside(), join(folder, 'linked'))
+    const opening = openFolderJournal({ path: join(folder, 'linked') })
+    await expect(opening).rejects.toBeInstanceOf(PathRefused)
+  })
+})

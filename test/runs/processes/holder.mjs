@@ -1,0 +1,49 @@
+// A process that holds runs: does what it is asked by messages, one at a time.
+import { decideRun, documentationRun, openFolderJournal } from 'pawl'
+
+const AUTHOR = { trace_id: 't', span_id: 's', actor: `process ${process.pid}` }
+let journal
+let writer
+
+const deeds = {
+  async 'ready?'() {},
+  async journal({ path }) {
+    journal = await openFolderJournal({ path })
+  },
+  async create({ runId }) {
+    const { facts } = decideRun(documentationRun, null, { kind: 'create' })
+    writer = await journal.create(runId, facts, AUTHOR)
+  },
+  async open({ runId }) {
+    writer = await journal.open(runId, AUTHOR)
+  },
+  async tell({ command }) {
+    const { facts } = decideRun(documentationRun, writer.run, command)
+    await writer.append(facts, AUTHOR)
+  },
+  /** Appends for ever; each acknowledged event is told at once. */
+  async pour() {
+    for (let i = 0; ; i++) {
+      const command = { kind: 'change-section', section: `s${i % 7}`, to: `${i}` }
+      const { facts } = decideRun(documentationRun, writer.run, command)
+      const [event] = await writer.append(facts, AUTHOR)
+      process.send({ acknowledged: event.event_id })
+    }
+  },
+  async artifact({ name, text }) {
+    await writer.writeArtifact(name, Buffer.from(text))
+  },
+  async close() {
+    await writer.close()
+  },
+}
+
+process.on('message', async (asked) => {
+  try {
+    await deeds[asked.kind](asked)
+    process.send({ done: asked.kind, seq: writer?.run.last_seq })
+  } catch (error) {
+    process.send({ code: error.code, message: error.message, details: error.details })
+  }
+})
+process.on('disconnect', () => process.exit())
