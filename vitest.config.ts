@@ -5,7 +5,6 @@ const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.met
 
 /** Tests with processes of their own, which they stop and kill; they need the machine. */
 const alone = [
-const alone = [
   'chaos',
   'crash',
   'engine/processes',
@@ -14,7 +13,6 @@ const alone = [
   'processes',
   'runs/processes',
   'sim',
-].map(
 ].map((folder) => `test/${folder}/**/*.test.ts`)
 
 export default defineConfig({
