@@ -281,6 +281,61 @@ const LIVENESS: readonly Canary[] = [
   ),
 ]
 
+const FILES: readonly Canary[] = [
+  canary(
+    'a snapshot is written before its events',
+    'P9',
+    change(
+      'runs/folder/writer.js',
+      'await log.append(bytes);',
+      'if (snapshot !== undefined) await this.persistSnapshot(snapshot);\n' +
+        '            await log.append(bytes);',
+    ),
+  ),
+  canary(
+    'events are not synced before they are acknowledged',
+    'P1',
+    change(
+      'runs/folder/writer.js',
+      'await log.append(bytes);\n            await log.sync();',
+      'await log.append(bytes);',
+    ),
+  ),
+  canary(
+    'contents are not synced before they get their names',
+    'P1',
+    change('runs/folder/disk.js', 'await handle.sync();', ''),
+  ),
+  canary(
+    'a torn end is written on',
+    'P9',
+    change('runs/folder/tail.js', 'if (log.torn.length === 0)', 'if (true)'),
+  ),
+  canary(
+    'damage in the middle of a log is passed over',
+    'P16',
+    change('runs/log-replay.js', 'if (event.prev !== this.#lastHash)', 'if (false)'),
+  ),
+  canary(
+    'rewinding gives rounds of fixing back',
+    'P5',
+    change(
+      'core/run/evolve.js',
+      'return { run_state: to, validation: null,',
+      'return { run_state: to, validation: null, fix_attempts: 0,',
+    ),
+  ),
+  canary(
+    'finished items are begun again',
+    'P14',
+    change(
+      'core/run/staleness.js',
+      'if (item === undefined)',
+      "if (item === undefined || item.status === 'finished')",
+    ),
+  ),
+]
+
 /** All of them. */
 export const CANARIES: readonly Canary[] = [
   ...OWNERSHIP,
@@ -288,4 +343,5 @@ export const CANARIES: readonly Canary[] = [
   ...RECORDS,
   ...EFFECTS,
   ...LIVENESS,
+  ...FILES,
 ]

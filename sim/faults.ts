@@ -45,6 +45,13 @@ const FAULTS = {
   'io-error': 0.002, // a statement fails
   'io-error-at-commit': 0.004, // the transaction cannot be made durable
   'no-file-handles': 0.2, // a new process cannot open the database
+  // The files of runs.
+  'file-holder-dies': 0.3, // whoever holds a run dies between two of its operations on files
+  'file-power-fails': 0.3, // writes that were not synced are lost or torn, in any combination
+  'file-disk-full': 0.05, // a write is refused when a part of it is written
+  'file-sync-fails': 0.05, // a sync fails, and what it was for never reaches the disk
+  'file-handles-gone': 0.05, // no file can be opened
+  'file-bit-flip': 0.5, // one bit of a file is not what was written
   // What jobs do.
   'handler-fails': 0.5, // a handler throws, and throws again
   'handler-is-slow': 0.5, // a handler takes several leases

@@ -30,6 +30,7 @@ import { jobsOf, type Plan, planOf } from './jobs.ts'
 import { Ledger } from './ledger.ts'
 import { type Desk, enqueueOne, meddle } from './people.ts'
 import { SimProcess } from './process.ts'
+import { simulateRun } from './run-world.ts'
 import { Scheduler } from './scheduler.ts'
 
 /** What a seed came to. */
@@ -85,6 +86,7 @@ class World {
   readonly #seed: number
   readonly #scheduler: Scheduler
   readonly #faults: Faults
+  readonly #runFaults: Faults
   readonly #random: SeededRandom
   readonly #ids = new SequentialIds()
   readonly #location: string
@@ -110,6 +112,7 @@ class World {
     const chance = () => new SeededRandom(Math.floor(this.#random.next() * 2 ** 32))
     this.#scheduler = new Scheduler(START, chance())
     this.#faults = new Faults(chance())
+    this.#runFaults = new Faults(chance())
     this.#leaseMs = 2000 + Math.floor(this.#random.next() * 5) * 1000
     this.#location = `file:/sim-${seed}-${++worlds}?vfs=memdb`
     this.#auditor = openDatabase(this.#location)
@@ -132,12 +135,13 @@ class World {
     const simulatedMs = now() - START
     const judged = await this.#drive(this.#judge(), now() + STOP_MS)
     const outcomes = this.#outcomesOf(judged?.told ?? [])
+    const ofRun = await simulateRun(this.#seed, this.#random, this.#runFaults)
     return {
       seed: this.#seed,
-      violations: [...this.history.judged, ...(judged?.violations ?? [])],
+      violations: [...this.history.judged, ...(judged?.violations ?? []), ...ofRun],
       steps: this.#scheduler.steps,
       simulatedMs,
-      faults: this.#faults.counts,
+      faults: { ...this.#faults.counts, ...this.#runFaults.counts },
       outcomes,
       trace: this.#trace ?? [],
     }

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { canRecord } from '../../crash/record.ts'
+import { canRecord } from '../../../chaos/power/record.ts'
 import { runChild } from '../../processes/children.ts'
 import { freshFolder } from '../../processes/folder.ts'
 
