@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { benchEngine } from './engine.ts'
 import type { Result } from './measure.ts'
 import { benchPostgres } from './postgres-stores.ts'
+import { benchRuns } from './runs.ts'
 import { benchStores } from './stores.ts'
 
 /** What every benchmark is told. */
@@ -11,6 +12,7 @@ type Bench = (options: { quick: boolean; only?: string }) => Promise<Result[]>
 
 const benches: Readonly<Record<string, Bench>> = {
   engine: benchEngine,
+  runs: benchRuns,
   stores: async (options) => [...(await benchStores(options)), ...(await benchPostgres(options))],
 }
 

@@ -77,7 +77,7 @@ class SystemFile implements FileHandle {
   }
 
   async read(offset: number, length: number): Promise<Uint8Array> {
-    const bytes = new Uint8Array(length)
+    const bytes = Buffer.allocUnsafeSlow(length)
     let done = 0
     while (done < length) {
       const { bytesRead } = await this.#handle.read(bytes, done, length - done, offset + done)

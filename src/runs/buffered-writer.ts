@@ -11,18 +11,15 @@ import type { RunEvent, RunFact } from '../core/run/events.ts'
 import type { Run } from '../core/run/run.ts'
 import type { Environment } from '../environment/system.ts'
 import { JournalClosed, JournalFailed } from './errors.ts'
-import { type Extension, extend, type Head } from './event-line.ts'
+import { type Extension, extend, type OpenLog } from './event-line.ts'
 import type { Author, CancelRequest, RunWriter, StoredArtifact } from './journal.ts'
 import { encodeSnapshot } from './snapshot.ts'
-
-/** The end of a log that has an event. */
-export type DurableHead = Head & { readonly run: Run }
 
 /** Lines that go out together. */
 export interface Batch {
   readonly lines: readonly string[]
   /** Where the log ends once they are written. */
-  readonly head: DurableHead
+  readonly end: { readonly seq: number; readonly hash: string }
   /** The snapshot of that end, where it is time for one. */
   readonly snapshot: string | undefined
 }
@@ -42,8 +39,10 @@ export abstract class BufferedWriter implements RunWriter {
   readonly runId: string
   protected readonly environment: Environment
   readonly #lost = new AbortController()
-  #head: DurableHead
-  #durable: DurableHead
+  readonly #log: OpenLog
+  #lastHash: string
+  /** What is on the disk. */
+  #durable: { readonly seq: number; readonly hash: string; readonly state: string }
   /** The last event of which the snapshot knows; 0 where there is no valid one. */
   #snapshotSeq: number
   #waiting: Waiting[] = []
@@ -52,20 +51,21 @@ export abstract class BufferedWriter implements RunWriter {
   #ended: JournalClosed | undefined
   #closing: Promise<void> | undefined
 
-  constructor(environment: Environment, runId: string, head: DurableHead, snapshotSeq: number) {
+  constructor(environment: Environment, log: OpenLog, snapshotSeq: number) {
     this.environment = environment
-    this.runId = runId
-    this.#head = head
-    this.#durable = head
+    this.runId = log.runId
+    this.#log = log
+    this.#lastHash = log.lastHash
+    this.#durable = { seq: this.run.last_seq, hash: log.lastHash, state: this.run.run_state }
     this.#snapshotSeq = snapshotSeq
   }
 
   get run(): Run {
-    return this.#head.run
+    return this.#log.fold.run as Run
   }
 
   get lastHash(): string {
-    return this.#head.lastHash
+    return this.#lastHash
   }
 
   get signal(): AbortSignal {
@@ -78,8 +78,9 @@ export abstract class BufferedWriter implements RunWriter {
     if (this.#waitingLines + facts.length > WAITING_MAX) {
       throw new JournalFailed(this.runId, 'append', `more than ${WAITING_MAX} events wait already`)
     }
-    const added = extend(this.#head, this.runId, facts, author, this.environment)
-    this.#head = added.head
+    const log = { ...this.#log, lastHash: this.#lastHash }
+    const added = extend(log, facts, author, this.environment)
+    this.#lastHash = added.lastHash
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ...added, resolve, reject })
       this.#waitingLines += added.lines.length
@@ -110,11 +111,12 @@ export abstract class BufferedWriter implements RunWriter {
     return this.close()
   }
 
-  /** Writes the snapshot if it is behind; used once the run was opened. */
+  /** Writes the snapshot if it is behind, while nothing is being written. */
   async catchUp(): Promise<void> {
-    if (this.#snapshotSeq === this.#durable.run.last_seq) return
-    await this.persistSnapshot(encodeSnapshot(this.#durable.run, this.#durable.lastHash))
-    this.#snapshotSeq = this.#durable.run.last_seq
+    const { seq, hash } = this.#durable
+    if (this.#snapshotSeq === seq) return
+    await this.persistSnapshot(encodeSnapshot(this.run, hash))
+    this.#snapshotSeq = seq
   }
 
   /** Whether the writer refuses everything. */
@@ -140,7 +142,8 @@ export abstract class BufferedWriter implements RunWriter {
       try {
         await this.#writeGroup(group)
       } catch (error) {
-        this.#head = this.#durable
+        this.#log.fold.undoAfter(this.#durable.seq)
+        this.#lastHash = this.#durable.hash
         const failed = [...group, ...this.#waiting]
         this.#waiting = []
         this.#waitingLines = 0
@@ -152,15 +155,17 @@ export abstract class BufferedWriter implements RunWriter {
     this.#writing = undefined
   }
 
+  /** The group is all that was appended, so that at its beginning the run is the run after it. */
   async #writeGroup(group: readonly Waiting[]): Promise<void> {
-    const head = (group[group.length - 1] as Waiting).head
+    const { last_seq: seq, run_state: state } = this.run
+    const end = { seq, hash: this.#lastHash }
     const lines = group.flatMap((waiting) => waiting.lines)
-    const moved = head.run.run_state !== this.#durable.run.run_state
-    const late = head.run.last_seq - this.#snapshotSeq >= SNAPSHOT_EVERY
-    const snapshot = moved || late ? encodeSnapshot(head.run, head.lastHash) : undefined
-    const kept = await this.persist({ lines, head, snapshot })
-    this.#durable = head
-    if (kept) this.#snapshotSeq = head.run.last_seq
+    const isDue = state !== this.#durable.state || seq - this.#snapshotSeq >= SNAPSHOT_EVERY
+    const snapshot = isDue ? encodeSnapshot(this.run, end.hash) : undefined
+    const kept = await this.persist({ lines, end, snapshot })
+    this.#durable = { ...end, state }
+    this.#log.fold.settle(seq)
+    if (kept) this.#snapshotSeq = seq
   }
 
   async #close(): Promise<void> {

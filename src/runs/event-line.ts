@@ -16,8 +16,7 @@
  */
 import { encode } from '../core/canonical-json.ts'
 import { type RunEvent, type RunFact, toEvents } from '../core/run/events.ts'
-import { evolveRun } from '../core/run/evolve.ts'
-import type { Run } from '../core/run/run.ts'
+import { RunFold } from '../core/run/evolve.ts'
 import type { Environment } from '../environment/system.ts'
 import { EventInvalid } from './errors.ts'
 import { sha256Of } from './hash.ts'
@@ -32,50 +31,63 @@ export const LINE_BYTES_MAX = 16 * 1024 * 1024
 
 const BOUNDS = { depthMax: 8, bytesMax: LINE_BYTES_MAX }
 
-/** Where a log ends. */
-export interface Head {
-  readonly run: Run | null
+/** A log to which lines are added, by its end. */
+export interface OpenLog {
+  readonly runId: string
+  /** The fold of everything that was added; must be undoable. */
+  readonly fold: RunFold
   readonly lastHash: string
 }
 
 /** A log that has no line yet. */
-export const EMPTY: Head = { run: null, lastHash: NO_HASH }
+export function emptyLog(runId: string): OpenLog {
+  return { runId, fold: new RunFold().toUndoable(), lastHash: NO_HASH }
+}
 
-/** What is added to a log, and where the log ends with it. */
+/** What is added to a log. */
 export interface Extension {
   readonly events: readonly RunEvent[]
   /** Without line feeds. */
   readonly lines: readonly string[]
-  readonly head: Head & { readonly run: Run }
+  /** The hash of the last line. */
+  readonly lastHash: string
 }
 
-/** The lines of new facts after the end of a log; throws where they do not follow from it. */
+/** Adds new facts to a log; throws where they do not follow from it, and leaves it as it was. */
 export function extend(
-  head: Head,
-  runId: string,
+  log: OpenLog,
   facts: readonly RunFact[],
   author: Author,
   { clock, ids }: Pick<Environment, 'clock' | 'ids'>,
 ): Extension {
   const { trace_id, span_id, actor } = author
   const envelope = { ts: new Date(clock.now()).toISOString(), trace_id, span_id, actor }
-  const events = toEvents(runId, head.run?.last_seq ?? 0, facts, envelope, () => ids.next())
-  return chain(head, events)
+  const lastSeq = log.fold.run?.last_seq ?? 0
+  return chain(
+    log,
+    toEvents(log.runId, lastSeq, facts, envelope, () => ids.next()),
+  )
 }
 
-/** The lines of events that are put after the end of a log. */
-export function chain(head: Head, events: readonly RunEvent[]): Extension {
-  let { run, lastHash } = head
-  const lines: string[] = []
-  for (const event of events) {
-    const chained = { ...event, prev: lastHash }
-    const fault = findEventFault(chained)
-    if (fault !== undefined) throw new EventInvalid(event.run_id, event.type, fault)
-    run = evolveRun(run, event)
-    const line = encode(chained, BOUNDS)
-    lastHash = sha256Of(line)
-    lines.push(line)
+/** Adds events to a log; throws where they do not follow from it, and leaves it as it was. */
+export function chain(log: OpenLog, events: readonly RunEvent[]): Extension {
+  const { runId, fold } = log
+  const before = fold.run?.last_seq ?? 0
+  let { lastHash } = log
+  try {
+    const lines = events.map((event) => {
+      const chained = { ...event, prev: lastHash }
+      const fault = findEventFault(chained)
+      if (fault !== undefined) throw new EventInvalid(runId, event.type, fault)
+      const line = encode(chained, BOUNDS)
+      fold.add(event)
+      lastHash = sha256Of(line)
+      return line
+    })
+    if (fold.run === null) throw new EventInvalid(runId, 'RUN_CREATED', 'it is missing')
+    return { events, lines, lastHash }
+  } catch (error) {
+    fold.undoAfter(before)
+    throw error
   }
-  if (run === null) throw new EventInvalid('?', '?', 'is missing: a log begins with an event')
-  return { events, lines, head: { run, lastHash } }
 }

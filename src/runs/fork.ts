@@ -8,7 +8,7 @@ import { CommandInvalid } from '../core/errors.ts'
 import type { RunEvent } from '../core/run/events.ts'
 import type { Environment } from '../environment/system.ts'
 import { artifactsOf } from './bundle.ts'
-import { chain, EMPTY } from './event-line.ts'
+import { chain, emptyLog } from './event-line.ts'
 import { sha256Of } from './hash.ts'
 import type { Journal, RunReader } from './journal.ts'
 
@@ -34,7 +34,7 @@ export async function forkRun(
     const origin = { run_id: from, seq, hash }
     events.push(own.type === 'RUN_CREATED' ? { ...own, data: { ...own.data, origin } } : own)
   }
-  const { lines } = chain(EMPTY, events)
+  const { lines } = chain(emptyLog(runId), events)
   const artifacts: { name: string; content: Uint8Array }[] = []
   for (const { name, sha256 } of await artifactsOf(reader, seq)) {
     artifacts.push({ name, content: await reader.readArtifact(name, sha256) })

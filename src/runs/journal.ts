@@ -127,7 +127,9 @@ export interface RunWriter extends AsyncDisposable {
   readonly runId: string
   /**
    * The fold of everything that was appended, also of what is not durable yet. Decide on it and
-   * append in the same turn of the event loop, and nothing can come between.
+   * append in the same turn of the event loop, and nothing can come between. It is the run as it
+   * is, not as it was: the next append changes it in place, because a copy for every event would
+   * be dear where a run holds much.
    */
   readonly run: Run
   /** The hash of the line of its last event. */

@@ -7,7 +7,7 @@ import { LedgerBroken } from '../core/errors.ts'
 import { RunFold } from '../core/run/evolve.ts'
 import type { Run } from '../core/run/run.ts'
 import { RunLogDamaged } from './errors.ts'
-import { LINE_BYTES_MAX, NO_HASH } from './event-line.ts'
+import { LINE_BYTES_MAX, NO_HASH, type OpenLog } from './event-line.ts'
 import { sha256Of } from './hash.ts'
 import { type ChainedEvent, findEventFault } from './schemas.ts'
 import type { KnownLine } from './source.ts'
@@ -21,14 +21,15 @@ export interface ReplayOptions {
 }
 
 const LINE_FEED = 0x0a
+const NOTHING = Buffer.alloc(0)
 
 /** A log that is being read. */
 export class LogReplay {
   readonly #runId: string
   readonly #options: ReplayOptions
   readonly #to: number
-  readonly #fold = new RunFold()
-  #rest: Buffer = Buffer.alloc(0)
+  readonly #fold: RunFold
+  #rest: Buffer = NOTHING
   #lines = 0
   /** Where the line begins that is read next, and where the one before it began. */
   #offset = 0
@@ -39,6 +40,12 @@ export class LogReplay {
     this.#runId = runId
     this.#options = options
     this.#to = options.to ?? Number.POSITIVE_INFINITY
+    this.#fold = new RunFold()
+  }
+
+  /** What was read, as a log to which lines can be added. */
+  open(): OpenLog {
+    return { runId: this.#runId, fold: this.#fold.toUndoable(), lastHash: this.#lastHash }
   }
 
   /** The run so far; nothing before the first event. */
@@ -72,28 +79,41 @@ export class LogReplay {
   /** Takes the next bytes of the log; throws `RunLogDamaged`. */
   feed(bytes: Uint8Array): void {
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    const all = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     let start = 0
-    for (let end = all.indexOf(LINE_FEED); end >= 0; end = all.indexOf(LINE_FEED, start)) {
+    if (this.#rest.length > 0) {
+      const end = chunk.indexOf(LINE_FEED)
+      const part = end < 0 ? chunk : chunk.subarray(0, end)
+      this.#rest = Buffer.concat([this.#rest, part])
+      if (end < 0) return this.#assertShort(this.#rest)
       if (this.done) return
-      this.#take(all.subarray(start, end), all.subarray(end + 1))
+      this.#take(this.#rest, chunk, end + 1)
       start = end + 1
     }
-    this.#rest = all.subarray(start)
-    if (this.#rest.length > LINE_BYTES_MAX) throw this.#damaged(TOO_LONG)
+    for (let end = chunk.indexOf(LINE_FEED, start); end >= 0; ) {
+      if (this.done) break
+      this.#take(chunk.subarray(start, end), chunk, end + 1)
+      start = end + 1
+      end = chunk.indexOf(LINE_FEED, start)
+    }
+    this.#rest = chunk.subarray(start)
+    this.#assertShort(this.#rest)
+  }
+
+  #assertShort(line: Buffer): void {
+    if (line.length > LINE_BYTES_MAX) throw this.#damaged(TOO_LONG)
   }
 
   /** Takes lines from elsewhere as if they followed what was read, to the end. */
   continueWith(lines: readonly string[]): void {
-    for (const line of lines) this.#take(Buffer.from(line), Buffer.alloc(0))
+    for (const line of lines) this.#take(Buffer.from(line), NOTHING, 0)
   }
 
-  #take(line: Buffer, following: Buffer): void {
-    if (line.length > LINE_BYTES_MAX) throw this.#damaged(TOO_LONG)
+  #take(line: Buffer, chunk: Buffer, next: number): void {
+    this.#assertShort(line)
     const event = this.#parse(line)
     const place = this.#lines + 1
     if (event.seq !== place) throw this.#damaged(`it holds event ${event.seq}`)
-    if (event.prev !== this.#lastHash) throw this.#brokenChain(line, following)
+    if (event.prev !== this.#lastHash) throw this.#brokenChain(line, chunk.subarray(next))
     if (event.run_id !== this.#runId) throw this.#damaged(`it belongs to run ${event.run_id}`)
     const hash = sha256Of(line)
     const { known, onEvent } = this.#options

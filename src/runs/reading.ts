@@ -111,9 +111,8 @@ export async function describeFailure(
   const damage = await findDamage(source)
   const known = await findFailure(source)
   if (known !== undefined) return { record: known, isNew: false }
-  const { run, lastHash } = await replayBefore(source, damage)
-  const facts = decide(run, damage)
-  const { lines } = extend({ run, lastHash }, source.runId, facts, author, environment)
+  const log = await replayBefore(source, damage)
+  const { lines } = extend(log.open(), decide(log.run, damage), author, environment)
   return { record: { sha256: await hashOfLog(source), damage, lines }, isNew: true }
 }
 

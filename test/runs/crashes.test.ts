@@ -200,7 +200,7 @@ describe('an operation that fails', LONG, () => {
           if (i % 3 === seed % 3) machine.files.failNext(kind)
           const command: RunCommand = { kind: 'change-section', section: 'x', to: `${i}` }
           const facts = factsOf(writer, command)
-          const before = writer.run
+          const before = structuredClone(writer.run)
           try {
             machine.ledger.acknowledged.push(...(await writer.append(facts, AUTHOR)))
           } catch (error) {

@@ -31,11 +31,16 @@ export function foldRun(events: Iterable<RunEvent>): Run | null {
   return fold.run
 }
 
-/** Folds a log event by event. The run belongs to the fold until the last event was added. */
+/**
+ * Folds events one by one into a run of its own, which it changes in place: whoever wants to keep
+ * the run as it is now must copy it. Events can be taken back in the order in which they came,
+ * until they are settled.
+ */
 export class RunFold {
   #run: Run | null = null
   /** The names of artifacts that are stale: only these can be disowned. */
   readonly #stale = new Set<string>()
+  #undos: Undo[] | undefined
 
   get run(): Run | null {
     return this.#run
@@ -51,17 +56,68 @@ export class RunFold {
       return
     }
     const own = run as Run
-    const { fields, entries = [] } = changeOf(own, event, this.#stale)
-    Object.assign(own, fields, { last_seq: event.seq })
-    for (const { collection, key, value } of entries) {
-      if (collection === 'artifacts_index') this.#noteArtifact(key, value)
-      put(own[collection] as Record<string, unknown>, key, value)
+    const change = changeOf(own, event, this.#stale)
+    this.#undos?.push(undoOf(own, change))
+    Object.assign(own, change.fields, { last_seq: event.seq })
+    for (const entry of change.entries ?? []) this.#put(own, entry)
+  }
+
+  /** From now on events can be taken back. A log that is only read needs no way back. */
+  toUndoable(): RunFold {
+    this.#undos ??= []
+    return this
+  }
+
+  /** Takes back every event after this one; those before `toUndoable` or `settle` stay. */
+  undoAfter(seq: number): void {
+    if (seq === 0) this.#run = null
+    while (this.#run !== null && this.#run.last_seq > seq) {
+      const undo = this.#undos?.pop()
+      if (undo === undefined) return
+      Object.assign(this.#run, undo.fields)
+      for (const entry of undo.entries) this.#put(this.#run, entry)
     }
   }
 
-  #noteArtifact(name: string, { stale_because }: Artifact): void {
-    if (stale_because === null) this.#stale.delete(name)
-    else this.#stale.add(name)
+  /** Gives up the way back to before this event. */
+  settle(seq: number): void {
+    this.#undos = this.#undos?.filter(({ fields }) => fields.last_seq >= seq)
+  }
+
+  #put(run: Run, { collection, key, value }: Entry | Absence): void {
+    const record = run[collection] as Record<string, unknown>
+    if (value === undefined) delete record[key]
+    else put(record, key, value)
+    if (collection !== 'artifacts_index') return
+    if (value === undefined || value.stale_because === null) this.#stale.delete(key)
+    else this.#stale.add(key)
+  }
+}
+
+/** What was where an event changed something. */
+interface Undo {
+  readonly fields: Partial<Run> & { readonly last_seq: number }
+  readonly entries: readonly (Entry | Absence)[]
+}
+
+/** An entry that was not there. */
+interface Absence {
+  readonly collection: Entry['collection']
+  readonly key: string
+  readonly value: undefined
+}
+
+function undoOf(run: Run, { fields = {}, entries = [] }: Change): Undo {
+  const names = Object.keys(fields) as (keyof Run)[]
+  return {
+    fields: {
+      ...Object.fromEntries(names.map((name) => [name, run[name]])),
+      last_seq: run.last_seq,
+    },
+    entries: entries.map(
+      ({ collection, key }) =>
+        ({ collection, key, value: entryOf<unknown>(run[collection], key) }) as Entry | Absence,
+    ),
   }
 }
 

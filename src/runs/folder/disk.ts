@@ -33,7 +33,7 @@ export const CANCEL = 'cancel.json'
 export const LOCK = '.lock'
 export const HOLDER = '.holder.json'
 
-const CHUNK_BYTES = 4 * 1024 * 1024
+const CHUNK_BYTES = 1024 * 1024
 /** Files other than the log are read at once. */
 const WHOLE_BYTES_MAX = 1024 * 1024 * 1024
 

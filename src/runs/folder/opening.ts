@@ -3,9 +3,8 @@ import { encode } from '../../core/canonical-json.ts'
 import { RunExists, RunNotFound } from '../../core/errors.ts'
 import type { FileLock } from '../../core/ports.ts'
 import type { RunFact } from '../../core/run/events.ts'
-import type { DurableHead } from '../buffered-writer.ts'
 import { PathRefused, RunHeld } from '../errors.ts'
-import { EMPTY, extend } from '../event-line.ts'
+import { emptyLog, extend } from '../event-line.ts'
 import { thisProcess } from '../holder.ts'
 import type { Author } from '../journal.ts'
 import { type Examined, examine } from '../reading.ts'
@@ -96,23 +95,21 @@ async function takeOver(disk: Disk, runId: string, from: TakeOver): Promise<Fold
   const { lock, examined, tails, author, onReleased, first } = from
   const folder = folderOf(disk, runId)
   // What cannot be begun must leave nothing.
-  const beginning = first && extend(EMPTY, runId, first, author, disk.environment)
-  const log = await openToAppend(disk, `${folder}/${LOG}`)
+  const begun = first === undefined ? undefined : emptyLog(runId)
+  const beginning = begun && extend(begun, first as readonly RunFact[], author, disk.environment)
+  const file = await openToAppend(disk, `${folder}/${LOG}`)
   try {
-    const discarded = await tails.settle(disk, runId, log, examined.log)
-    const lines = beginning?.lines.map((line) => `${line}\n`).join('') ?? ''
-    const bytes = Buffer.from(lines)
-    if (bytes.length > 0) await log.append(bytes)
+    const discarded = await tails.settle(disk, runId, file, examined.log)
+    const bytes = Buffer.from(beginning?.lines.map((line) => `${line}\n`).join('') ?? '')
+    if (bytes.length > 0) await file.append(bytes)
     // Whoever wrote what was read may have died before it was on the disk.
-    await log.sync()
+    await file.sync()
     await disk.files.syncFolder(folder)
     await disk.files.syncFolder(disk.root)
-    const { run, lastHash, wholeBytes } = examined.log
-    const head = beginning?.head ?? ({ run, lastHash } as DurableHead)
-    const length = wholeBytes + bytes.length
-    const snapshotSeq = examined.isCurrent() ? head.run.last_seq : 0
-    const opened = { runId, lock, log, length, head, snapshotSeq, onReleased }
-    const writer = new FolderWriter(disk, opened)
+    const snapshotSeq = examined.isCurrent() ? examined.log.lines : 0
+    const log = begun && beginning ? { ...begun, ...beginning } : examined.log.open()
+    const length = examined.log.wholeBytes + bytes.length
+    const writer = new FolderWriter(disk, { log, lock, file, length, snapshotSeq, onReleased })
     if (discarded.length > 0) await writer.append(discarded, author)
     await bringSnapshot(writer)
     if (await isFolder(disk, `${folder}/${ARTIFACTS}`)) {
@@ -120,7 +117,7 @@ async function takeOver(disk: Disk, runId: string, from: TakeOver): Promise<Fold
     }
     return writer
   } catch (error) {
-    await log.close()
+    await file.close()
     throw error
   }
 }

@@ -8,8 +8,9 @@
  * the same bytes, because the system may have dropped them and say that all is well.
  */
 import type { FileHandle, FileLock } from '../../core/ports.ts'
-import { type Batch, BufferedWriter, type DurableHead } from '../buffered-writer.ts'
+import { type Batch, BufferedWriter } from '../buffered-writer.ts'
 import { JournalFailed } from '../errors.ts'
+import type { OpenLog } from '../event-line.ts'
 import { guarded, typed } from '../guarded.ts'
 import { sha256Of } from '../hash.ts'
 import type { CancelRequest, StoredArtifact } from '../journal.ts'
@@ -20,12 +21,11 @@ import { FolderSource } from './source.ts'
 
 /** What a writer takes over from whoever opened the run. */
 export interface Opened {
-  readonly runId: string
+  readonly log: OpenLog
   readonly lock: FileLock
-  readonly log: FileHandle
-  /** How many bytes of the log are durable: all of them. */
+  readonly file: FileHandle
+  /** How many bytes the file has, all of them durable. */
   readonly length: number
-  readonly head: DurableHead
   /** The last event that the snapshot on the disk knows. */
   readonly snapshotSeq: number
   /** Called when the run was given free. */
@@ -44,11 +44,11 @@ export class FolderWriter extends BufferedWriter {
   #length: number
 
   constructor(disk: Disk, opened: Opened) {
-    super(disk.environment, opened.runId, opened.head, opened.snapshotSeq)
+    super(disk.environment, opened.log, opened.snapshotSeq)
     this.#disk = disk
     this.#opened = opened
-    this.#folder = folderOf(disk, opened.runId)
-    this.#source = new FolderSource(disk, opened.runId)
+    this.#folder = folderOf(disk, opened.log.runId)
+    this.#source = new FolderSource(disk, opened.log.runId)
     this.#length = opened.length
   }
 
@@ -74,10 +74,10 @@ export class FolderWriter extends BufferedWriter {
 
   protected async persist({ lines, snapshot }: Batch): Promise<boolean> {
     const bytes = Buffer.from(`${lines.join('\n')}\n`)
-    const { log } = this.#opened
+    const { file } = this.#opened
     try {
-      await log.append(bytes)
-      await log.sync()
+      await file.append(bytes)
+      await file.sync()
     } catch (error) {
       await this.#cutBack()
       throw typed(this.runId, 'append', error)
@@ -100,9 +100,9 @@ export class FolderWriter extends BufferedWriter {
   }
 
   protected async release(): Promise<void> {
-    const { log, lock, onReleased } = this.#opened
+    const { file, lock, onReleased } = this.#opened
     try {
-      await log.close()
+      await file.close()
     } finally {
       await lock.release()
       onReleased(this)
@@ -111,10 +111,10 @@ export class FolderWriter extends BufferedWriter {
 
   /** Takes back what a failed append may have left. */
   async #cutBack(): Promise<void> {
-    const { log } = this.#opened
+    const { file } = this.#opened
     try {
-      await log.truncate(this.#length)
-      await log.sync()
+      await file.truncate(this.#length)
+      await file.sync()
     } catch {
       this.breakOff('is broken: a write failed, and could not be taken back')
     }

@@ -9,7 +9,7 @@ import type { Run } from '../../core/run/run.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
 import type { Grip, RunTables } from '../../stores/runs.ts'
 import { JournalClosed, RunHeld, RunLost } from '../errors.ts'
-import { EMPTY, extend } from '../event-line.ts'
+import { emptyLog, extend, type OpenLog } from '../event-line.ts'
 import { encodeFailure } from '../failure-record.ts'
 import { guarded } from '../guarded.ts'
 import { sha256Of } from '../hash.ts'
@@ -69,14 +69,15 @@ class StoreJournal implements Journal {
 
   create(runId: string, facts: readonly RunFact[], author: Author): Promise<RunWriter> {
     return this.#guarded(runId, 'creation', async () => {
-      const { lines, head } = extend(EMPTY, runId, facts, author, this.#environment)
+      const empty = emptyLog(runId)
+      const { lines, lastHash } = extend(empty, facts, author, this.#environment)
       const grip = this.#newGrip(runId)
-      const end = { seq: head.run.last_seq, hash: head.lastHash }
-      const snapshot = encodeSnapshot(head.run, head.lastHash)
+      const end = { seq: lines.length, hash: lastHash }
+      const snapshot = encodeSnapshot(empty.fold.run as Run, lastHash)
       const held = { ...grip, ...this.#holding() }
       const run = { runId, lines, end, snapshot, grip: held, contents: [] }
       if (!(await this.#tables.add(run))) throw new RunExists(runId)
-      return this.#keep(grip, head, head.run.last_seq)
+      return this.#keep(grip, { ...empty, lastHash })
     })
   }
 
@@ -88,7 +89,7 @@ class StoreJournal implements Journal {
         const { run, lastHash } = log
         if (run === null) throw new RunNotFound()
         if (!isCurrent()) await this.#renewSnapshot(grip, run, lastHash)
-        return this.#keep(grip, { run, lastHash }, run.last_seq)
+        return this.#keep(grip, log.open())
       } catch (error) {
         await this.#tables.release(grip)
         throw error
@@ -208,14 +209,15 @@ class StoreJournal implements Journal {
     return { holder: encode(thisProcess(this.#environment.clock)), leaseMs: this.#leaseMs }
   }
 
-  #keep(grip: Grip, head: { run: Run; lastHash: string }, snapshotSeq: number): StoreWriter {
+  /** Writes to a run whose snapshot is up to date. */
+  #keep(grip: Grip, log: OpenLog): StoreWriter {
     const writer = new StoreWriter({
       tables: this.#tables,
       environment: this.#environment,
       grip,
       leaseMs: this.#leaseMs,
-      head,
-      snapshotSeq,
+      log,
+      snapshotSeq: log.fold.run?.last_seq ?? 0,
       onReleased: (released) => void this.#writers.delete(released),
     })
     this.#writers.add(writer)

@@ -7,8 +7,9 @@ import type { Timer } from '../../core/ports.ts'
 import type { Environment } from '../../environment/system.ts'
 import { StoreUnavailable } from '../../stores/errors.ts'
 import type { Grip, RunTables } from '../../stores/runs.ts'
-import { type Batch, BufferedWriter, type DurableHead } from '../buffered-writer.ts'
+import { type Batch, BufferedWriter } from '../buffered-writer.ts'
 import { JournalFailed, RunLost } from '../errors.ts'
+import type { OpenLog } from '../event-line.ts'
 import { sha256Of } from '../hash.ts'
 import type { CancelRequest, StoredArtifact } from '../journal.ts'
 import { artifactPath } from '../names.ts'
@@ -21,7 +22,7 @@ export interface Held {
   readonly environment: Environment
   readonly grip: Grip
   readonly leaseMs: number
-  readonly head: DurableHead
+  readonly log: OpenLog
   readonly snapshotSeq: number
   readonly onReleased: (writer: StoreWriter) => void
 }
@@ -37,7 +38,7 @@ export class StoreWriter extends BufferedWriter {
   #renewedAt: number
 
   constructor(held: Held) {
-    super(held.environment, held.grip.runId, held.head, held.snapshotSeq)
+    super(held.environment, held.log, held.snapshotSeq)
     this.#held = held
     this.#source = new StoreSource(held.tables, held.grip.runId)
     this.#renewedAt = held.environment.clock.now()
@@ -65,11 +66,9 @@ export class StoreWriter extends BufferedWriter {
     return this.#source.cancelRequest()
   }
 
-  protected async persist({ lines, head, snapshot }: Batch): Promise<boolean> {
+  protected async persist({ lines, end, snapshot }: Batch): Promise<boolean> {
     const { tables, grip } = this.#held
-    const { last_seq: seq } = head.run
-    const end = { seq, hash: head.lastHash }
-    const addition = { after: seq - lines.length, lines, end, ...(snapshot && { snapshot }) }
+    const addition = { after: end.seq - lines.length, lines, end, ...(snapshot && { snapshot }) }
     let kept: boolean
     try {
       kept = await tables.append(grip, addition)

@@ -50,7 +50,7 @@ export const writingCases: JournalCases = {
     const stranger = { type: 'ISSUE_RESOLVED', data: { issue: 'never opened' } } as const
     const section = { type: 'SECTION_STATE_CHANGED', data: { section: 's', from_state: null } }
     const fine = { ...section, data: { ...section.data, to_state: 'x' } } as never
-    const before = { run: writer.run, lastHash: writer.lastHash }
+    const before = structuredClone({ run: writer.run, lastHash: writer.lastHash })
     await assert.rejects(writer.append([fine, stranger], AUTHOR), LedgerBroken)
     assert.deepEqual({ run: writer.run, lastHash: writer.lastHash }, before)
     await tell(writer, { kind: 'move', to: 'CLONED_INPUTS' })
