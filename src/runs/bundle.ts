@@ -29,7 +29,7 @@ const CONTENT_BOUNDS = { depthMax: 2, bytesMax: 512 * 1024 * 1024 }
 /** An imported run is held in memory until all of it was checked. */
 const BUNDLE_CHARACTERS_MAX = 2 ** 30
 
-/** The lines of a run's bundle, without line feeds. Throws where the run or a content is damaged. */
+/** The lines of a run's bundle, without line feeds; throws where anything of it is damaged. */
 export async function* exportRun(journal: Journal, runId: string): AsyncGenerator<string> {
   const reader = await journal.read(runId)
   const { run, lastHash, damage } = await reader.replay()

@@ -43,8 +43,9 @@ export class RunLogDamaged extends PawlError {
   readonly code = 'E_RUN_LOG_DAMAGED'
   readonly damage: Damage
   constructor(runId: string, damage: Damage) {
+    const { line, offset, why } = damage
     super(
-      `The log of run ${runId} is damaged in line ${damage.line}, byte ${damage.offset}: ${damage.why}`,
+      `The log of run ${runId} is damaged in line ${line}, byte ${offset}: ${why}`,
       'Nothing was changed. Restore the log from a backup, or fork the run before the damage.',
       { runId, ...damage },
     )

@@ -1,6 +1,6 @@
 /**
  * A fork is a run of its own that begins with what another had done up to an event. Its events are
- * those of the other, in envelopes of their own: a new run id, new event ids and a new chain. Times,
+ * those of the other in envelopes of their own: a new run id, new event ids and a new chain. Times,
  * traces and actors stay, because that is when and by whom it was done. The first event names where
  * the fork comes from. Every content that its events speak of is copied.
  */

@@ -15,7 +15,7 @@ export interface Grip {
 }
 
 /** The end of a log. */
-export interface LogEnd {
+interface LogEnd {
   readonly seq: number
   readonly hash: string
 }

@@ -17,7 +17,7 @@ it('everything that the test kit exports is described in its guide', () => {
 it('the test kit exports these values, and no others', () => {
   expect(Object.keys(kit).sort()).toEqual([
     ...['CRASH_POINTS', 'DrainStuck', 'JobScript', 'ManualClock', 'ProcessDied', 'RunScript'],
-    ...['SeededRandom', 'SequentialIds', 'TestPawl', 'createTestPawl', 'givenJob', 'givenRun'],
-    ...['runJob', 'storeContract', 'testEnvironment'],
+    ...['SeededRandom', 'SequentialIds', 'SimulatedFiles', 'TestPawl', 'createTestPawl'],
+    ...['givenJob', 'givenRun', 'journalContract', 'runJob', 'storeContract', 'testEnvironment'],
   ])
 })

@@ -1,7 +1,8 @@
 /**
  * The holder of a run in a folder. The order of every append is
  *
- *   write of the lines → sync of the log → (temporary snapshot → sync → rename → sync of the folder)
+ *   write of the lines → sync of the log
+ *   (→ temporary snapshot → sync → rename → sync of the folder)
  *
  * where what is in brackets happens as rule 3 of the contract says. A write or a sync that failed
  * is undone by cutting the log back to what is durable; a sync that failed is never tried again on

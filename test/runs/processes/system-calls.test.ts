@@ -65,7 +65,7 @@ const LOG = '/run-1/events.ndjson'
 const SNAPSHOT = '/run-1/snapshot.json'
 
 describe.runIf(canRecord())('the system calls of a run', { timeout: 60_000 }, () => {
-  it('are write, sync of the log, temporary snapshot, sync, rename, sync of the folder', async () => {
+  it('are write, sync, then for the snapshot write, sync, rename, sync of the folder', async () => {
     const calls = await recorded()
     const atomic = (path: string, folder: string): Call[] => [
       { name: 'write', path: `${path}.tmp` },
