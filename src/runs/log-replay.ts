@@ -84,8 +84,8 @@ export class LogReplay {
       const end = chunk.indexOf(LINE_FEED)
       const part = end < 0 ? chunk : chunk.subarray(0, end)
       this.#rest = Buffer.concat([this.#rest, part])
-      if (end < 0) return this.#assertShort(this.#rest)
-      if (this.done) return
+      this.#assertShort(this.#rest)
+      if (end < 0 || this.done) return
       this.#take(this.#rest, chunk, end + 1)
       start = end + 1
     }

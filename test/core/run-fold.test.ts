@@ -1,0 +1,63 @@
+// The fold in place: what was added can be taken back, until it is settled.
+import fc from 'fast-check'
+import { evolveRun, foldRun, LedgerBroken } from 'pawl'
+import { describe, expect, it } from 'vitest'
+import { RunFold } from '../../src/core/run/evolve.ts'
+import { anyHistory, play } from './run-arbitraries.ts'
+import { longLife } from './run-support.ts'
+
+describe('events that are taken back', () => {
+  it('leave the run as it was before them, whatever they were', () => {
+    fc.assert(
+      fc.property(anyHistory, fc.nat(), fc.nat(), (steps, a, b) => {
+        const { events } = play(steps)
+        const settled = 1 + (a % events.length)
+        const kept = settled + (b % (events.length - settled + 1))
+        const fold = new RunFold()
+        for (const event of events.slice(0, settled)) fold.add(event)
+        fold.toUndoable()
+        for (const event of events.slice(settled)) fold.add(event)
+        fold.undoAfter(kept)
+        expect(fold.run).toEqual(foldRun(events.slice(0, kept)))
+        for (const event of events.slice(kept)) fold.add(event)
+        expect(fold.run).toEqual(foldRun(events))
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('can be all of them, from the beginning', () => {
+    const { events } = longLife()
+    const fold = new RunFold().toUndoable()
+    for (const event of events) fold.add(event)
+    for (let kept = events.length; kept >= 0; kept--) {
+      fold.undoAfter(kept)
+      expect(fold.run).toEqual(foldRun(events.slice(0, kept)))
+    }
+    expect(fold.run).toBeNull()
+  })
+
+  it('are no longer taken back once they are settled, or were added before it was asked for', () => {
+    const { events, run } = longLife()
+    const fold = new RunFold().toUndoable()
+    for (const event of events) fold.add(event)
+    fold.settle(events.length)
+    fold.undoAfter(1)
+    expect(fold.run).toEqual(run)
+    const read = new RunFold()
+    for (const event of events) read.add(event)
+    read.settle(1)
+    read.undoAfter(1)
+    expect(read.run).toEqual(run)
+  })
+})
+
+it('an event that does not follow is refused in both ways of folding', () => {
+  const { events, run } = longLife()
+  const [first] = events
+  if (first === undefined) throw new Error('a long life has events')
+  expect(() => evolveRun(run, first)).toThrow(LedgerBroken)
+  const fold = new RunFold()
+  fold.add(first)
+  expect(() => fold.add(first)).toThrow(LedgerBroken)
+})
