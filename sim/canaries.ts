@@ -287,9 +287,9 @@ const FILES: readonly Canary[] = [
     'P9',
     change(
       'runs/folder/writer.js',
-      'await log.append(bytes);',
+      'await file.append(bytes);',
       'if (snapshot !== undefined) await this.persistSnapshot(snapshot);\n' +
-        '            await log.append(bytes);',
+        '            await file.append(bytes);',
     ),
   ),
   canary(
@@ -297,8 +297,8 @@ const FILES: readonly Canary[] = [
     'P1',
     change(
       'runs/folder/writer.js',
-      'await log.append(bytes);\n            await log.sync();',
-      'await log.append(bytes);',
+      'await file.append(bytes);\n            await file.sync();',
+      'await file.append(bytes);',
     ),
   ),
   canary(

@@ -44,7 +44,7 @@ import {
 } from './disk.ts'
 import { holdRun, makeFolder, openWriter } from './opening.ts'
 import { FAILED_FILE, FolderSource } from './source.ts'
-import { type FolderWriter, storeArtifact } from './writer.ts'
+import { type FolderWriter, makeArtifacts, storeArtifact } from './writer.ts'
 
 /** How to open a journal in a folder. */
 export interface FolderJournalOptions {
@@ -173,6 +173,7 @@ class FolderJournal implements Journal {
           if (log.lastHash === lastHash) return 'same'
           throw new RunExists(runId)
         }
+        if (restored.artifacts.length > 0) await makeArtifacts(this.#disk, runId)
         for (const { name, content } of restored.artifacts) {
           await storeArtifact(this.#disk, runId, name, content)
         }

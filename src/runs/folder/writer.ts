@@ -43,6 +43,8 @@ export class FolderWriter extends BufferedWriter {
   readonly #folder: string
   readonly #source: FolderSource
   #length: number
+  /** The folder of artifacts is on the disk: this writer has seen to it. */
+  #hasArtifacts = false
 
   constructor(disk: Disk, opened: Opened) {
     super(disk.environment, opened.log, opened.snapshotSeq)
@@ -58,9 +60,11 @@ export class FolderWriter extends BufferedWriter {
     if (content.length > ARTIFACT_BYTES_MAX) {
       throw new JournalFailed(this.runId, 'write of an artifact', `${content.length} bytes`)
     }
-    return guarded(this.runId, 'write of an artifact', () =>
-      storeArtifact(this.#disk, this.runId, name, content),
-    )
+    return guarded(this.runId, 'write of an artifact', async () => {
+      if (!this.#hasArtifacts) await makeArtifacts(this.#disk, this.runId)
+      this.#hasArtifacts = true
+      return storeArtifact(this.#disk, this.runId, name, content)
+    })
   }
 
   async readArtifact(name: string, sha256: string): Promise<Uint8Array> {
@@ -122,7 +126,18 @@ export class FolderWriter extends BufferedWriter {
   }
 }
 
-/** Keeps a content under its name and hash, durably. */
+/**
+ * Makes the folder of artifacts where there is none. Also where there is one: whoever made it may
+ * have died, or failed, before its name was on the disk.
+ */
+export async function makeArtifacts(disk: Disk, runId: string): Promise<void> {
+  const folder = folderOf(disk, runId)
+  await disk.files.createFolder(`${folder}/${ARTIFACTS}`)
+  await isFolder(disk, `${folder}/${ARTIFACTS}`)
+  await disk.files.syncFolder(folder)
+}
+
+/** Keeps a content under its name and hash, durably; the folder of artifacts must be there. */
 export async function storeArtifact(
   disk: Disk,
   runId: string,
@@ -131,13 +146,8 @@ export async function storeArtifact(
 ): Promise<StoredArtifact> {
   const sha256 = sha256Of(content)
   const path = artifactPath(name, sha256)
-  const folder = folderOf(disk, runId)
-  const artifacts = `${folder}/${ARTIFACTS}`
-  if (!(await isFolder(disk, artifacts))) {
-    await disk.files.createFolder(artifacts)
-    await isFolder(disk, artifacts)
-    await disk.files.syncFolder(folder)
-  }
+  const artifacts = `${folderOf(disk, runId)}/${ARTIFACTS}`
+  await isFolder(disk, artifacts)
   await writeAtomically(disk, artifacts, path.slice(ARTIFACTS.length + 1), content)
   return { path, sha256 }
 }
