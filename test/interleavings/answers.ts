@@ -1,8 +1,8 @@
 // Whether an answer agrees with the facts.
 //
-// It does when there was a moment during its call at which the rules, asked about the job as it then
-// was, give this very answer. So a caller that was told `stale` was stale, and one that was told
-// `done` finds its own fact in the ledger, written while it was asking.
+// It does when there was a moment during its call at which the rules, asked about the job as it
+// then was, give this very answer. So a caller that was told `stale` was stale, and one that was
+// told `done` finds its own fact in the ledger, written while it was asking.
 import { isDeepStrictEqual } from 'node:util'
 import { JobNotFound } from '../../src/core/errors.ts'
 import type { Command } from '../../src/core/job/commands.ts'

@@ -1,5 +1,6 @@
-// The record of one interleaving, as a judge works on it: what every caller was told, and what really
-// happened to every job. Making it checks the promises that facts and rows must keep by themselves.
+// The record of one interleaving, as a judge works on it: what every caller was told, and what
+// really happened to every job. Making it checks the promises that facts and rows must keep by
+// themselves.
 import type { Fact } from '../../src/core/job/facts.ts'
 import type { Job } from '../../src/core/job/job.ts'
 import { type Lane, laneOf } from '../../src/core/job/lanes.ts'

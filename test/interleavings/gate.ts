@@ -1,5 +1,6 @@
-// A client of `pg` that stops where the test wants: before the n-th statement of a verb is sent. What
-// the server refuses is noted, also where the store tries again and its caller never hears of it.
+// A client of `pg` that stops where the test wants: before the n-th statement of a verb is sent.
+// What the server refuses is noted, also where the store tries again and its caller never hears of
+// it.
 import pg from 'pg'
 
 /**

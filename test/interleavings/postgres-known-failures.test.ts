@@ -78,7 +78,7 @@ describe('a rescuer and the job that ends before its eyes (river#1302)', () => {
     const rescueStopped = rescuer.gate.stopAt(2)
     const rescue = rescuer.store.recover(9)
     await rescueStopped
-    // The clock of the holder's process is a millisecond behind, and its success seems to be in time.
+    // The clock of the holder's process is a millisecond behind: its success seems to be in time.
     stage.pass(-1)
     const success = succeed(holder.store, held)
     await stage.untilEndedOrBlocked(success)

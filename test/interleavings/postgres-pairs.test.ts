@@ -1,7 +1,7 @@
-// On PostgreSQL a verb is several statements, and others come in between. So for every two verbs that
-// each do something to jobs in a place, the first is held before each of its statements while the
-// second runs until it has ended or waits for a lock; then the first goes on. Verbs that find others
-// in their way wait or try again, and no caller hears of it.
+// On PostgreSQL a verb is several statements, and others come in between. So for every two verbs
+// that each do something to jobs in a place, the first is held before each of its statements while
+// the second runs until it has ended or waits for a lock; then the first goes on. Verbs that find
+// others in their way wait or try again, and no caller hears of it.
 //
 // PAWL_TEST_INTERLEAVINGS=1 holds every verb against every other, in all lifecycles.
 import { LIFECYCLES, type Lifecycle, standard } from 'pawl'
@@ -34,8 +34,8 @@ afterAll(() => stage.close())
 
 /**
  * Verbs that do nothing there when they are alone cannot be in anybody's way, but for those of a
- * late holder, where only holders are new. And a holder of jobs that nobody holds claims them first,
- * and is then as if they were held.
+ * late holder, where only holders are new. And a holder of jobs that nobody holds claims them
+ * first, and is then as if they were held.
  */
 function isWorthIt(scene: SceneName, verb: VerbName, { acts }: Solo): boolean {
   if (isLong) return true

@@ -1,6 +1,6 @@
 // Two stores on one PostgreSQL, each behind a gate that holds a verb between two of its statements,
-// and a third that only reads. Tables are put back to the beginning of a scene before every meeting,
-// by a superuser whom no trigger stops; the stores have all of theirs.
+// and a third that only reads. Tables are put back to the beginning of a scene before every
+// meeting, by a superuser whom no trigger stops; the stores have all of theirs.
 import { SequentialIds } from 'pawl/testing'
 import pg from 'pg'
 import { LIFECYCLES } from '../../src/core/lifecycles/index.ts'

@@ -159,6 +159,25 @@ export class SqliteStage {
     return saved
   }
 
+  /** Whether a caller who is alone there changes anything. */
+  async acts(
+    name: SceneName,
+    lifecycle: Lifecycle,
+    verb: VerbName,
+    place: number,
+  ): Promise<boolean> {
+    const scene = await this.#setUp(name, lifecycle)
+    const before = this.#everything()
+    const witness = new Witness({ look: () => this.#look(), turn: () => Promise.resolve() })
+    await VERBS[verb](this.#caller(scene, witness, this.#stores[0] as Store, place))
+    return this.#everything() !== before
+  }
+
+  #everything(): string {
+    const rows = TABLES.map((table) => this.#raw.prepare(`SELECT * FROM ${table}`).all())
+    return JSON.stringify([rows, this.#time])
+  }
+
   /** Lets callers meet in a scene, in the order of a schedule; what came of it that is wrong. */
   async play(
     { lifecycle, scene: name, verbs, places }: Meeting,

@@ -41,7 +41,7 @@ export interface Caller {
 }
 
 /** Something that a caller does. */
-export type Verb = (caller: Caller) => Promise<unknown>
+type Verb = (caller: Caller) => Promise<unknown>
 
 const WORKER: Asker = { actor: 'worker' }
 const MANY = 9
