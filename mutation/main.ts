@@ -1,12 +1,12 @@
 /**
- * `npm run mutation [-- --mutate PATTERN] [-- --json]`: changes the core in every way that Stryker
+ * `npm run mutation [-- --mutate PATTERN] [-- --static] [-- --json]`: changes the core in every way that Stryker
  * knows, one change at a time, and counts which of them a test notices. Fails below the score that
  * stryker.config.json asks for. Stryker needs a newer Node than Pawl does, so both are installed
  * apart when they are first needed.
  *
  * A mutant that cannot even be loaded, because a definition refuses it, counts as neither killed
- * nor alive. Those in tables and other constants are left out: they are read once, while loading,
- * so that every test would have to run for each of them; test/transitions pins the tables by hand.
+ * nor alive. Those in tables and other constants are left out unless asked for with `--static`: they
+ * are read once, while loading, so that all tests have to be loaded for each of them.
  */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -15,7 +15,11 @@ import { parseArgs } from 'node:util'
 import { installApart, nodeOf } from '../scripts/install-apart.ts'
 
 const { values } = parseArgs({
-  options: { json: { type: 'boolean', default: false }, mutate: { type: 'string' } },
+  options: {
+    json: { type: 'boolean', default: false },
+    mutate: { type: 'string' },
+    static: { type: 'boolean', default: false },
+  },
 })
 const REPORT = '.build/mutation.json'
 const home = join(process.cwd(), '.cache/mutation')
@@ -27,8 +31,9 @@ if (values.json) console.log(JSON.stringify(summary()))
 
 async function mutate(): Promise<number> {
   const program = join(home, 'node_modules/@stryker-mutator/core/bin/stryker.js')
-  const pattern = values.mutate === undefined ? [] : ['--mutate', values.mutate]
-  const args = [program, 'run', 'mutation/stryker.config.json', ...pattern]
+  const args = [program, 'run', 'mutation/stryker.config.json']
+  if (values.mutate !== undefined) args.push('--mutate', values.mutate)
+  if (!values.static) args.push('--ignoreStatic')
   // With --json the last line alone is for stdout.
   const child = spawn(nodeOf(home), args, { stdio: ['ignore', values.json ? 2 : 1, 2] })
   return new Promise((settle, fail) => {

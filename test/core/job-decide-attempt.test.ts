@@ -149,6 +149,12 @@ describe('a commit', () => {
     }
   })
 
+  it('says nothing of a parking that there was none of', () => {
+    const script = played(standard, 'create', 'claim')
+    const fact = factOf(script.tell({ kind: 'commit', fence: script.fence }))
+    expect(Object.keys(fact)).not.toContain('blockedReason')
+  })
+
   it('with effects leaves the job held until they are delivered', () => {
     for (const lifecycle of EVERY_LIFECYCLE) {
       const script = played(lifecycle, 'create', 'claim')

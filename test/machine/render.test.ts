@@ -1,5 +1,5 @@
 // Pictures and tables as exact text, and what `analyse` tells of a graph.
-import { analyse, defineMachine, LIFECYCLES, toDot, toMarkdown, toMermaid } from 'pawl'
+import { analyse, defineMachine, LIFECYCLES, leased, toDot, toMarkdown, toMermaid } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { markdownTable } from '../../src/core/machine/render.ts'
 
@@ -40,6 +40,12 @@ describe('a machine is drawn', () => {
         '',
       ].join('\n'),
     )
+  })
+
+  it('in Mermaid under its own names, where Mermaid can read them', () => {
+    const { machine } = leased
+    expect(toMermaid(machine)).not.toContain(' as ')
+    expect(toMermaid(machine)).toContain(`  [*] --> ${machine.initial}\n`)
   })
 
   it('as a Graphviz graph with dashed added edges and double terminal states', () => {
@@ -132,6 +138,7 @@ describe('a drawing keeps apart what is apart', () => {
     const lines = toMarkdown(wordy).trimEnd().split('\n')
     expect(lines.filter((line) => !/^\|.*\|$/.test(line))).toEqual([''])
     expect(lines).toHaveLength(4 + 1 + 3)
+    expect(lines[3]).toContain('| With others. |')
   })
 
   it('cells of a table, whatever bars are in them', () => {
