@@ -88,12 +88,14 @@ export function retryDelayBounds(policy: RetryPolicy, n: number): { min: number;
 export function mergePolicy(base: JobPolicy, overrides: PolicyOverrides): JobPolicy {
   const retry =
     typeof overrides.retry === 'string' ? { backoff: overrides.retry } : (overrides.retry ?? {})
+  const notify = overrides.notify ?? base.notify
   const merged: JobPolicy = {
     retry: { ...base.retry, ...retry },
     crashesMax: overrides.crashesMax ?? base.crashesMax,
     releasesMax: overrides.releasesMax ?? base.releasesMax,
     recovery: overrides.recovery ?? base.recovery,
-    ...((overrides.notify ?? base.notify) && { notify: true }),
+    // Absent where it is not wanted; anything but a boolean is left for the check to refuse.
+    ...(notify !== undefined && notify !== false && { notify }),
   }
   const fault = findPolicyFault(merged)
   if (fault !== undefined) throw new DefinitionInvalid(...fault)

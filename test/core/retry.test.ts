@@ -154,6 +154,15 @@ describe('a merged policy', () => {
     ]
     for (const [overrides, merged] of cases) expect(mergePolicy(base, overrides)).toEqual(merged)
   })
+
+  it('notifies where the job or else its lifecycle says so, and has no such field where not', () => {
+    const noisy = mergePolicy(DEFAULT_POLICY, { notify: true })
+    expect(noisy).toEqual({ ...DEFAULT_POLICY, notify: true })
+    expect(mergePolicy(noisy, {})).toEqual(noisy)
+    for (const silent of [mergePolicy(noisy, { notify: false }), mergePolicy(DEFAULT_POLICY, {})]) {
+      expect(Object.keys(silent)).not.toContain('notify')
+    }
+  })
 })
 
 const notCounts = [-1, 1.5, 10_001, NaN, Infinity, '3', null]
@@ -171,6 +180,7 @@ describe('a policy out of bounds', () => {
     ['crashesMax', notCounts.slice(0, -1), (crashesMax) => ({ crashesMax })],
     ['releasesMax', notCounts.slice(0, -1), (releasesMax) => ({ releasesMax })],
     ['recovery', ['manual', '', 1], (recovery) => ({ recovery })],
+    ['notify', ['no', '', 0, 1, {}], (notify) => ({ notify })],
   ])('is a definition error that names %s', (what, values, override) => {
     for (const value of values) {
       const merge = () => mergePolicy(DEFAULT_POLICY, override(value as never))
