@@ -6,8 +6,8 @@
  *
  *   fence        `findStale` in src/core/job/fence.ts: attempt and claim, and a lease that runs
  *   lease_out    `decideClaim`, with start, for nothing is fetched in advance (decision 0007)
- *   commit, fail `decideCommit` and `decideFail` in src/core/job/decide-attempt.ts, and the repeated
- *                commit that `guard` answers with "the same" in src/core/job/decide.ts
+ *   commit, fail `decideCommit` and `decideFail` in src/core/job/decide-attempt.ts, and the
+ *                repeated commit that `guard` in src/core/job/decide.ts answers as the same
  *   take_back    `decideExpire` and `crash`, and src/stores/<store>/recover.ts. The model reads and
  *                writes in two transactions, as promise P7 words it; the stores need only one.
  *   cancel       `decideCancel`. A store asks the holder first; the model cuts it off at once.

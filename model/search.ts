@@ -42,7 +42,7 @@ export interface Outcome {
 }
 
 const WHOLE = ['-O2', '-DSAFETY', '-DMEMLIM=4000']
-/** Breadth first: what is found first is as short as it can be. It is found before gcc optimises. */
+/** Breadth first: what is found first is as short as it can be. */
 const SHORTEST = ['-O0', '-DSAFETY', '-DBFS']
 
 const broken = (macro: string, property: string, breaks: string, ...macros: string[]): Search => ({

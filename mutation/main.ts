@@ -1,12 +1,15 @@
 /**
- * `npm run mutation [-- --mutate PATTERN] [-- --static] [-- --json]`: changes the core in every way that Stryker
- * knows, one change at a time, and counts which of them a test notices. Fails below the score that
- * stryker.config.json asks for. Stryker needs a newer Node than Pawl does, so both are installed
- * apart when they are first needed.
+ * `npm run mutation [-- --mutate PATTERN] [-- --static] [-- --json]`: changes the core in every way
+ * that Stryker knows, one change at a time, and counts which of them a test notices. Fails below
+ * the score that stryker.config.json asks for.
+ *
+ * Stryker needs a newer Node than Pawl does, so both are installed apart when they are first
+ * needed; where they cannot be, it exits with 3. It cannot read tsconfig.json, because TypeScript 7
+ * has no interface for that, and does without.
  *
  * A mutant that cannot even be loaded, because a definition refuses it, counts as neither killed
- * nor alive. Those in tables and other constants are left out unless asked for with `--static`: they
- * are read once, while loading, so that all tests have to be loaded for each of them.
+ * nor alive. Those in tables and other constants are left out unless asked for with `--static`:
+ * they are read once, while loading, so that all tests have to be loaded for each of them.
  */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -25,9 +28,20 @@ const REPORT = '.build/mutation.json'
 const home = join(process.cwd(), '.cache/mutation')
 const start = performance.now()
 
-await installApart('mutation', home)
-process.exitCode = await mutate()
-if (values.json) console.log(JSON.stringify(summary()))
+if (await isInstalled()) {
+  process.exitCode = await mutate()
+  if (values.json) console.log(JSON.stringify(summary()))
+} else process.exitCode = 3
+
+async function isInstalled(): Promise<boolean> {
+  try {
+    await installApart('mutation', home)
+    return true
+  } catch (error) {
+    console.error(`Nothing was mutated: Stryker and Node 24 cannot be installed here. ${error}`)
+    return false
+  }
+}
 
 async function mutate(): Promise<number> {
   const program = join(home, 'node_modules/@stryker-mutator/core/bin/stryker.js')
