@@ -12,7 +12,7 @@
  * they are read once, while loading, so that all tests have to be loaded for each of them.
  */
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { installApart, nodeOf } from '../scripts/install-apart.ts'
@@ -29,8 +29,10 @@ const home = join(process.cwd(), '.cache/mutation')
 const start = performance.now()
 
 if (await isInstalled()) {
+  // A run that breaks off must not be told by the numbers of the one before.
+  rmSync(REPORT, { force: true })
   process.exitCode = await mutate()
-  if (values.json) console.log(JSON.stringify(summary()))
+  if (values.json && existsSync(REPORT)) console.log(JSON.stringify(summary()))
 } else process.exitCode = 3
 
 async function isInstalled(): Promise<boolean> {
