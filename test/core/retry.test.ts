@@ -155,7 +155,7 @@ describe('a merged policy', () => {
     for (const [overrides, merged] of cases) expect(mergePolicy(base, overrides)).toEqual(merged)
   })
 
-  it('notifies where the job or else its lifecycle says so, and has no such field where not', () => {
+  it('notifies where the job or else its lifecycle says so, and has no such field else', () => {
     const noisy = mergePolicy(DEFAULT_POLICY, { notify: true })
     expect(noisy).toEqual({ ...DEFAULT_POLICY, notify: true })
     expect(mergePolicy(noisy, {})).toEqual(noisy)
