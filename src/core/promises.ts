@@ -272,7 +272,9 @@ function delayBounds(
 
 /** Every promise about the facts of one job. */
 export const checkFacts: Predicate = (lifecycle, facts) =>
-  [checkP2, checkP3, checkP4, checkP5, checkP6, checkP7, checkP11].flatMap((check) => check(lifecycle, facts))
+  [checkP2, checkP3, checkP4, checkP5, checkP6, checkP7, checkP11].flatMap((check) =>
+    check(lifecycle, facts),
+  )
 
 function withoutVolatile(job: Job): Job {
   if (job.execution === null) return job

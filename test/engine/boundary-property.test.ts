@@ -6,12 +6,12 @@ import fc from 'fast-check'
 import { createPawl, type Delivery, defineJob, type Job, type Pawl, Retryable, typed } from 'pawl'
 import { type TestEnvironment, testEnvironment } from 'pawl/testing'
 import { expect, it } from 'vitest'
-import { SimProcess } from './mortal-process.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { checkStore } from '../../src/testing/store-contract/check.ts'
 import { freshSchema, sharedPostgres } from '../support/postgres/databases.ts'
+import { SimProcess } from './mortal-process.ts'
 
 const TICK_MS = 50
 const TICKS_MAX = 20_000
