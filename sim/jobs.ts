@@ -63,13 +63,13 @@ export function planOf(n: number, faults: Faults): Plan {
   const isSlow = faults.strikes('handler-is-slow')
   return {
     type: TYPES[(n + faults.between(0, TYPES.length)) % TYPES.length] as string,
-    ms: isSlow ? faults.between(2000, 12_000) : faults.between(0, 1500),
+    ms: isSlow ? faults.between(1500, 9000) : faults.between(0, 1500),
     failures: faults.strikes('handler-fails') ? faults.between(1, 6) : 0,
     effects: faults.between(1, 4),
     isDeaf: faults.strikes('handler-is-deaf'),
     isPoison: faults.between(0, 8) === 0 && faults.strikes('poison'),
     commitMs: faults.strikes('slow-commit') ? faults.between(100, 8000) : 0,
-    delayMs: faults.between(0, 3) === 0 ? faults.between(0, 15_000) : 0,
+    delayMs: faults.between(0, 3) === 0 ? faults.between(0, 8000) : 0,
   }
 }
 

@@ -97,6 +97,11 @@ export class SimProcess {
     return this.#pausedUntil > this.#parts.scheduler.clock.now()
   }
 
+  /** Whether its clock is right and it notices what happens. */
+  get isWell(): boolean {
+    return !this.isPaused && this.#parts.skewMs + this.#leapMs === 0
+  }
+
   /** Opens its store; may fail. */
   async open(): Promise<Store> {
     const { location } = this.#parts

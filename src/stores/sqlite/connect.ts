@@ -78,18 +78,19 @@ export async function connect(
 }
 
 function configure(connection: Connection, durability: Durability): void {
-  const { database } = connection
-  database.exec('PRAGMA busy_timeout = 0')
-  database.exec('PRAGMA journal_mode = WAL')
-  database.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
-  // Only these make a flushed write survive a power failure on macOS; elsewhere they do nothing.
-  database.exec('PRAGMA fullfsync = 1')
-  database.exec('PRAGMA checkpoint_fullfsync = 1')
-  database.exec('PRAGMA foreign_keys = ON')
-  // Without it, REPLACE deletes rows and no trigger is asked.
-  database.exec('PRAGMA recursive_triggers = ON')
-  database.exec('PRAGMA journal_size_limit = 67108864')
-  database.exec('PRAGMA cache_size = -65536')
+  connection.database.exec(`
+    PRAGMA busy_timeout = 0;
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'};
+    -- Only these make a flushed write survive a power failure on macOS; elsewhere they do nothing.
+    PRAGMA fullfsync = 1;
+    PRAGMA checkpoint_fullfsync = 1;
+    PRAGMA foreign_keys = ON;
+    -- Without it, REPLACE deletes rows and no trigger is asked.
+    PRAGMA recursive_triggers = ON;
+    PRAGMA journal_size_limit = 67108864;
+    PRAGMA cache_size = -65536;
+  `)
 }
 
 /** What to tell the user of an error that came up while a file was opened. */
