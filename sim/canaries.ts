@@ -45,12 +45,12 @@ const OWNERSHIP: readonly Canary[] = [
     change(core('fence'), 'return isExpired(job, now) ?', 'return false ?'),
   ),
   canary(
-    'jobs are given back by id alone',
+    'a late failure counts, whoever holds the job',
     'P4',
     change(
       core('decide'),
       "if ('fence' in command && command.fence !== undefined)",
-      "if ('fence' in command && command.fence !== undefined && command.kind !== 'release')",
+      "if ('fence' in command && command.fence !== undefined && command.kind !== 'fail')",
     ),
   ),
   canary(
@@ -81,7 +81,11 @@ const OWNERSHIP: readonly Canary[] = [
   canary(
     'leases are never renewed',
     'P7',
-    change('engine/heartbeat.js', 'if (due.length === 0)', 'if (true)'),
+    change(
+      'engine/heartbeat.js',
+      'await this.#store.heartbeat(beats, this.#leaseMs)',
+      '{ lost: [], cancelling: [] }',
+    ),
   ),
 ]
 

@@ -12,6 +12,9 @@ interface Event {
   readonly happen: () => void
 }
 
+/** How many turns of event loops may follow each other before time moves on. */
+const TURNS_MAX = 1000
+
 /** The queue of everything that is still to happen. */
 export class Scheduler implements Timers {
   readonly clock: Clock = { now: () => this.#now }
@@ -20,6 +23,7 @@ export class Scheduler implements Timers {
   readonly #turns: (() => void)[] = []
   #now: number
   #steps = 0
+  #turnsInRow = 0
 
   constructor(start: number, random: Random) {
     this.#now = start
@@ -53,7 +57,7 @@ export class Scheduler implements Timers {
 
   /** Lets one event happen, with all that follows from it; false where there is none. */
   async step(): Promise<boolean> {
-    const happen = this.#takeTurn() ?? this.#takeTimer()
+    const happen = this.#isRestless() ? this.#takeTimer() : (this.#takeTurn() ?? this.#takeTimer())
     if (happen === undefined) return false
     this.#steps++
     happen()
@@ -62,8 +66,14 @@ export class Scheduler implements Timers {
     return true
   }
 
+  /** Whoever takes turn after turn without ever waiting must not make time stand still. */
+  #isRestless(): boolean {
+    return this.#turnsInRow >= TURNS_MAX && this.#timers.size > 0
+  }
+
   #takeTurn(): (() => void) | undefined {
     if (this.#turns.length === 0) return undefined
+    this.#turnsInRow++
     const chosen = Math.floor(this.#random.next() * this.#turns.length)
     return this.#turns.splice(chosen, 1)[0]
   }
@@ -80,6 +90,7 @@ export class Scheduler implements Timers {
     const event = next[Math.floor(this.#random.next() * next.length)]
     if (event === undefined) return undefined
     this.#timers.delete(event)
+    this.#turnsInRow = 0
     this.#now = Math.max(this.#now, event.at)
     return event.happen
   }

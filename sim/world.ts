@@ -55,6 +55,8 @@ const RUN_SHARE = 0.4
 /** Clocks may have been wrong by minutes, and leases and due times with them. */
 const HEALED_MS = 45 * 60_000
 const STOP_MS = 5 * 60_000
+/** Far more than any seed needs; a loop that does nothing is told by it. */
+const STEPS_MAX = 200_000
 /** After the faults, until everybody has noticed that they are over. */
 const GRACE_MS = 12_000
 const RECOVER_MS = 3000
@@ -138,7 +140,8 @@ class World {
     this.#heal()
     this.#healedAt = now()
     this.history.judged.push(...this.#ledger.check(this.history.pruned))
-    while (!this.#isSettled() && now() < this.#healedAt + HEALED_MS) await this.#stepFor(1000)
+    const isOver = () => now() > this.#healedAt + HEALED_MS || this.history.judged.length > 0
+    while (!this.#isSettled() && !isOver()) await this.#stepFor(1000)
     await this.#stopAll()
     const simulatedMs = now() - START
     const judged = await this.#drive(this.#judge(), now() + STOP_MS)
@@ -173,6 +176,7 @@ class World {
 
   async #step(): Promise<void> {
     if (!(await this.#scheduler.step())) throw new Error('nothing happens any more')
+    if (this.#scheduler.steps === STEPS_MAX) this.history.blame('P15', '', 'it never rests')
   }
 
   /** Lets happen what happens within a while. */
