@@ -37,6 +37,7 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   'books-leased': 6,
   'books-task': 6,
   'books-document': 6,
+  'books-late': 5,
   stepper: 12,
   sends: 16,
   flaky: 6,
@@ -91,6 +92,14 @@ export function jobsOf(store: string, receiver: string): JobDefinition<Input, In
     defineJob({
       ...{ input, name: 'books-document', lifecycle: document },
       run: (own) => books(own as Context),
+    }),
+    // Whoever is stopped in the middle of it wakes up while somebody else works on it.
+    defineJob({
+      ...{ ...patient, name: 'books-late' },
+      async run(own) {
+        await sleep(LEASE_MS)
+        return books(own as Context)
+      },
     }),
     stepperOf(receiver, fails),
     defineJob({

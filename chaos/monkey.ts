@@ -5,7 +5,7 @@
  */
 import type { Job } from 'pawl'
 import type { Chance, Fault } from './bed.ts'
-import type { Company, Role } from './company.ts'
+import type { Company, Member, Role } from './company.ts'
 import { LEASE_MS, sleep } from './settings.ts'
 
 const PAUSE_MIN_MS = 200
@@ -95,11 +95,12 @@ function processCards(zoo: Zoo): Card[] {
     {
       kind: 'stops',
       async fault() {
-        const victims = company.at('worker')
-        const victim = victims[Math.floor(chance() * victims.length)]
+        // A late commit meets whoever has taken the job over meanwhile.
+        const victim = await holderOf(zoo, 'books-late').catch(() => company.at('worker')[0])
         victim?.signal('SIGSTOP')
-        await sleep(LEASE_MS * (1.2 + chance()))
+        await sleep(LEASE_MS * (1.3 + chance()))
         victim?.signal('SIGCONT')
+        return victim !== undefined
       },
     },
     { kind: 'terms', fault: () => terminate(zoo), alone: true },
@@ -107,23 +108,34 @@ function processCards(zoo: Zoo): Card[] {
 }
 
 /** A worker that is asked to stop in the middle of a slow job exits with 0, and gives it back. */
-async function terminate({ company, workers, heal, held }: Zoo): Promise<boolean> {
+async function terminate(zoo: Zoo): Promise<boolean> {
+  const { company, workers, heal, held } = zoo
   await heal()
   const before = new Set((await held()).map(({ id }) => id))
+  // One that was claimed after the healing has a holder that reaches its store again.
+  const victim = await holderOf(zoo, 'slow', ({ id }) => !before.has(id))
+  if (victim === undefined) return false
+  await company.stop(victim)
+  const left = (await held()).filter(({ execution }) => execution?.worker === victim.name)
+  const ids = left.map(({ id }) => id)
+  if (ids.length > 0) company.broken.push(`${victim.name} stopped and still holds ${ids}`)
+  await company.staff('worker', workers)
+  return true
+}
+
+/** A worker that holds a job of this type; waits for one, within bounds. */
+async function holderOf(
+  { company, held }: Zoo,
+  type: string,
+  fits: (job: Job) => boolean = () => true,
+): Promise<Member | undefined> {
   for (let look = 0; look < LOOKS_MAX; look++) {
-    // One that was claimed after the healing has a holder that reaches its store again.
-    const slow = (await held()).find(({ type, id }) => type === 'slow' && !before.has(id))
-    const victim = company.at('worker').find(({ name }) => name === slow?.execution?.worker)
-    if (victim === undefined) {
-      await sleep(LOOK_MS)
-      continue
-    }
-    await company.stop(victim)
-    const left = (await held()).filter(({ execution }) => execution?.worker === victim.name)
-    const ids = left.map(({ id }) => id)
-    if (ids.length > 0) company.broken.push(`${victim.name} stopped and still holds ${ids}`)
-    await company.staff('worker', workers)
-    return true
+    const holders = (await held())
+      .filter((job) => job.type === type && fits(job))
+      .map(({ execution }) => execution?.worker)
+    const found = company.at('worker').find(({ name }) => holders.includes(name))
+    if (found !== undefined) return found
+    await sleep(LOOK_MS)
   }
-  return false
+  return undefined
 }
