@@ -7,6 +7,8 @@ import { TABLE } from './settings.ts'
 import { openHandle } from './sqlite-file.ts'
 
 const handle = openHandle(settings.store.replace(/^sqlite:/, ''))
+// Others may be stopped while they hold the lock.
+handle.exec('PRAGMA busy_timeout = 60000')
 handle.exec('BEGIN IMMEDIATE')
 handle.exec(`INSERT INTO ${TABLE} (job, attempt) VALUES ('never', 0)`)
 say({ kind: 'ready' })

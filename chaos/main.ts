@@ -35,6 +35,9 @@ if (wanted === undefined || !isSound) {
   process.exit(2)
 }
 
+// Whoever is interrupted leaves no process behind, not even a stopped one.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+
 const folder = mkdtempSync(join(tmpdir(), 'pawl-chaos-'))
 const tell = (line: string) => {
   if (!values.json) console.error(line)
