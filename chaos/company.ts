@@ -28,6 +28,8 @@ const STOP_MAX_MS = 30_000
 export class Member {
   readonly name: string
   readonly role: Role
+  /** The jobs whose leases it took for lost: these it cannot give back. */
+  readonly lost = new Set<string>()
   readonly #child: ChildProcess
   readonly #exited: Promise<unknown>
   readonly #ready: Promise<unknown>
@@ -46,7 +48,8 @@ export class Member {
     })
     this.#ready = new Promise<void>((resolve) => {
       this.#child.on('message', (said: Said) => {
-        if (said.kind === 'fatal') broken(`${this.name}: ${said.error}`)
+        if (said.kind === 'lost') this.lost.add(said.jobId)
+        else if (said.kind === 'fatal') broken(`${this.name}: ${said.error}`)
         else this.#isReady = true
         resolve()
       })

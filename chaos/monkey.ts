@@ -117,7 +117,7 @@ async function terminate(zoo: Zoo): Promise<boolean> {
   if (victim === undefined) return false
   await company.stop(victim)
   const left = (await held()).filter(({ execution }) => execution?.worker === victim.name)
-  const ids = left.map(({ id }) => id)
+  const ids = left.map(({ id }) => id).filter((id) => !victim.lost.has(id))
   if (ids.length > 0) company.broken.push(`${victim.name} stopped and still holds ${ids}`)
   await company.staff('worker', workers)
   return true

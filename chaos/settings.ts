@@ -26,7 +26,11 @@ export interface ChildSettings {
 }
 
 /** What a child tells its parent. */
-export type Said = { readonly kind: 'ready' } | { readonly kind: 'fatal'; readonly error: string }
+export type Said =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'fatal'; readonly error: string }
+  /** A worker takes a lease for lost; on a slow machine it may do so before the store does. */
+  | { readonly kind: 'lost'; readonly jobId: string }
 
 /** One line of the client's notes. */
 export type Note =

@@ -14,6 +14,9 @@ await pawl.work({
   drain: DRAIN_MS,
   poll: '250ms',
   recover: '300ms',
+  onEvent(event) {
+    if (event.type === 'lost') say({ kind: 'lost', jobId: event.job.id })
+  },
 })
 process.once('SIGTERM', () => void pawl.close().then(() => process.disconnect()))
 say({ kind: 'ready' })
