@@ -11,7 +11,7 @@ export type Said =
   | { readonly kind: 'done'; readonly step: string }
   | { readonly kind: 'acknowledged' | 'committed' | 'settled'; readonly id: string }
   | { readonly kind: 'delivered'; readonly key: string }
-  /** The code is null where the error was not one of Pawl's. */
+  /** The code is 'own' for a statement of the user's, null for an error that nobody answers for. */
   | {
       readonly kind: 'error'
       readonly step: string
@@ -24,11 +24,19 @@ export function jobIdOf(n: number): string {
   return `00000000-0000-7000-9000-${String(n + 1).padStart(12, '0')}`
 }
 
+/** What a statement of the user's own failed with: a commit passes it on as it is. */
+export class OwnStatementFailed extends Error {}
+
 /** The function of every commit: a row of the user's own, and one effect. */
 export function bookIn(job: Job): (tx: CommitTx) => Promise<string> {
   return async (tx) => {
-    await tx.query(`CREATE TABLE IF NOT EXISTS ${TABLE} (job TEXT NOT NULL, attempt INTEGER)`)
-    await tx.query(`INSERT INTO ${TABLE} (job, attempt) VALUES (?, ?)`, [job.id, job.attempt])
+    const own = (error: unknown) => {
+      throw new OwnStatementFailed(String(error))
+    }
+    const table = `CREATE TABLE IF NOT EXISTS ${TABLE} (job TEXT NOT NULL, attempt INTEGER)`
+    const insert = `INSERT INTO ${TABLE} (job, attempt) VALUES (?, ?)`
+    await tx.query(table).catch(own)
+    await tx.query(insert, [job.id, job.attempt]).catch(own)
     tx.effect(EFFECT, '{}')
     return '"booked"'
   }

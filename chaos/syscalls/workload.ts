@@ -10,7 +10,7 @@ import { appendFileSync, writeSync } from 'node:fs'
 import { DEFAULT_POLICY, PawlError, standard } from 'pawl'
 import { type Held, openSqliteStore, type Store } from 'pawl/sqlite'
 import { openHandle } from '../sqlite-file.ts'
-import { bookIn, JOBS, jobIdOf, type Said } from './story.ts'
+import { bookIn, JOBS, jobIdOf, OwnStatementFailed, type Said } from './story.ts'
 
 const { path, archive } = JSON.parse(process.argv[2] ?? '{}') as { path: string; archive: string }
 const TRIES = 4
@@ -94,7 +94,8 @@ async function patiently<T>(step: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      const code = error instanceof PawlError ? error.code : null
+      const own = error instanceof OwnStatementFailed ? 'own' : null
+      const code = error instanceof PawlError ? error.code : own
       say({ kind: 'error', step, code, message: String(error) })
       if (code === null || tries === TRIES) process.exit(3)
     }
