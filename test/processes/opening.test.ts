@@ -86,7 +86,7 @@ describe('a store that this release must not touch', OPERATING, () => {
   const refusals = [
     {
       what: 'a newer schema',
-      sql: `INSERT INTO pawl_migrations VALUES (2, 'of a later release', 0)`,
+      sql: `INSERT INTO pawl_migrations VALUES (3, 'of a later release', 0)`,
       code: 'E_SCHEMA_TOO_NEW',
     },
     {
@@ -96,7 +96,7 @@ describe('a store that this release must not touch', OPERATING, () => {
     },
     {
       what: 'a missing record of a migration',
-      sql: `UPDATE pawl_migrations SET number = 2, checksum = 'other' WHERE number = 1`,
+      sql: `UPDATE pawl_migrations SET number = 3, checksum = 'other' WHERE number = 1`,
       code: 'E_SCHEMA_TOO_NEW',
     },
   ]

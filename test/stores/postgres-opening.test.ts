@@ -100,7 +100,7 @@ describe('a schema that this release must not touch', () => {
   const refusals = [
     {
       what: 'a newer one',
-      sql: `INSERT INTO @.migrations VALUES (2, 'of a later release', 0)`,
+      sql: `INSERT INTO @.migrations VALUES (3, 'of a later release', 0)`,
       code: 'E_SCHEMA_TOO_NEW',
     },
     {
@@ -110,7 +110,7 @@ describe('a schema that this release must not touch', () => {
     },
     {
       what: 'a missing record of a migration',
-      sql: `UPDATE @.migrations SET number = 2, checksum = 'other' WHERE number = 1`,
+      sql: `UPDATE @.migrations SET number = 3, checksum = 'other' WHERE number = 1`,
       code: 'E_SCHEMA_TOO_NEW',
     },
   ]
