@@ -58,8 +58,9 @@ export class RunFold {
     const own = run as Run
     const change = changeOf(own, event, this.#stale)
     this.#undos?.push(undoOf(own, change))
-    Object.assign(own, change.fields, { last_seq: event.seq })
-    for (const entry of change.entries ?? []) this.#put(own, entry)
+    if (change.fields !== undefined) Object.assign(own, change.fields)
+    ;(own as { last_seq: number }).last_seq = event.seq
+    if (change.entries !== undefined) for (const entry of change.entries) this.#put(own, entry)
   }
 
   /** From now on events can be taken back. A log that is only read needs no way back. */
@@ -245,8 +246,9 @@ function changeOfArtifact(
   event: Of<'ARTIFACT_WRITTEN' | 'ARTIFACT_STALE' | 'ARTIFACT_REVALIDATED'>,
 ): Artifact {
   if (event.type === 'ARTIFACT_WRITTEN') {
-    const { name: _name, ...written } = event.data
-    return { ...written, ts: event.ts, stale_because: null }
+    const { path, sha256, schema_id, writer_worker, work_item } = event.data
+    const { ts } = event
+    return { path, sha256, schema_id, writer_worker, work_item, ts, stale_because: null }
   }
   const artifact = known(run, event, entryOf(run.artifacts_index, event.data.name))
   return { ...artifact, stale_because: event.type === 'ARTIFACT_STALE' ? event.data.because : null }
