@@ -37,7 +37,7 @@ describe('events that are taken back', () => {
     expect(fold.run).toBeNull()
   })
 
-  it('are no longer taken back once they are settled, or were added before it was asked for', () => {
+  it('stay once they are settled, or where they were added before it was asked for', () => {
     const { events, run } = longLife()
     const fold = new RunFold().toUndoable()
     for (const event of events) fold.add(event)
