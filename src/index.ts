@@ -62,6 +62,8 @@ export {
   documentationRun,
   type FixLoop,
   type RunMachine,
+  type RunMachineSpec,
+  type Way,
 } from './core/run/machine.ts'
 export type { Artifact, Issue, Run, WorkItem } from './core/run/run.ts'
 export {

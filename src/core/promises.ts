@@ -298,7 +298,9 @@ export function checkRun({ machine }: RunMachine, events: readonly RunEvent[]): 
     } else if (type === 'RUN_STATE_CHANGED' || type === 'RESUME_REWIND') {
       const { from_state: from, to_state: to } = data
       const legal =
-        type === 'RESUME_REWIND' ? visited.has(to) : machine.byTarget.get(from)?.has(to) === true
+        type === 'RESUME_REWIND'
+          ? visited.has(to) || (data.reason === 'stale' && to === machine.initial)
+          : machine.byTarget.get(from)?.has(to) === true
       if (from !== state || !legal) report(seq, `${type}: ${from} → ${to} in ${state}`)
       enter(to)
     }

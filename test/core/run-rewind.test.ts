@@ -1,4 +1,5 @@
 // Going back: on resume to the last stable state, or because an input changed to an earlier one.
+import { checkRun, documentationRun } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { ACTIVE, answerOf, errorOf, factsOf, runIn, walkTo } from './run-support.ts'
 
@@ -65,9 +66,20 @@ describe('a rewind because something is stale', () => {
   })
 
   it('never goes to a state that is not stable, visited or not', () => {
-    for (const to of ['CREATED', 'FACTS_READY', 'DRAFTING', 'LINKING', 'DONE', 'toString']) {
+    for (const to of ['CLONED_INPUTS', 'FACTS_READY', 'DRAFTING', 'LINKING', 'DONE', 'toString']) {
       const error = errorOf(runIn('PR_OPENED').tell(stale(to)))
       expect(error.details).toEqual({ runId: 'run-1', why: `${to} was not visited` })
+    }
+  })
+
+  it('may go back to the beginning, because what is stale may lie before all stable states', () => {
+    for (const from of ['FACTS_READY', 'DRAFTING', 'PR_OPENED'] as const) {
+      const script = runIn(from)
+      const data = { from_state: from, to_state: 'CREATED', reason: 'stale', initial: true }
+      expect(factsOf(script.tell(stale('CREATED')))).toEqual([{ type: 'RESUME_REWIND', data }])
+      expect(script.run).toMatchObject({ run_state: 'CREATED', stable_trail: [] })
+      expect(checkRun(documentationRun, script.events)).toEqual([])
+      expect(answerOf(script.tell(stale('CREATED')))).toBe('same')
     }
   })
 

@@ -134,7 +134,10 @@ function decideMove(runMachine: RunMachine, run: Run, to: string): RunDecision {
   })
 }
 
-/** Back to a stable state that the log visited; never an edge, and only on resume. */
+/**
+ * Back to a stable state that the log visited; never an edge, and only on resume. What is stale may
+ * lie before all of them, and then the run goes back to its beginning.
+ */
 function decideRewind(
   { machine }: RunMachine,
   run: Run,
@@ -146,12 +149,19 @@ function decideRewind(
     return refuse(new RewindRefused(run.run_id, `${from} is not transitional`))
   }
   const to = command.reason === 'resume' ? last : command.to
-  if (to === undefined || !run.stable_trail.includes(to)) {
+  const isStable = to !== undefined && run.stable_trail.includes(to)
+  const isInitial = command.reason === 'stale' && to === machine.initial && !isStable
+  if (to === undefined || !(isStable || isInitial)) {
     const why = to === undefined ? 'no stable state was visited' : `${to} was not visited`
     return refuse(new RewindRefused(run.run_id, why))
   }
   if (to === from) return { kind: 'same' }
-  const data = { from_state: from, to_state: to, reason: command.reason }
+  const data = {
+    from_state: from,
+    to_state: to,
+    reason: command.reason,
+    ...(isInitial && { initial: true as const }),
+  }
   return accept({ type: 'RESUME_REWIND', data })
 }
 

@@ -66,6 +66,8 @@ export interface RunEventData {
     readonly from_state: string
     readonly to_state: string
     readonly reason: 'resume' | 'stale'
+    /** It goes back to the state in which every run begins, though that is no stable one. */
+    readonly initial?: true
   }
   readonly LOG_TAIL_DISCARDED: { readonly bytes: number; readonly sha256: string }
   readonly COMMIT_LINKED: { readonly sha: string }

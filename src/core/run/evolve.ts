@@ -141,7 +141,8 @@ function findProblem(run: Run | null, event: RunEvent): string | undefined {
   if (event.type !== 'RUN_STATE_CHANGED' && event.type !== 'RESUME_REWIND') return undefined
   const { from_state, to_state } = event.data
   if (from_state !== run.run_state) return `it starts in ${from_state}, not in ${run.run_state}`
-  const visited = event.type !== 'RESUME_REWIND' || run.stable_trail.includes(to_state)
+  const isRewind = event.type === 'RESUME_REWIND' && event.data.initial !== true
+  const visited = !isRewind || run.stable_trail.includes(to_state)
   return visited ? undefined : `it rewinds to ${to_state}, which was not visited`
 }
 

@@ -11,7 +11,7 @@
  * A rewind on resume is no edge: it is a fact of its own kind (rule G8), see `decide.ts`.
  */
 import { DefinitionInvalid } from '../errors.ts'
-import { defineMachine, type Machine } from '../machine/define.ts'
+import { defineMachine, type EdgeSpec, type Machine, type MachineSpec } from '../machine/define.ts'
 import { move } from '../machine/move.ts'
 
 /** The states of a loop that validates, fixes and validates again, a bounded number of times. */
@@ -21,17 +21,39 @@ export interface FixLoop<S extends string = string> {
   readonly passed: S
 }
 
+/** A way from a state to another, as the compiler knows it. */
+export type Way<S extends string = string> = Pick<EdgeSpec<S>, 'from' | 'to'>
+
 /** A machine that runs can be driven by. */
-export interface RunMachine<S extends string = string> {
+export interface RunMachine<S extends string = string, W extends Way<S> = Way<S>> {
   readonly machine: Machine<S>
   readonly failed: S
   readonly cancelled: S
   readonly fixLoop?: FixLoop<S>
+  /** Carries the types of the edges; never there. */
+  readonly '~ways'?: W
+}
+
+/** A run machine with the definition of its machine, of which the compiler reads the edges. */
+export interface RunMachineSpec<S extends string, T extends string, W extends Way<S>>
+  extends Omit<RunMachine<NoInfer<S>>, 'machine' | '~ways'> {
+  readonly machine: MachineSpec<S, T> & { readonly edges: readonly W[] }
 }
 
 /** Checks that a run can fail and be cancelled from wherever it may be. */
-export function defineRunMachine<S extends string>(spec: RunMachine<S>): RunMachine<S> {
-  const { machine, failed, cancelled, fixLoop } = spec
+export function defineRunMachine<
+  const S extends string,
+  const T extends string,
+  const W extends Way<NoInfer<S>>,
+>(spec: RunMachineSpec<S, T, W>): RunMachine<S, W>
+/** The same for a machine that is defined already; its edges are not known to the compiler. */
+export function defineRunMachine<S extends string>(spec: RunMachine<S>): RunMachine<S>
+/** Checks that a run can fail and be cancelled from wherever it may be. */
+export function defineRunMachine<S extends string>(
+  spec: RunMachine<S> | RunMachineSpec<S, string, Way<S>>,
+): RunMachine<S> {
+  const { machine: given, failed, cancelled, fixLoop } = spec
+  const machine = 'byTarget' in given ? given : defineMachine<S, string>(given)
   const what = `run machine "${machine.name}"`
   if (machine.sameState !== 'refuse') {
     throw new DefinitionInvalid(what, 'a run refuses to move to the state that it is in')
@@ -46,7 +68,7 @@ export function defineRunMachine<S extends string>(spec: RunMachine<S>): RunMach
   for (const state of fixLoop === undefined ? [] : Object.values(fixLoop)) {
     if (!machine.states.has(state)) throw new DefinitionInvalid(what, `it has no state ${state}`)
   }
-  return Object.freeze(spec)
+  return Object.freeze({ ...spec, machine })
 }
 
 const ANY_STATE = [
@@ -74,7 +96,7 @@ const endings = ANY_STATE.flatMap(
 
 /** Document 004's run machine. */
 export const documentationRun = defineRunMachine({
-  machine: defineMachine({
+  machine: {
     name: 'run',
     version: 1,
     initial: 'CREATED',
@@ -112,7 +134,7 @@ export const documentationRun = defineRunMachine({
       { from: 'PR_OPENED', to: 'DONE', on: ['finish'] },
       ...endings,
     ],
-  }),
+  },
   failed: 'FAILED',
   cancelled: 'CANCELLED',
   fixLoop: { validating: 'VALIDATING', fixing: 'FIXING', passed: 'READY_FOR_PR' },
