@@ -122,10 +122,31 @@ export type { StepContext, StepFunction } from './engine/steps.ts'
 export type { StuckAction, StuckPolicy } from './engine/stuck.ts'
 export type { WebhookOptions } from './engine/webhook.ts'
 export { JobWorker } from './engine/worker.ts'
-export { exportRun, importRun } from './runs/bundle.ts'
+export {
+  defineRun,
+  type Node,
+  type Nodes,
+  type RunDefinition,
+  type RunOptions,
+} from './runs/define-run.ts'
+export * from './runs/engine-errors.ts'
 export * from './runs/errors.ts'
-export { type FolderJournalOptions, openFolderJournal } from './runs/folder/journal.ts'
-export { type Fork, forkRun } from './runs/fork.ts'
+export type { ItemExplanation, RunExplanation } from './runs/explain.ts'
+export type { InputDisk, InputInfo } from './runs/input-disk.ts'
+export type { InputFolder } from './runs/input-files.ts'
 export type * from './runs/journal.ts'
-export { openStoreJournal, type StoreJournalOptions } from './runs/store/journal.ts'
+export type { RunOutcome } from './runs/outcome.ts'
+export type { Rewind } from './runs/resume-plan.ts'
+export type * from './runs/run-context.ts'
+export type { RefusedEvent, RunObserver } from './runs/run-log.ts'
+export {
+  type ListedRun,
+  openRuns,
+  type RunHandle,
+  Runs,
+  type RunsOptions,
+  type ShownRun,
+  type StartOptions,
+} from './runs/runs.ts'
+export type { ResumeOptions } from './runs/survey.ts'
 export type { Notice } from './stores/notices.ts'

@@ -25,7 +25,7 @@ export interface FixLoop<S extends string = string> {
 export type Way<S extends string = string> = Pick<EdgeSpec<S>, 'from' | 'to'>
 
 /** A machine that runs can be driven by. */
-export interface RunMachine<S extends string = string, W extends Way<S> = Way<S>> {
+export interface RunMachine<S extends string = string, W extends Way = Way> {
   readonly machine: Machine<S>
   readonly failed: S
   readonly cancelled: S

@@ -49,7 +49,7 @@ export function freshnessOf(run: Run, request: ItemRequest): Freshness {
   if (request.code !== null && request.code !== item.code) {
     return { kind: 'run', because: 'code_changed' }
   }
-  const artifact = findChangedInput(run, item, request) ?? findStaleOutput(run, request.key)
+  const artifact = findChangedInput(run, item, request) ?? staleOutputsOf(run, request.key)[0]
   return artifact === undefined ? { kind: 'fresh' } : { kind: 'run', because: 'stale', artifact }
 }
 
@@ -63,8 +63,23 @@ function findChangedInput(run: Run, item: WorkItem, request: ItemRequest): strin
   })
 }
 
-function findStaleOutput(run: Run, key: string): string | undefined {
+/**
+ * Whether a finished item is stale only because something before it was in doubt: everything that
+ * it read is as it was then, and is itself no longer stale. Its outputs can be revalidated.
+ */
+export function isUnchanged(run: Run, request: ItemRequest): boolean {
+  const item = entryOf(run.work_items, request.key)
+  const { because } = freshnessOf(run, request) as { readonly because?: StartBecause }
+  if (item === undefined || because !== 'stale') return false
+  if (findChangedInput(run, item, request) !== undefined) return false
+  return Object.keys(item.inputs).every(
+    (name) => (entryOf(run.artifacts_index, name)?.stale_because ?? null) === null,
+  )
+}
+
+/** The outputs of an item that are stale, by name. */
+export function staleOutputsOf(run: Run, key: string): string[] {
   const outputs = Object.entries(run.artifacts_index).filter(([, own]) => own.work_item === key)
-  const stale = outputs.filter(([, own]) => own.stale_because !== null).map(([name]) => name)
-  return stale.sort()[0]
+  const stale = outputs.filter(([, own]) => own.stale_because !== null)
+  return stale.map(([name]) => name).sort()
 }

@@ -1,0 +1,160 @@
+/**
+ * Artifacts of a run, as nodes and work items see them. A content is kept by name and hash before
+ * any event speaks of it. What a work item reads is remembered as its input, and what it writes
+ * waits in its scope until the item has finished.
+ *
+ * Names that begin with `run:` and `result:` belong to the engine.
+ */
+import type { AsyncLocalStorage } from 'node:async_hooks'
+import { encode, type JsonBounds } from '../core/canonical-json.ts'
+import { NAME_MAX } from '../core/checks.ts'
+import { CommandInvalid } from '../core/errors.ts'
+import type { RunCommand } from '../core/run/commands.ts'
+import { entryOf, type Run } from '../core/run/run.ts'
+import { ArtifactUnknown } from './engine-errors.ts'
+import { sha256Of } from './hash.ts'
+import type { Author } from './journal.ts'
+import type { ArtifactHandle } from './run-context.ts'
+import type { RunLog } from './run-log.ts'
+
+/** JSON that is kept as an artifact. */
+export const ARTIFACT_JSON: JsonBounds = { depthMax: 64, bytesMax: 64 * 1024 * 1024 }
+const CONTENT_BYTES_MAX = 256 * 1024 * 1024
+const RESERVED = /^(run|result|param):/
+
+/** A content that an item wrote, before the item has finished. */
+export interface Output {
+  readonly path: string
+  readonly sha256: string
+  readonly schemaId: string | undefined
+}
+
+/** What one execution of a work item has read and written. */
+export interface ItemScope {
+  readonly key: string
+  readonly author: Author
+  readonly reads: Map<string, string>
+  readonly writes: Map<string, Output>
+}
+
+/** What artifacts need. */
+export interface ArtifactParts {
+  readonly log: RunLog
+  readonly worker: string
+  readonly scope: AsyncLocalStorage<ItemScope>
+  /** The author of what is written outside of any item. */
+  readonly author: () => Author
+  readonly assertLive: () => void
+}
+
+/** The artifact of this name, for users. */
+export function artifactOf(parts: ArtifactParts, name: string): ArtifactHandle {
+  if (typeof name === 'string' && RESERVED.test(name)) {
+    throw new CommandInvalid('artifact', 'must not begin with run:, result: or param:')
+  }
+  return new RunArtifact(parts, name)
+}
+
+/** Whether a value is an artifact of a run. */
+export function isArtifact(value: unknown): value is ArtifactHandle {
+  return value instanceof RunArtifact
+}
+
+/** The commands that make a stored content an artifact, which ends an issue about the old one. */
+export function writeCommands(
+  run: Run,
+  name: string,
+  output: Output,
+  by: { readonly worker: string; readonly workItem?: string },
+): RunCommand[] {
+  const { schemaId, ...stored } = output
+  const schema = schemaId === undefined ? {} : { schemaId }
+  const issue = damageIssue(name)
+  const isOpen = entryOf(run.issues, issue)?.status === 'open'
+  return [
+    { kind: 'write-artifact', name, ...stored, ...by, ...schema },
+    ...(isOpen ? [{ kind: 'resolve-issue', issue } as const] : []),
+  ]
+}
+
+/** The name of the issue about an artifact whose content is gone; names have a bound. */
+export function damageIssue(name: string): string {
+  return `ArtifactDamaged:${name}`.slice(0, NAME_MAX)
+}
+
+class RunArtifact implements ArtifactHandle {
+  readonly name: string
+  readonly #parts: ArtifactParts
+
+  constructor(parts: ArtifactParts, name: string) {
+    this.#parts = parts
+    this.name = name
+  }
+
+  get sha256(): string | undefined {
+    const own = this.#parts.scope.getStore()?.writes.get(this.name)
+    return own?.sha256 ?? entryOf(this.#parts.log.run.artifacts_index, this.name)?.sha256
+  }
+
+  async read(): Promise<Uint8Array> {
+    const { log, scope, assertLive } = this.#parts
+    assertLive()
+    const sha256 = this.sha256
+    if (sha256 === undefined) throw new ArtifactUnknown(log.run.run_id, this.name)
+    const item = scope.getStore()
+    // What an item reads of its own writing is no input of it.
+    if (item !== undefined && !item.writes.has(this.name) && !item.reads.has(this.name)) {
+      item.reads.set(this.name, sha256)
+    }
+    return log.writer.readArtifact(this.name, sha256)
+  }
+
+  async text(): Promise<string> {
+    return new TextDecoder().decode(await this.read())
+  }
+
+  async json<T>(): Promise<T> {
+    return JSON.parse(await this.text()) as T
+  }
+
+  writeJson(value: unknown, options: { readonly schemaId?: string } = {}): Promise<void> {
+    return this.write(encode(value, ARTIFACT_JSON), options)
+  }
+
+  async write(
+    content: Uint8Array | string,
+    { schemaId }: { readonly schemaId?: string } = {},
+  ): Promise<void> {
+    const { log, worker, scope, author, assertLive } = this.#parts
+    assertLive()
+    const bytes = bytesOf(content)
+    const item = scope.getStore()
+    if (item === undefined && this.#isThere(bytes, schemaId)) return
+    const stored = await log.writer.writeArtifact(this.name, bytes)
+    const output = { ...stored, schemaId }
+    assertLive()
+    if (item !== undefined) item.writes.set(this.name, output)
+    else await log.tell(author(), ...writeCommands(log.run, this.name, output, { worker }))
+  }
+
+  /** A node that is called again writes what is there already; that is nothing new. */
+  #isThere(bytes: Uint8Array, schemaId: string | undefined): boolean {
+    const now = entryOf(this.#parts.log.run.artifacts_index, this.name)
+    return (
+      now !== undefined &&
+      now.work_item === null &&
+      now.stale_because === null &&
+      now.schema_id === (schemaId ?? null) &&
+      now.sha256 === sha256Of(bytes)
+    )
+  }
+}
+
+function bytesOf(content: Uint8Array | string): Uint8Array {
+  if (typeof content !== 'string' && !(content instanceof Uint8Array)) {
+    throw new CommandInvalid('content', 'must be a text or bytes')
+  }
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content
+  if (bytes.length <= CONTENT_BYTES_MAX) return bytes
+  throw new CommandInvalid('content', `must not be larger than ${CONTENT_BYTES_MAX} bytes`)
+}

@@ -1,0 +1,305 @@
+/**
+ * Files from outside that a run depends on. They are copied into the run as artifacts, and looked
+ * at again whenever the run is resumed: one that has changed is taken anew, and what depends on it
+ * is stale.
+ *
+ * The artifact `run:inputs` says where they came from:
+ *
+ *   { "files":   { <artifact>: { path, size, modified, modifiedAtMs, inode, sha256, lookedAtMs,
+ *                                folder } },
+ *     "folders": { <artifact>: { path, extensions } } }
+ *
+ * A file whose size, time of change and inode are as they were is not read again, unless somebody
+ * is `paranoid`. But if it had changed just before it was looked at, another change in the same
+ * tick of the clock would not show: such a file is always read.
+ *
+ * A folder is an artifact too, the sorted list of the artifacts of its files, so that whoever reads
+ * it learns of files that come and go. Names that begin with a dot are left out, and links refused.
+ */
+import { encode } from '../core/canonical-json.ts'
+import { name as checkName } from '../core/checks.ts'
+import { CommandInvalid } from '../core/errors.ts'
+import type { RunCommand } from '../core/run/commands.ts'
+import { entryOf, type Run } from '../core/run/run.ts'
+import { ARTIFACT_JSON } from './artifacts.ts'
+import { InputFileInvalid } from './engine-errors.ts'
+import { ArtifactChanged, ArtifactMissing } from './errors.ts'
+import { sha256Of } from './hash.ts'
+import type { InputDisk, InputInfo } from './input-disk.ts'
+import type { Author, StoredArtifact } from './journal.ts'
+import type { RunLog } from './run-log.ts'
+
+/** A folder whose files are inputs. */
+export interface InputFolder {
+  readonly path: string
+  /** Only files that end so, such as `.md`; all if absent. */
+  readonly extensions?: readonly string[]
+}
+
+interface FileEntry extends Pick<InputInfo, 'size' | 'modified' | 'modifiedAtMs' | 'inode'> {
+  readonly path: string
+  readonly sha256: string
+  readonly lookedAtMs: number
+  /** The folder with which it was taken; null where it was named itself. */
+  readonly folder: string | null
+}
+
+interface Manifest {
+  readonly files: Readonly<Record<string, FileEntry>>
+  readonly folders: Readonly<Record<string, { path: string; extensions: readonly string[] }>>
+}
+
+/** Who wrote what came from outside. */
+const OUTSIDE = 'outside'
+const MANIFEST = 'run:inputs'
+/** The coarsest clock of a file system that is in use. */
+const TICK_MS = 2000
+const FILE_BYTES_MAX = 256 * 1024 * 1024
+const FILES_MAX = 10_000
+const DEPTH_MAX = 32
+const LOOKS_MAX = 3
+
+/** An input that is not as it was. */
+export interface InputChange {
+  readonly name: string
+  readonly output: StoredArtifact
+}
+
+/** What looking at inputs needs. */
+export interface InputParts {
+  readonly disk: InputDisk
+  readonly now: () => number
+  /** Keeps a content; whoever only looks computes its hash instead. */
+  readonly keep: (name: string, content: Uint8Array) => Promise<StoredArtifact>
+  readonly read: (name: string, sha256: string) => Promise<Uint8Array>
+}
+
+/** How closely to look. */
+export interface LookOptions {
+  readonly paranoid: boolean
+  /** Artifacts whose content is gone, and must be taken again. */
+  readonly damaged: ReadonlySet<string>
+}
+
+/** Only looks: nothing is kept. */
+export async function keepNothing(_name: string, content: Uint8Array): Promise<StoredArtifact> {
+  return { path: '-', sha256: sha256Of(content) }
+}
+
+/** Looks at every input of a run again; gives those that have changed, and where they are from. */
+export async function lookAgain(
+  parts: InputParts,
+  run: Run,
+  options: LookOptions,
+): Promise<InputChange[]> {
+  const manifest = await readManifest(parts, run)
+  const look = new Look(parts, run, manifest, options)
+  for (const [name, folder] of Object.entries(manifest.folders)) await look.takeFolder(name, folder)
+  for (const [name, { path, folder }] of Object.entries(manifest.files)) {
+    if (folder === null) await look.takeFile(name, path)
+  }
+  return look.changes()
+}
+
+/** Whether an artifact is a copy of what lies outside, and can be taken from there again. */
+export function isCopy(run: Run, name: string): boolean {
+  return name !== MANIFEST && entryOf(run.artifacts_index, name)?.writer_worker === OUTSIDE
+}
+
+/** The commands that make changed inputs artifacts of the run. */
+export function takeCommands(changes: readonly InputChange[]): RunCommand[] {
+  return changes.map(({ name, output }) => ({
+    kind: 'write-artifact',
+    name,
+    ...output,
+    worker: OUTSIDE,
+  }))
+}
+
+/** The inputs of a run that is being worked on. Calls are done one after the other. */
+export class Inputs {
+  readonly #log: RunLog
+  readonly #parts: InputParts
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(log: RunLog, parts: Pick<InputParts, 'disk' | 'now'>) {
+    this.#log = log
+    const { writer } = log
+    this.#parts = {
+      ...parts,
+      keep: (name, content) => writer.writeArtifact(name, content),
+      read: (name, sha256) => writer.readArtifact(name, sha256),
+    }
+  }
+
+  /** Takes a file into the run. */
+  async takeFile(author: Author, name: string, path: string): Promise<void> {
+    await this.#take(author, (look) => look.takeFile(name, path))
+  }
+
+  /** Takes the files of a folder into the run; gives the names of their artifacts, sorted. */
+  takeFolder(author: Author, name: string, folder: InputFolder): Promise<string[]> {
+    const { path, extensions = [] } = folder
+    return this.#take(author, (look) => look.takeFolder(name, { path, extensions }))
+  }
+
+  #take<T>(author: Author, take: (look: Look) => Promise<T>): Promise<T> {
+    const taken = this.#last.then(async () => {
+      const run = this.#log.run
+      const manifest = await readManifest(this.#parts, run)
+      const look = new Look(this.#parts, run, manifest, { paranoid: false, damaged: new Set() })
+      const result = await take(look)
+      await this.#log.tell(author, ...takeCommands(await look.changes()))
+      return result
+    })
+    this.#last = taken.catch(() => {})
+    return taken
+  }
+}
+
+/** One look at inputs: what has changed, and what is known of them afterwards. */
+class Look {
+  readonly #parts: InputParts
+  readonly #run: Run
+  readonly #options: LookOptions
+  readonly #files: Map<string, FileEntry>
+  readonly #folders: Map<string, Manifest['folders'][string]>
+  readonly #changes = new Map<string, InputChange>()
+
+  constructor(parts: InputParts, run: Run, manifest: Manifest, options: LookOptions) {
+    this.#parts = parts
+    this.#run = run
+    this.#options = options
+    this.#files = new Map(Object.entries(manifest.files))
+    this.#folders = new Map(Object.entries(manifest.folders))
+  }
+
+  async takeFile(name: string, path: string, folder: string | null = null): Promise<void> {
+    checkInput(name, path)
+    const known = this.#files.get(name)
+    const { disk } = this.#parts
+    for (let looks = 1; looks <= LOOKS_MAX; looks++) {
+      const lookedAtMs = this.#parts.now()
+      const before = infoOf(path, await disk.info(path))
+      if (known?.path === path && this.#isKnown(name, known, before)) return
+      const content = await disk.read(path)
+      if (!isSame(before, infoOf(path, await disk.info(path)))) continue
+      const { size, modified, modifiedAtMs, inode } = before
+      const output = await this.#parts.keep(name, content)
+      const { sha256 } = output
+      const seen = { path, size, modified, modifiedAtMs, inode, sha256, lookedAtMs, folder }
+      this.#files.set(name, seen)
+      if (this.#hashOf(name) !== sha256) this.#changes.set(name, { name, output })
+      return
+    }
+    throw new InputFileInvalid(path, 'it changes while it is being read')
+  }
+
+  async takeFolder(name: string, folder: Manifest['folders'][string]): Promise<string[]> {
+    checkInput(name, folder.path)
+    const found = await this.#list(folder, '', 0)
+    const names = found.map((path) => `${name}/${path}`)
+    for (const [i, path] of found.entries()) {
+      await this.takeFile(names[i] as string, `${folder.path}/${path}`, name)
+    }
+    for (const [file, entry] of this.#files) {
+      if (entry.folder === name && !names.includes(file)) this.#files.delete(file)
+    }
+    this.#folders.set(name, folder)
+    await this.#keepText(name, encode(names, ARTIFACT_JSON))
+    return names
+  }
+
+  /** What changed, with the list of inputs itself. */
+  async changes(): Promise<InputChange[]> {
+    const files = Object.fromEntries(this.#files)
+    const folders = Object.fromEntries(this.#folders)
+    if (this.#files.size + this.#folders.size > 0) {
+      await this.#keepText(MANIFEST, encode({ files, folders }, ARTIFACT_JSON))
+    }
+    return [...this.#changes.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  async #keepText(name: string, text: string): Promise<void> {
+    if (sha256Of(text) === this.#hashOf(name) && !this.#options.damaged.has(name)) return
+    const output = await this.#parts.keep(name, Buffer.from(text))
+    this.#changes.set(name, { name, output })
+  }
+
+  #hashOf(name: string): string | undefined {
+    return entryOf(this.#run.artifacts_index, name)?.sha256
+  }
+
+  #isKnown(name: string, known: FileEntry, now: InputInfo): boolean {
+    const { paranoid, damaged } = this.#options
+    const isSettled = known.modifiedAtMs < known.lookedAtMs - TICK_MS
+    return !paranoid && !damaged.has(name) && isSettled && isSame(known, now)
+  }
+
+  /** The files below a folder, by their paths from it on, sorted. */
+  async #list(
+    folder: Manifest['folders'][string],
+    below: string,
+    depth: number,
+  ): Promise<string[]> {
+    const { disk } = this.#parts
+    const here = below === '' ? folder.path : `${folder.path}/${below}`
+    const info = await disk.info(here)
+    if (info?.kind !== 'folder') throw new InputFileInvalid(here, notA('folder', info))
+    if (depth > DEPTH_MAX) throw new InputFileInvalid(here, `it is deeper than ${DEPTH_MAX}`)
+    const found: string[] = []
+    for (const entry of (await disk.list(here)).filter((each) => !each.startsWith('.'))) {
+      const path = below === '' ? entry : `${below}/${entry}`
+      const { kind } = (await disk.info(`${folder.path}/${path}`)) ?? {}
+      if (kind === 'folder') found.push(...(await this.#list(folder, path, depth + 1)))
+      else if (isWanted(folder, entry)) found.push(path)
+      if (found.length > FILES_MAX) {
+        throw new InputFileInvalid(here, `it has more than ${FILES_MAX} files`)
+      }
+    }
+    return found.sort()
+  }
+}
+
+async function readManifest({ read }: InputParts, run: Run): Promise<Manifest> {
+  const known = entryOf(run.artifacts_index, MANIFEST)
+  if (known === undefined) return NO_INPUTS
+  try {
+    const content = await read(MANIFEST, known.sha256)
+    return JSON.parse(new TextDecoder().decode(content)) as Manifest
+  } catch (error) {
+    // Its content is gone: then the run goes back to where its inputs are taken.
+    if (error instanceof ArtifactMissing || error instanceof ArtifactChanged) return NO_INPUTS
+    throw error
+  }
+}
+
+const NO_INPUTS: Manifest = { files: {}, folders: {} }
+
+function checkInput(name: string, path: string): void {
+  const why = checkName(name) ?? (name.startsWith('run:') ? 'must not begin with run:' : undefined)
+  if (why !== undefined) throw new CommandInvalid('input', why)
+  if (typeof path !== 'string' || path === '' || path.includes('\0')) {
+    throw new CommandInvalid('path', 'must be the path of a file')
+  }
+}
+
+function infoOf(path: string, info: InputInfo | undefined): InputInfo {
+  if (info?.kind !== 'file') throw new InputFileInvalid(path, notA('file', info))
+  if (info.size <= FILE_BYTES_MAX) return info
+  throw new InputFileInvalid(path, `it is larger than ${FILE_BYTES_MAX} bytes`)
+}
+
+function notA(wanted: string, info: InputInfo | undefined): string {
+  return info === undefined ? 'it is not there' : `it is no ${wanted}, but a ${info.kind}`
+}
+
+type Looks = Pick<InputInfo, 'size' | 'modified' | 'inode'>
+
+function isSame(a: Looks, b: Looks): boolean {
+  return a.size === b.size && a.modified === b.modified && a.inode === b.inode
+}
+
+function isWanted({ extensions }: Manifest['folders'][string], name: string): boolean {
+  return extensions.length === 0 || extensions.some((extension) => name.endsWith(extension))
+}
