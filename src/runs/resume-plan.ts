@@ -3,11 +3,14 @@
  * disk. `resume` carries it out and `explain` tells it, so that both always agree.
  *
  *   1. From a transitional state, back to the last stable state that the log visited.
- *   2. Inputs that changed are taken anew, and what depends on them is stale. An artifact whose
+ *   2. If something is to be done again that lies before the present state, back to the last stable
+ *      state before it, or to the beginning where there is none. An input that changed is taken
+ *      again in the node that took it, because what the node made of it may be another thing now.
+ *   3. Inputs that changed are taken anew, and what depends on them is stale. An artifact whose
  *      content was lost or changed is recorded as an issue, what depends on it is stale, and the
  *      item that made it is done again.
- *   3. If something is to be done again that lies before the present state, back to the last stable
- *      state before it, or to the beginning where there is none.
+ *
+ * Going back comes first: if a crash leaves only that, the next look finds the changes again.
  */
 
 import type { RunCommand } from '../core/run/commands.ts'
@@ -62,14 +65,19 @@ export function planResume(situation: ResumeSituation): ResumePlan {
   if (machine.machine.states.get(run.run_state)?.transitional === true) {
     plan.tell({ kind: 'rewind', reason: 'resume' })
   }
-  for (const command of takeCommands(changes)) plan.tell(command)
-  for (const name of damaged) tellDamage(plan, name)
   const makers = damaged.map((name) => entryOf(run.artifacts_index, name)?.work_item ?? null)
   const forced = new Set([...force, ...makers.filter((key) => key !== null)])
-  const place = firstPlace(situation, plan.run, forced)
+  const tellFound = (to: Plan) => {
+    for (const command of takeCommands(changes)) to.tell(command)
+    for (const name of damaged) tellDamage(to, name)
+  }
+  const ahead = new Plan(machine, plan.run)
+  tellFound(ahead)
+  const place = firstPlace(situation, ahead.run, forced)
   if (place !== undefined) {
     plan.tell({ kind: 'rewind', reason: 'stale', to: stableBefore(situation, place.seq) })
   }
+  tellFound(plan)
   const { commands, rewinds } = plan
   return { commands, rewinds, forced, run: plan.run }
 }
@@ -88,16 +96,17 @@ function tellDamage(plan: Plan, name: string): void {
 
 /** Where the first thing was done that is to be done again; nothing where there is none. */
 function firstPlace(
-  { history, damaged }: ResumeSituation,
+  { history, damaged, changes }: ResumeSituation,
   run: Run,
   forced: ReadonlySet<string>,
 ): Place | undefined {
   const items = Object.entries(run.work_items)
     .filter(([key, item]) => isToBeRedone(run, key, item, forced))
     .map(([key]) => history.items.get(key))
-  const written = damaged
-    .filter((name) => !isCopy(run, name))
-    .map((name) => history.written.get(name))
+  const written = [
+    ...damaged.filter((name) => !isCopy(run, name)),
+    ...changes.map(({ name }) => name).filter((name) => isCopy(run, name)),
+  ].map((name) => history.written.get(name))
   const places = [...items, ...written].filter((place) => place !== undefined)
   return places.sort((a, b) => a.seq - b.seq)[0]
 }
