@@ -16,8 +16,8 @@ import {
 import { onTestFinished } from 'vitest'
 
 /** A folder that is gone when the test is over. */
-export function freshFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'pawl-runs-'))
+export function freshFolder(inside = tmpdir()): string {
+  const folder = mkdtempSync(join(inside, 'pawl-runs-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
