@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 const CLASS =
   /\/\*\* ([^*]+) \*\/\nexport class (\w+) extends PawlError \{\n {2}readonly code = '(\w+)'/g
 
-const FOLDERS = ['core', 'stores', 'runs', 'engine', 'testing', 'cli']
-const SOURCES = FOLDERS.map((folder) => `src/${folder}/errors.ts`)
+const FOLDERS = ['core', 'stores', 'engine', 'runs', 'testing', 'cli']
+const SOURCES = [...FOLDERS.map((folder) => `src/${folder}/errors.ts`), 'src/runs/engine-errors.ts']
 
 /** The whole document. */
 export function errorsDocument(): string {
@@ -16,9 +16,9 @@ export function errorsDocument(): string {
   return [
     '# Errors',
     '',
-    'Generated from `errors.ts` in `src/core`, `src/stores`, `src/runs`, `src/engine`,',
-    '`src/testing` and `src/cli`. Every error has a class, a stable code, a message that says',
-    'what happened, a `hint` that says what to do, and `details` for programs.',
+    'Generated from `errors.ts` in `src/core`, `src/stores`, `src/engine`, `src/runs`,',
+    '`src/testing` and `src/cli`. Every error has a class, a stable code, a message that says what happened, a',
+    '`hint` that says what to do, and `details` for programs.',
     '',
     '| code | class | when |',
     '|---|---|---|',

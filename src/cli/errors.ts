@@ -15,7 +15,7 @@ export class ConfigInvalid extends PawlError {
   constructor(path: string, why: string) {
     super(
       `The configuration ${path} ${why}`,
-      'It is a JSON object with the fields store, jobs and operator, all of them optional.',
+      'It is a JSON object with the fields store, jobs, runs, runFolder and operator, all optional.',
       { path, why },
     )
   }
@@ -52,6 +52,19 @@ export class JobFileInvalid extends PawlError {
     super(
       `The job file ${path} ${why}`,
       'It is a TypeScript or JavaScript module that exports what defineJob returns.',
+      { path, why },
+    )
+    this.cause = cause
+  }
+}
+
+/** A file of runs cannot be used. */
+export class RunFileInvalid extends PawlError {
+  readonly code = 'E_RUN_FILE_INVALID'
+  constructor(path: string, why: string, cause?: unknown) {
+    super(
+      `The file of runs ${path} ${why}`,
+      'It is a TypeScript or JavaScript module that exports what defineRun returns.',
       { path, why },
     )
     this.cause = cause

@@ -26,10 +26,8 @@ export async function loadJobFiles(paths: readonly string[]): Promise<JobDefinit
 }
 
 async function loadOne(path: string, others: readonly JobDefinition[]): Promise<JobDefinition[]> {
-  const exported = await evaluate(path)
-  const jobs = [...new Set(definitionsIn(exported, DEPTH_MAX))].filter(
-    (job) => !others.includes(job),
-  )
+  const exported = await evaluate(path, JobFileInvalid)
+  const jobs = findIn(exported, isDefinition).filter((job) => !others.includes(job))
   if (jobs.length === 0) throw new JobFileInvalid(path, 'exports no job')
   const names = new Map<string, JobDefinition>(others.map((job) => [job.name, job]))
   for (const job of jobs) {
@@ -41,7 +39,11 @@ async function loadOne(path: string, others: readonly JobDefinition[]): Promise<
   return jobs
 }
 
-async function evaluate(path: string): Promise<unknown> {
+/** What a module of a user exports; throws the error that its kind of file has. */
+export async function evaluate(
+  path: string,
+  Invalid: new (path: string, why: string, cause: unknown) => Error,
+): Promise<unknown> {
   // It takes longer to load than most commands take to run, so only those who need it do.
   const { createJiti } = await import('jiti')
   const virtualModules: Record<string, unknown> = {}
@@ -52,15 +54,21 @@ async function evaluate(path: string): Promise<unknown> {
   try {
     return await createJiti(pathToFileURL(file).href, { virtualModules }).import(file)
   } catch (error) {
-    throw new JobFileInvalid(path, `cannot be loaded: ${visible(messageOf(error))}`, error)
+    throw new Invalid(path, `cannot be loaded: ${visible(messageOf(error))}`, error)
   }
 }
 
 /** Two exports of the same definition are one; the depth bounds what may refer to itself. */
-function definitionsIn(value: unknown, depth: number): JobDefinition[] {
+export function findIn<T extends object>(
+  value: unknown,
+  isWanted: (value: object) => value is T,
+  depth = DEPTH_MAX,
+): T[] {
   if (typeof value !== 'object' || value === null) return []
-  if (isDefinition(value)) return [value]
-  return depth === 0 ? [] : Object.values(value).flatMap((inner) => definitionsIn(inner, depth - 1))
+  if (isWanted(value)) return [value]
+  if (depth === 0) return []
+  const inner = Object.values(value).flatMap((one) => findIn(one, isWanted, depth - 1))
+  return [...new Set(inner)]
 }
 
 function isDefinition(value: object): value is JobDefinition {

@@ -46,7 +46,8 @@ export async function withPawl<T>(
   return await work(pawl)
 }
 
-function loggerOf({ output }: Call, warns: boolean): Logger {
+/** What the library has to say, on stderr. */
+export function loggerOf({ output }: Call, warns: boolean): Logger {
   const say = (level: string) => (_fields: object, message: string) =>
     output.say(`${level}: ${visible(message)}`)
   const explain = (level: string) => (_fields: object, message: string) =>

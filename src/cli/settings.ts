@@ -4,7 +4,8 @@
  *
  * The file is `pawl.config.json` in the present folder, or what --config or PAWL_CONFIG names:
  *
- *   { "store": "sqlite:./jobs.db", "jobs": ["./jobs.ts"], "operator": "ada" }
+ *   { "store": "sqlite:./jobs.db", "jobs": ["./jobs.ts"], "operator": "ada",
+ *     "runs": ["./runs.ts"], "runFolder": "./runs" }
  *
  * Paths in it start from its own folder.
  */
@@ -24,6 +25,10 @@ export interface Settings {
   readonly store: Setting<string>
   /** Paths of job files. */
   readonly jobs: Setting<readonly string[]>
+  /** Paths of files with definitions of runs. */
+  readonly runs: Setting<readonly string[]>
+  /** The folder in which runs are kept. */
+  readonly runFolder: Setting<string>
   /** Nothing where nobody said it and the system has no name for its user. */
   readonly operator: Setting<string | undefined>
 }
@@ -37,6 +42,7 @@ export interface SettingSources {
 
 /** The store where nobody names one. */
 export const DEFAULT_STORE = 'sqlite:.pawl/jobs.db'
+const DEFAULT_RUN_FOLDER = '.pawl/runs'
 const CONFIG_FILE = 'pawl.config.json'
 
 /** Finds every setting; throws `ConfigInvalid`. */
@@ -56,6 +62,18 @@ export function resolveSettings({ options, env, cwd }: SettingSources): Settings
         [path, config.jobs?.map((name) => resolve(dirname(path), name))],
       ],
     ),
+    runs: first<readonly string[]>(
+      [],
+      [
+        ['--runs', (options.runs as string[] | undefined)?.map((name) => resolve(cwd, name))],
+        [path, config.runs?.map((name) => resolve(dirname(path), name))],
+      ],
+    ),
+    runFolder: first(resolve(cwd, DEFAULT_RUN_FOLDER), [
+      ['--dir', options.dir === undefined ? undefined : resolve(cwd, options.dir as string)],
+      ['PAWL_RUNS', env.PAWL_RUNS ? resolve(cwd, env.PAWL_RUNS) : undefined],
+      [path, config.runFolder === undefined ? undefined : resolve(dirname(path), config.runFolder)],
+    ]),
     operator: first<string | undefined>(undefined, [
       ['--operator', options.operator as string | undefined],
       ['PAWL_OPERATOR', env.PAWL_OPERATOR],
@@ -80,6 +98,8 @@ function first<T>(fallback: T, sources: readonly (readonly [string, T | undefine
 interface Config {
   readonly store?: string
   readonly jobs?: readonly string[]
+  readonly runs?: readonly string[]
+  readonly runFolder?: string
   readonly operator?: string
 }
 
@@ -107,19 +127,24 @@ function parse(path: string, text: string): Config {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new ConfigInvalid(path, 'is no JSON object')
   }
-  const { store, jobs, operator, ...others } = value as Record<string, unknown>
+  const { store, jobs, runs, runFolder, operator, ...others } = value as Record<string, unknown>
   const [unknown] = Object.keys(others)
   if (unknown !== undefined) throw new ConfigInvalid(path, `has an unknown field "${unknown}"`)
-  for (const [field, own] of Object.entries({ store, operator })) {
+  for (const [field, own] of Object.entries({ store, operator, runFolder })) {
     if (own !== undefined && typeof own !== 'string') {
       throw new ConfigInvalid(path, `must have a text as "${field}"`)
     }
   }
-  const list = typeof jobs === 'string' ? [jobs] : (jobs ?? undefined)
-  if (list !== undefined && !isTexts(list)) {
-    throw new ConfigInvalid(path, 'must have a path or a list of paths as "jobs"')
+  const lists: Record<string, string[]> = {}
+  for (const [field, own] of Object.entries({ jobs, runs })) {
+    const list = typeof own === 'string' ? [own] : (own ?? undefined)
+    if (list === undefined) continue
+    if (!isTexts(list)) {
+      throw new ConfigInvalid(path, `must have a path or a list of paths as "${field}"`)
+    }
+    lists[field] = list
   }
-  return { ...(value as Config), ...(list !== undefined && { jobs: list }) }
+  return { ...(value as Config), ...lists }
 }
 
 function isTexts(value: unknown): value is string[] {

@@ -9,6 +9,9 @@ import { jobEnqueueCommands } from './job-enqueue.ts'
 import { jobReadCommands } from './job-read.ts'
 import { machineCommands } from './machine.ts'
 import { queueCommands } from './queue.ts'
+import { runActCommands } from './run-act.ts'
+import { runCarryCommands } from './run-carry.ts'
+import { runReadCommands } from './run-read.ts'
 import { workCommands } from './work.ts'
 
 /** What each noun is about. */
@@ -17,6 +20,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   effect: 'What jobs do to the world outside, and what of it is stuck',
   queue: 'Depth, pauses and workers of queues',
   worker: 'Who works, and on what',
+  run: 'Start, resume and read runs',
   machine: 'The states and edges of lifecycles, workers and runs',
   db: 'The schema of the store',
 }
@@ -31,6 +35,9 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...jobActCommands,
   ...effectCommands,
   ...queueCommands,
+  ...runActCommands,
+  ...runReadCommands,
+  ...runCarryCommands,
   ...machineCommands,
   ...dbCommands,
 ]

@@ -1,0 +1,174 @@
+/** `pawl run start|resume|cancel|link`: what changes a run. */
+import type { RunEvent } from '../../core/run/events.ts'
+import type { RunHandle, Runs } from '../../runs/runs.ts'
+import { NameUnknown, UsageInvalid } from '../errors.ts'
+import { EXIT, type ExitCode } from '../exit-codes.ts'
+import {
+  FOLDER_OPTION,
+  RESUME_OPTIONS,
+  RUNS_OPTION,
+  resumeOptionsOf,
+  runIdOf,
+  withDefinedRuns,
+  withRuns,
+} from '../run-files.ts'
+import { type Call, type CommandSpec, textOf } from '../spec.ts'
+import { visible } from '../visible.ts'
+import { sayEvent } from './run-read.ts'
+
+async function start(call: Call): Promise<ExitCode> {
+  const [name = '', given = 'null'] = call.args
+  const input = readInput(given)
+  const runId = textOf(call, 'id')
+  return withDefinedRuns(
+    call,
+    async (runs, definitions) => {
+      const definition = definitions.find((one) => one.name === name)
+      if (definition === undefined) {
+        const known = definitions.map((one) => visible(one.name))
+        throw new NameUnknown('run', visible(name), known)
+      }
+      const { interrupted: signal } = call
+      const options = { input, signal, ...(runId !== undefined && { runId }) }
+      return follow(call, runs, await runs.start(definition, options))
+    },
+    { create: true, observer: observerOf(call) },
+  )
+}
+
+async function resume(call: Call): Promise<ExitCode> {
+  const [argument = ''] = call.args
+  return withDefinedRuns(
+    call,
+    async (runs) => {
+      const handle = await runs.resume(runIdOf(argument), {
+        ...resumeOptionsOf(call),
+        signal: call.interrupted,
+      })
+      return follow(call, runs, handle)
+    },
+    { observer: observerOf(call) },
+  )
+}
+
+/** Waits for what comes of a run, and says it. */
+async function follow(call: Call, runs: Runs, handle: RunHandle): Promise<ExitCode> {
+  const { output } = call
+  output.explain(`run: ${handle.id}`)
+  const outcome = await handle.result()
+  const { kind, run } = outcome
+  const reason = 'reason' in outcome ? outcome.reason : undefined
+  const error = kind === 'stopped' ? String(outcome.error) : undefined
+  const fields = { run_id: handle.id, outcome: kind, run_state: run.run_state, reason, error }
+  if (output.json) output.record(fields)
+  else {
+    output.line(`${handle.id} ${visible(run.run_state)}`)
+    if (reason !== undefined) output.say(visible(reason))
+    if (error !== undefined) {
+      output.say(`${visible(error)}\nIt stands still in ${visible(run.run_state)}.`)
+      output.say(`Resume it: pawl run resume ${handle.id}`)
+    }
+  }
+  await runs.close()
+  if (call.interrupted.aborted && kind === 'stopped') return EXIT.interrupted
+  return kind === 'done' ? EXIT.ok : EXIT.failure
+}
+
+/** Tells events as they become durable. */
+function observerOf({ output }: Call) {
+  return {
+    refused() {},
+    recorded(events: readonly RunEvent[]) {
+      for (const event of events) {
+        if (output.json) output.record(event)
+        else sayEvent(output, event)
+      }
+    },
+  }
+}
+
+async function cancel(call: Call): Promise<undefined> {
+  const reason = textOf(call, 'reason')
+  if (reason === undefined) throw new UsageInvalid('Say why: --reason "not needed any more"')
+  await withRuns(call, async (runs) => {
+    for (const runId of call.args.map(runIdOf)) {
+      const answer = await runs.cancel(runId, reason)
+      if (call.output.json) call.output.record({ run_id: runId, answer })
+      else call.output.line(`${runId} ${answer}`)
+      if (answer === 'requested') call.output.say('Its holder will cancel it within a second.')
+    }
+  })
+  return undefined
+}
+
+async function link(call: Call): Promise<undefined> {
+  const [argument = '', sha = ''] = call.args
+  const runId = runIdOf(argument)
+  await withRuns(call, (runs) => runs.linkCommit(runId, sha))
+  if (call.output.json) call.output.record({ run_id: runId, sha })
+  else call.output.line(`${runId} ${sha}`)
+  return undefined
+}
+
+function readInput(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const why = visible((error as Error).message)
+    throw new UsageInvalid(`The input is no JSON: ${why}`, `Quote it: '{"folder":"docs"}'.`)
+  }
+}
+
+/** Commands that change runs. */
+export const runActCommands: readonly CommandSpec[] = [
+  {
+    name: 'run start',
+    summary: 'Begin a run, and work on it until it ends or stands still',
+    details:
+      'The exit code is 0 when the run is done, and 1 when it failed, was cancelled or stands ' +
+      'still. With --store, work items that are jobs go to that queue. With --json each event is ' +
+      'one line, and the last line is the outcome.',
+    args: [
+      { flags: '<name>', says: 'the name of the kind of run' },
+      { flags: '[input]', says: 'its input as JSON; null if absent' },
+    ],
+    options: [RUNS_OPTION, FOLDER_OPTION, { flags: '--id <id>', says: 'an id of your own' }],
+    examples: [
+      [`pawl run start docs '{"folder":"docs"}' --runs ./runs.ts`, 'one run of the kind docs'],
+    ],
+    run: start,
+  },
+  {
+    name: 'run resume',
+    summary: 'Continue a run where it was left; what has finished is not done again',
+    details:
+      'A run that is done is left alone. One that has failed or was cancelled is refused: fork ' +
+      'it. See first what would be done, and why: pawl run explain.',
+    args: [{ flags: '<run>', says: 'its id' }],
+    options: [RUNS_OPTION, FOLDER_OPTION, ...RESUME_OPTIONS],
+    examples: [
+      ['pawl run resume docs-7 --runs ./runs.ts', 'from where it stands'],
+      ['pawl run resume docs-7 --runs ./runs.ts --force "draft intro"', 'and do one item again'],
+    ],
+    run: resume,
+  },
+  {
+    name: 'run cancel',
+    summary: 'Cancel runs; a process that works on one is asked to',
+    args: [{ flags: '<runs...>', says: 'their ids' }],
+    options: [FOLDER_OPTION, { flags: '--reason <text>', says: 'why; it stands in the log' }],
+    examples: [['pawl run cancel docs-7 --reason "not needed any more"', 'one run']],
+    run: cancel,
+  },
+  {
+    name: 'run link',
+    summary: 'Remember that a commit of a repository belongs to a run',
+    args: [
+      { flags: '<run>', says: 'its id' },
+      { flags: '<commit>', says: 'the whole hash of the commit' },
+    ],
+    options: [FOLDER_OPTION],
+    examples: [['pawl run link docs-7 $(git rev-parse HEAD)', 'the commit that it made']],
+    run: link,
+  },
+]

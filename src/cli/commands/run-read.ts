@@ -1,0 +1,324 @@
+/** `pawl run list|show|events|explain|diff|replay|verify`: what only reads. */
+import { existsSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { RunNotFound } from '../../core/errors.ts'
+import type { RunEvent } from '../../core/run/events.ts'
+import type { Run } from '../../core/run/run.ts'
+import type { ItemExplanation, RunExplanation } from '../../runs/explain.ts'
+import { openRuns, type Runs } from '../../runs/runs.ts'
+import { encodeSnapshot } from '../../runs/snapshot.ts'
+import { UsageInvalid } from '../errors.ts'
+import { EXIT, type ExitCode } from '../exit-codes.ts'
+import type { Output } from '../output.ts'
+import { changesBetween } from '../run-diff.ts'
+import {
+  FOLDER_OPTION,
+  RESUME_OPTIONS,
+  RUNS_OPTION,
+  resumeOptionsOf,
+  runIdOf,
+  withDefinedRuns,
+  withRuns,
+} from '../run-files.ts'
+import { type Call, type CommandSpec, textsOf, wholeOf } from '../spec.ts'
+import { shortened, visible } from '../visible.ts'
+
+const DATA_MAX = 160
+
+async function list(call: Call): Promise<undefined> {
+  const { output } = call
+  await withRuns(call, async (runs) => {
+    const all = await runs.list()
+    if (output.json) {
+      for (const { runId, run } of all) output.record({ run_id: runId, ...summaryOf(run) })
+      return
+    }
+    if (all.length === 0) output.say('There are no runs yet.')
+    const columns = ['run', 'state', 'machine', 'events', 'items', 'issues'].map((head) => ({
+      head,
+    }))
+    const rows = all.map(({ runId, run }) => {
+      if (run === undefined) return [runId, 'no valid snapshot', '', '', '', '']
+      const { run_state, machine, events, items, open_issues } = summaryOf(run)
+      return [runId, run_state, machine, events, items, open_issues].map(String)
+    })
+    output.table(columns, rows)
+  })
+  return undefined
+}
+
+function summaryOf(run: Run | undefined) {
+  const items = Object.values(run?.work_items ?? {})
+  return {
+    run_state: run?.run_state ?? null,
+    machine: run?.machine.name ?? null,
+    events: run?.last_seq ?? null,
+    items: `${items.filter(({ status }) => status === 'finished').length}/${items.length}`,
+    open_issues: Object.values(run?.issues ?? {}).filter(({ status }) => status === 'open').length,
+  }
+}
+
+async function show(call: Call): Promise<undefined> {
+  const [argument = ''] = call.args
+  const { output } = call
+  const at = wholeOf(call, 'at', 1)
+  await withRuns(call, async (runs) => {
+    const runId = runIdOf(argument)
+    const shown = await runs.show(runId)
+    const run = at === undefined ? shown.run : await asOf(runs, runId, at)
+    if (output.json) {
+      const { holder, cancelRequest, damage, tornBytes } = shown
+      output.record({ ...run, holder, cancelRequest, damage, tornBytes })
+      return
+    }
+    printRun(output, run)
+    if (at !== undefined) return
+    const { holder, damage, cancelRequest } = shown
+    if (holder !== undefined) {
+      output.line(`held by ${visible(holder.host)}, process ${holder.pid}, since ${holder.since}`)
+    }
+    if (cancelRequest !== undefined)
+      output.line(`to be cancelled: ${visible(cancelRequest.reason)}`)
+    if (damage !== undefined) output.line(`damaged in line ${damage.line}: ${visible(damage.why)}`)
+  })
+  return undefined
+}
+
+async function asOf(runs: Runs, runId: string, seq: number): Promise<Run> {
+  const run = await (await runs.journal.read(runId)).asOf(seq)
+  if (run === undefined) throw new UsageInvalid(`The run has no event ${seq}`)
+  return run
+}
+
+function printRun(output: Output, run: Run): void {
+  const { run_id, run_state, machine, last_seq, fix_attempts, max_fix_attempts } = run
+  output.line(`${run_id}  ${output.style('bold', visible(run_state))}`)
+  output.line(`machine ${visible(machine.name)} version ${machine.version}, ${last_seq} events`)
+  output.line(`fix attempts ${fix_attempts} of ${max_fix_attempts}`)
+  if (run.ended_because !== null) output.line(`because: ${visible(run.ended_because)}`)
+  for (const sha of run.commits) output.line(`commit ${sha}`)
+  const sections = Object.entries(run.section_states)
+  if (sections.length > 0) output.line('\nsections')
+  output.table([{ head: 'section' }, { head: 'state' }], sections)
+  const items = Object.entries(run.work_items)
+  if (items.length > 0) output.line('\nwork items')
+  output.table(
+    ['item', 'status', 'attempts', 'worker', 'error'].map((head) => ({ head })),
+    items.map(([key, { status, attempts, worker, error }]) => [
+      ...[key, status, String(attempts), worker, error ?? ''],
+    ]),
+  )
+  const artifacts = Object.entries(run.artifacts_index)
+  if (artifacts.length > 0) output.line('\nartifacts')
+  output.table(
+    ['artifact', 'sha256', 'of item', 'stale because'].map((head) => ({ head })),
+    artifacts.map(([name, { sha256, work_item, stale_because }]) => [
+      ...[name, sha256.slice(0, 12), work_item ?? '-', stale_because ?? ''],
+    ]),
+  )
+  const issues = Object.entries(run.issues)
+  if (issues.length > 0) output.line('\nissues')
+  output.table(
+    ['issue', 'status', 'severity', 'message'].map((head) => ({ head })),
+    issues.map(([name, { status, severity, message }]) => [name, status, severity, message]),
+  )
+}
+
+async function events(call: Call): Promise<undefined> {
+  const [argument = ''] = call.args
+  const { output } = call
+  const [from, to] = [wholeOf(call, 'from', 1), wholeOf(call, 'to', 1)]
+  const types = textsOf(call, 'type')
+  await withRuns(call, async (runs) => {
+    const range = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
+    for await (const event of runs.events(runIdOf(argument), range)) {
+      if (types.length > 0 && !types.includes(event.type)) continue
+      if (output.json) output.record(event)
+      else output.line(`${event.ts}  ${lineOf(event)}`)
+      await output.taken()
+      if (output.gone.aborted) return
+    }
+  })
+  return undefined
+}
+
+/** One event as a line of talk; those of daily work only for who asked for it. */
+export function sayEvent(output: Output, event: RunEvent): void {
+  if (/^(ARTIFACT|WORK_ITEM_(STARTED|FINISHED))/.test(event.type)) output.explain(lineOf(event))
+  else output.say(lineOf(event))
+}
+
+function lineOf({ seq, type, data }: RunEvent): string {
+  const text = shortened(visible(JSON.stringify(data)), DATA_MAX)
+  return `${String(seq).padStart(5)}  ${type.padEnd(20)}  ${text}`
+}
+
+async function explain(call: Call): Promise<undefined> {
+  const [argument = ''] = call.args
+  await withDefinedRuns(call, async (runs) => {
+    const explained = await runs.explain(runIdOf(argument), resumeOptionsOf(call))
+    if (call.output.json) call.output.record(explained)
+    else printExplanation(call.output, explained)
+  })
+  return undefined
+}
+
+function printExplanation(output: Output, explained: RunExplanation): void {
+  const { runId, state, hasEnded, rewinds, continuesIn, changedInputs, damaged, items } = explained
+  output.line(`${runId} is in ${visible(state)}${hasEnded ? ', where it has ended.' : '.'}`)
+  for (const name of changedInputs) output.line(`input changed: ${visible(name)}`)
+  for (const name of damaged) output.line(`artifact damaged: ${visible(name)}`)
+  for (const { from, to, reason } of rewinds) {
+    const why = reason === 'stale' ? 'something before it is done again' : 'it is transitional'
+    output.line(`goes back from ${visible(from)} to ${visible(to)}: ${why}`)
+  }
+  if (!hasEnded) output.line(`continues in ${visible(continuesIn)}`)
+  const columns = ['item', 'state', 'verdict', 'because'].map((head) => ({ head }))
+  output.table(
+    columns,
+    items.map((item) => [item.key, item.state, item.verdict, reasonOf(item)]),
+  )
+}
+
+const REASONS: Readonly<Record<ItemExplanation['because'], string>> = {
+  fresh: 'it has finished, and nothing that it read has changed',
+  interrupted: 'it was begun and not finished',
+  failed: 'it failed the last time',
+  forced: 'you said so',
+  damaged: 'the content of an output is gone',
+  input_changed: 'it read something that has changed',
+  upstream: 'something before it is done again; if that comes out the same, this is skipped',
+}
+
+function reasonOf({ because, artifact }: ItemExplanation): string {
+  return artifact === null ? REASONS[because] : `${REASONS[because]}: ${artifact}`
+}
+
+async function diff(call: Call): Promise<undefined> {
+  const [argument = ''] = call.args
+  const { output } = call
+  await withRuns(call, async (runs) => {
+    const runId = runIdOf(argument)
+    const { run } = await runs.show(runId)
+    const [from, to] = [wholeOf(call, 'from', 1) ?? 1, wholeOf(call, 'to', 1) ?? run.last_seq]
+    const changes = changesBetween(await asOf(runs, runId, from), await asOf(runs, runId, to))
+    for (const change of changes) {
+      if (output.json) output.record(change)
+      else {
+        const [before, after] = [change.before, change.after].map((value) =>
+          value === undefined ? '-' : shortened(visible(JSON.stringify(value)), DATA_MAX),
+        )
+        output.line(`${visible(change.path.join('.'))}: ${before} → ${after}`)
+      }
+    }
+    if (changes.length === 0) output.say('Nothing differs.')
+  })
+  return undefined
+}
+
+/** The snapshot, made anew from the events of a run's folder, wherever that is. */
+async function replay(call: Call): Promise<undefined> {
+  const [argument = ''] = call.args
+  const { output, settings } = call
+  const isFolder = existsSync(join(resolve(argument), 'events.ndjson'))
+  const path = isFolder ? resolve(argument) : join(settings.runFolder.value, argument)
+  if (!existsSync(path)) throw new RunNotFound()
+  await using runs = await openRuns({ folder: dirname(path) })
+  const { run, lastHash } = await runs.show(basename(path))
+  // A snapshot is canonical JSON, with or without --json.
+  output.line(encodeSnapshot(run, lastHash).trimEnd())
+  return undefined
+}
+
+async function verify(call: Call): Promise<ExitCode> {
+  const { output } = call
+  return withRuns(call, async (runs) => {
+    const all = call.args.length > 0 ? call.args.map(runIdOf) : await runs.journal.list()
+    let found = 0
+    for (const runId of all) {
+      const findings = await runs.verify(runId)
+      found += findings.length
+      for (const finding of findings) {
+        if (output.json) output.record({ run_id: runId, ...finding })
+        else output.line(`${runId} ${finding.severity} ${visible(finding.message)}`)
+      }
+    }
+    output.say(`${all.length} runs checked, ${found} findings.`)
+    return found > 0 ? EXIT.findings : EXIT.ok
+  })
+}
+
+const RUN_ARGUMENT = { flags: '<run>', says: 'its id' }
+
+/** Commands that read runs. */
+export const runReadCommands: readonly CommandSpec[] = [
+  {
+    name: 'run list',
+    summary: 'List runs by their snapshots',
+    options: [FOLDER_OPTION],
+    examples: [['pawl run list --json | jq .run_state', 'the states of all runs']],
+    run: list,
+  },
+  {
+    name: 'run show',
+    summary: 'Show a run: state, sections, work items, artifacts, issues, and who holds it',
+    args: [RUN_ARGUMENT],
+    options: [FOLDER_OPTION, { flags: '--at <seq>', says: 'as it was after this event' }],
+    examples: [
+      ['pawl run show docs-7', 'as it is'],
+      ['pawl run show docs-7 --at 12', 'as it was after its twelfth event'],
+    ],
+    run: show,
+  },
+  {
+    name: 'run events',
+    summary: 'Print the log of a run, checked as it is read',
+    args: [RUN_ARGUMENT],
+    options: [
+      FOLDER_OPTION,
+      { flags: '--from <seq>', says: 'from this event on' },
+      { flags: '--to <seq>', says: 'up to this event' },
+      { flags: '--type <type>', says: 'only this type', repeats: true },
+    ],
+    examples: [['pawl run events docs-7 --type WORK_ITEM_FAILED', 'what failed']],
+    run: events,
+  },
+  {
+    name: 'run explain',
+    summary: 'Say what resuming a run would do again, and why; changes nothing',
+    args: [RUN_ARGUMENT],
+    options: [RUNS_OPTION, FOLDER_OPTION, ...RESUME_OPTIONS],
+    examples: [['pawl run explain docs-7 --force "draft intro"', 'with one item forced']],
+    run: explain,
+  },
+  {
+    name: 'run diff',
+    summary: 'Say what differs between two moments of a run',
+    args: [RUN_ARGUMENT],
+    options: [
+      FOLDER_OPTION,
+      { flags: '--from <seq>', says: 'after this event; 1 if absent' },
+      { flags: '--to <seq>', says: 'after this event; the last if absent' },
+    ],
+    examples: [['pawl run diff docs-7 --from 12 --to 20', 'what these events changed']],
+    run: diff,
+  },
+  {
+    name: 'run replay',
+    summary: 'Print the snapshot of a run, made anew from its events',
+    details: 'Byte for byte what snapshot.json holds. Nothing is written.',
+    args: [{ flags: '<run>', says: 'its id, or its folder' }],
+    options: [FOLDER_OPTION],
+    examples: [['pawl run replay runs/docs-7 | diff - runs/docs-7/snapshot.json', 'compare both']],
+    run: replay,
+  },
+  {
+    name: 'run verify',
+    summary: 'Check log, chain of hashes, schemas, snapshot and artifacts of runs',
+    details: 'The exit code is 3 when there are findings.',
+    args: [{ flags: '[runs...]', says: 'their ids; all if absent' }],
+    options: [FOLDER_OPTION],
+    examples: [['pawl run verify', 'all runs']],
+    run: verify,
+  },
+]

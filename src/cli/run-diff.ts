@@ -1,0 +1,30 @@
+/** What differs between two moments of a run, place by place. */
+import type { Run } from '../core/run/run.ts'
+
+/** One place that differs; nothing stands for what was not there. */
+export interface RunChange {
+  readonly path: readonly string[]
+  readonly before: unknown
+  readonly after: unknown
+}
+
+/** Every place that differs, in the order of paths. */
+export function changesBetween(before: Run, after: Run): RunChange[] {
+  return diff([], before, after)
+}
+
+function diff(path: readonly string[], before: unknown, after: unknown): RunChange[] {
+  if (!isRecord(before) || !isRecord(after)) {
+    return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ path, before, after }]
+  }
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
+  return keys.flatMap((key) => diff([...path, key], own(before, key), own(after, key)))
+}
+
+function own(record: Readonly<Record<string, unknown>>, key: string): unknown {
+  return Object.hasOwn(record, key) ? record[key] : undefined
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,96 @@
+/** Opening the runs that a command works on, with the definitions of users' own files. */
+import { existsSync, mkdirSync } from 'node:fs'
+import { basename } from 'node:path'
+import type { RunDefinition } from '../runs/define-run.ts'
+import { openRuns, type Runs, type RunsOptions } from '../runs/runs.ts'
+import type { ResumeOptions } from '../runs/survey.ts'
+import { RunFileInvalid, StoreMissing } from './errors.ts'
+import { evaluate, findIn } from './job-files.ts'
+import { loggerOf, withPawl } from './opening.ts'
+import { type Call, hasFlag, type OptionSpec, textOf, textsOf } from './spec.ts'
+import { visible } from './visible.ts'
+
+/** Where runs are kept. */
+export const FOLDER_OPTION: OptionSpec = {
+  flags: '--dir <folder>',
+  says: 'the folder of runs: PAWL_RUNS, or .pawl/runs',
+}
+
+/** What runs are made of. */
+export const RUNS_OPTION: OptionSpec = {
+  flags: '--runs <file>',
+  says: 'a file of runs, in TypeScript or JavaScript',
+  repeats: true,
+}
+
+/** How a run is resumed, or would be. */
+export const RESUME_OPTIONS: readonly OptionSpec[] = [
+  { flags: '--force <item>', says: 'do this work item again', repeats: true },
+  { flags: '--strict', says: 'do again also what would come out of unchanged inputs' },
+  { flags: '--paranoid', says: 'read every input file, whatever its size and times say' },
+]
+
+/** What a call says about resuming. */
+export function resumeOptionsOf(call: Call): ResumeOptions {
+  return {
+    force: textsOf(call, 'force'),
+    strict: hasFlag(call, 'strict'),
+    paranoid: hasFlag(call, 'paranoid'),
+  }
+}
+
+/** Opens the folder of runs, does the work, and closes it. */
+export async function withRuns<T>(
+  call: Call,
+  work: (runs: Runs) => Promise<T>,
+  options: Omit<RunsOptions, 'folder'> & { readonly create?: boolean } = {},
+): Promise<T> {
+  const { settings, output } = call
+  const { value: folder, from } = settings.runFolder
+  output.explain(`runs: ${visible(folder)} (from ${visible(from)})`)
+  if (options.create) mkdirSync(folder, { recursive: true })
+  else if (!existsSync(folder)) throw new StoreMissing(visible(folder))
+  const { create: _, ...rest } = options
+  await using runs = await openRuns({ folder, logger: loggerOf(call, false), ...rest })
+  return await work(runs)
+}
+
+/** The same with the definitions of files, and with a queue where a store was named. */
+export async function withDefinedRuns<T>(
+  call: Call,
+  work: (runs: Runs, definitions: readonly RunDefinition[]) => Promise<T>,
+  options: Omit<RunsOptions, 'folder'> & { readonly create?: boolean } = {},
+): Promise<T> {
+  const runs = await loadRunFiles(call.settings.runs.value)
+  const open = (more: Pick<RunsOptions, 'pawl'>) =>
+    withRuns(call, (opened) => work(opened, runs), { ...options, runs, ...more })
+  if (textOf(call, 'store') === undefined) return open({})
+  return withPawl(call, (pawl) => open({ pawl }), { create: true })
+}
+
+/** The definitions of several files; throws `RunFileInvalid`. */
+export async function loadRunFiles(paths: readonly string[]): Promise<RunDefinition[]> {
+  const found = new Map<string, RunDefinition>()
+  for (const path of paths) {
+    const definitions = findIn(await evaluate(path, RunFileInvalid), isRun)
+    if (definitions.length === 0) throw new RunFileInvalid(path, 'exports no run')
+    for (const definition of definitions) {
+      const { name } = definition
+      if ((found.get(name) ?? definition) !== definition) {
+        throw new RunFileInvalid(path, `exports a second run named "${visible(name)}"`)
+      }
+      found.set(name, definition)
+    }
+  }
+  return [...found.values()]
+}
+
+function isRun(value: object): value is RunDefinition {
+  const { name, machine, nodes } = value as Partial<RunDefinition>
+  return typeof name === 'string' && typeof machine === 'object' && nodes instanceof Map
+}
+
+/** The id of a run, also where its folder was named. */
+export function runIdOf(argument: string): string {
+  return basename(argument)
+}
