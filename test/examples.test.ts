@@ -37,6 +37,17 @@ describe('the examples', () => {
   })
 })
 
+describe('the documentation pipeline', () => {
+  it('is killed, resumed on changed pages, and proposes each section once', () => {
+    const summary = JSON.parse(run('docs-pipeline/main.ts', '--json'))
+    expect(summary).toMatchObject({
+      ...{ outcome: 'done', state: 'DONE', fixAttempts: 2 },
+      sections: { pawls: 'proposed', ratchets: 'proposed', winches: 'proposed' },
+      commits: [expect.stringMatching(/^[0-9a-f]{40}$/)],
+    })
+  })
+})
+
 /** Runs a compiled example in a process of its own; a failure throws with what it printed. */
 function run(path: string, ...args: string[]): string {
   const program = `.build/programs/examples/${path.replace(/\.ts$/, '.js')}`

@@ -177,8 +177,11 @@ export class WorkItems {
   async #finish({ key, author, reads, writes }: ItemScope, worker: string): Promise<void> {
     const { log, signal } = this.#parts
     signal.throwIfAborted()
-    // What the item replaced by its own writing cannot make it stale: else it would never be fresh.
-    const inputs = Object.fromEntries([...reads].filter(([name]) => !writes.has(name)))
+    // What it read and then replaced has its own hash from now on: the item is fresh for as long as
+    // its writing stands, and is done again when somebody else has written there.
+    const inputs = Object.fromEntries(
+      [...reads].map(([name, sha256]) => [name, writes.get(name)?.sha256 ?? sha256]),
+    )
     const outputs = [...writes].sort(([a], [b]) => (a < b ? -1 : 1))
     const by = { worker, workItem: key }
     const commands = outputs.flatMap(([name, output]) => writeCommands(log.run, name, output, by))

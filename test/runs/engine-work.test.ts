@@ -109,6 +109,31 @@ describe('a work item', () => {
     expect(source).toMatchObject({ work_item: null })
   })
 
+  it('that replaces what it read is done again when another has written there, and only then', async () => {
+    const done: string[] = []
+    const mend = (run: RunContext) =>
+      run.work('mend', {}, async () => {
+        const text = run.artifact('text')
+        done.push(await text.text())
+        await text.write(`${await text.text()}!`)
+      })
+    const write = (run: RunContext, n: number) =>
+      run.work('write', { inputs: { n } }, () => run.artifact('text').write(`v${n}`))
+    const build = async (run: RunContext) => {
+      await write(run, 1)
+      await mend(run)
+      await mend(run)
+      await write(run, 1)
+      await mend(run)
+      await write(run, 2)
+      await mend(run)
+      await mend(run)
+    }
+    const runs = await freshRuns()
+    expect(await outcomeOf(runs, releaseOf({ build }))).toMatchObject({ kind: 'done' })
+    expect(done).toEqual(['v1', 'v2'])
+  })
+
   it('leaves none of its outputs when it fails, and the run stands still until it is resumed', async () => {
     let isMended = false
     const build = (run: RunContext) =>
