@@ -122,6 +122,13 @@ export type { StepContext, StepFunction } from './engine/steps.ts'
 export type { StuckAction, StuckPolicy } from './engine/stuck.ts'
 export type { WebhookOptions } from './engine/webhook.ts'
 export { JobWorker } from './engine/worker.ts'
+export * from './http/errors.ts'
+export {
+  serveTelemetry,
+  type TelemetryServer,
+  type TelemetryServerOptions,
+} from './http/telemetry-server.ts'
+export { exportRun, importRun } from './runs/bundle.ts'
 export {
   defineRun,
   type Node,
@@ -132,6 +139,9 @@ export {
 export * from './runs/engine-errors.ts'
 export * from './runs/errors.ts'
 export type { ItemExplanation, RunExplanation } from './runs/explain.ts'
+export { type FolderJournalOptions, openFolderJournal } from './runs/folder/journal.ts'
+export { type Fork, forkRun } from './runs/fork.ts'
+export { type HttpSinkOptions, httpSink } from './runs/http-sink.ts'
 export type { InputDisk, InputInfo } from './runs/input-disk.ts'
 export type { InputFolder } from './runs/input-files.ts'
 export type * from './runs/journal.ts'
@@ -148,5 +158,7 @@ export {
   type ShownRun,
   type StartOptions,
 } from './runs/runs.ts'
+export { openStoreJournal, type StoreJournalOptions } from './runs/store/journal.ts'
 export type { ResumeOptions } from './runs/survey.ts'
+export type { TelemetryEvent, TelemetrySink } from './runs/telemetry.ts'
 export type { Notice } from './stores/notices.ts'

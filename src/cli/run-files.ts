@@ -2,9 +2,10 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { RunDefinition } from '../runs/define-run.ts'
+import { httpSink } from '../runs/http-sink.ts'
 import { openRuns, type Runs, type RunsOptions } from '../runs/runs.ts'
 import type { ResumeOptions } from '../runs/survey.ts'
-import { RunFileInvalid, StoreMissing } from './errors.ts'
+import { RunFileInvalid, StoreMissing, UsageInvalid } from './errors.ts'
 import { evaluate, findIn } from './job-files.ts'
 import { loggerOf, withPawl } from './opening.ts'
 import { type Call, hasFlag, type OptionSpec, textOf, textsOf } from './spec.ts'
@@ -29,6 +30,21 @@ export const RESUME_OPTIONS: readonly OptionSpec[] = [
   { flags: '--strict', says: 'do again also what would come out of unchanged inputs' },
   { flags: '--paranoid', says: 'read every input file, whatever its size and times say' },
 ]
+
+/** Where events of runs are sent. */
+export const TELEMETRY_OPTION: OptionSpec = {
+  flags: '--telemetry <url>',
+  says: 'send events to this server: PAWL_TELEMETRY; its token is PAWL_TELEMETRY_TOKEN',
+}
+
+/** The sink of a call; nothing where it names none. */
+export function telemetryOf(call: Call): Pick<RunsOptions, 'telemetry'> {
+  const { PAWL_TELEMETRY, PAWL_TELEMETRY_TOKEN: token } = process.env
+  const url = textOf(call, 'telemetry') ?? (PAWL_TELEMETRY || undefined)
+  if (url === undefined) return {}
+  if (!URL.canParse(url)) throw new UsageInvalid('--telemetry must be a URL: http://127.0.0.1:7171')
+  return { telemetry: httpSink({ url, ...(token ? { token } : {}) }) }
+}
 
 /** What a call says about resuming. */
 export function resumeOptionsOf(call: Call): ResumeOptions {

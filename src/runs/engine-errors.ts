@@ -149,3 +149,15 @@ export class InputFileInvalid extends PawlError {
     })
   }
 }
+
+/** A telemetry server did not take events; they are kept and sent again. */
+export class TelemetryRefused extends PawlError {
+  readonly code = 'E_TELEMETRY_REFUSED'
+  constructor(server: string, status: number) {
+    super(
+      `The telemetry server ${server} answered with status ${status}`,
+      'Check its address and its token; nothing is lost.',
+      { server, status },
+    )
+  }
+}

@@ -36,11 +36,13 @@ import type {
   RunFinding,
   RunWriter,
 } from './journal.ts'
+import { observersOf, telemetryOf } from './observers.ts'
 import { Orchestrator } from './orchestrator.ts'
 import { endOf, type RunOutcome } from './outcome.ts'
 import { planResume } from './resume-plan.ts'
 import { RunLog, type RunObserver } from './run-log.ts'
 import { type ResumeOptions, survey } from './survey.ts'
+import type { Telemetry, TelemetrySink } from './telemetry.ts'
 import { WorkItems } from './work-items.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: what a run takes is an affair of its definition
@@ -59,6 +61,10 @@ export interface RunsOptions {
   readonly logger?: Logger
   /** Told of what has become durable, and of transitions that were refused. */
   readonly observer?: RunObserver
+  /** Where events are sent after they are durable; sent again while that cannot be reached. */
+  readonly telemetry?: TelemetrySink
+  /** Where telemetry keeps how far it has come; `.telemetry` in the folder of runs if absent. */
+  readonly telemetryFolder?: string
   /** The name under which this process works; host and process if absent. */
   readonly worker?: string
   /** Where input files lie; the disk of this machine if absent. */
@@ -94,7 +100,6 @@ export interface RunHandle {
 }
 
 const DEFINITION = 'run:definition'
-const NOBODY: RunObserver = { recorded() {}, refused() {} }
 
 /** Opens the place where runs are kept. */
 export async function openRuns(options: RunsOptions): Promise<Runs> {
@@ -104,7 +109,9 @@ export async function openRuns(options: RunsOptions): Promise<Runs> {
     throw new DefinitionInvalid('openRuns', 'it needs a folder or a journal, and not both')
   }
   const own = journal ?? (await openFolderJournal({ path: folder as string, environment }))
-  return new Runs(own, { ...options, environment })
+  const telemetry = telemetryOf(options, own, environment)
+  await telemetry?.start()
+  return new Runs(own, { ...options, environment }, telemetry)
 }
 
 interface Working {
@@ -122,11 +129,19 @@ export class Runs implements AsyncDisposable {
   readonly #worker: string
   readonly #definitions = new Map<string, AnyRun>()
   readonly #working = new Map<string, Working>()
+  readonly #telemetry: Telemetry | undefined
+  readonly #observer: RunObserver
 
   /** Made by `openRuns`. */
-  constructor(journal: Journal, options: RunsOptions & { readonly environment: Environment }) {
+  constructor(
+    journal: Journal,
+    options: RunsOptions & { readonly environment: Environment },
+    telemetry?: Telemetry,
+  ) {
     this.journal = journal
     this.#options = options
+    this.#telemetry = telemetry
+    this.#observer = observersOf(options, telemetry)
     this.#logger = harmlessLogger(options.logger ?? SILENT)
     this.#worker = options.worker ?? `${hostname()}-${process.pid}`
     for (const definition of options.runs ?? []) this.#know(definition)
@@ -277,6 +292,7 @@ export class Runs implements AsyncDisposable {
   async close(): Promise<void> {
     for (const { orchestrator } of this.#working.values()) orchestrator.interrupt()
     await Promise.allSettled([...this.#working.values()].map(({ result }) => result))
+    await this.#telemetry?.close()
     await this.journal.close()
   }
 
@@ -404,9 +420,10 @@ export class Runs implements AsyncDisposable {
   }
 
   #logOf({ machine }: Pick<AnyRun, 'machine'>, writer: RunWriter): RunLog {
-    const { environment, observer = NOBODY } = this.#options
+    const { environment } = this.#options
     const now = () => new Date(environment.clock.now()).toISOString()
-    return new RunLog({ writer, machine, logger: this.#logger, observer, now })
+    const [logger, observer] = [this.#logger, this.#observer]
+    return new RunLog({ writer, machine, logger, observer, now })
   }
 
   #machineOf(run: Run) {

@@ -12,6 +12,7 @@ import { queueCommands } from './queue.ts'
 import { runActCommands } from './run-act.ts'
 import { runCarryCommands } from './run-carry.ts'
 import { runReadCommands } from './run-read.ts'
+import { telemetryCommands } from './telemetry.ts'
 import { workCommands } from './work.ts'
 
 /** What each noun is about. */
@@ -21,6 +22,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   queue: 'Depth, pauses and workers of queues',
   worker: 'Who works, and on what',
   run: 'Start, resume and read runs',
+  telemetry: 'What runs did, for those who watch from outside',
   machine: 'The states and edges of lifecycles, workers and runs',
   db: 'The schema of the store',
 }
@@ -38,6 +40,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...runActCommands,
   ...runReadCommands,
   ...runCarryCommands,
+  ...telemetryCommands,
   ...machineCommands,
   ...dbCommands,
 ]

@@ -9,6 +9,8 @@ import {
   RUNS_OPTION,
   resumeOptionsOf,
   runIdOf,
+  TELEMETRY_OPTION,
+  telemetryOf,
   withDefinedRuns,
   withRuns,
 } from '../run-files.ts'
@@ -32,7 +34,7 @@ async function start(call: Call): Promise<ExitCode> {
       const options = { input, signal, ...(runId !== undefined && { runId }) }
       return follow(call, runs, await runs.start(definition, options))
     },
-    { create: true, observer: observerOf(call) },
+    { create: true, observer: observerOf(call), ...telemetryOf(call) },
   )
 }
 
@@ -47,7 +49,7 @@ async function resume(call: Call): Promise<ExitCode> {
       })
       return follow(call, runs, handle)
     },
-    { observer: observerOf(call) },
+    { observer: observerOf(call), ...telemetryOf(call) },
   )
 }
 
@@ -132,7 +134,12 @@ export const runActCommands: readonly CommandSpec[] = [
       { flags: '<name>', says: 'the name of the kind of run' },
       { flags: '[input]', says: 'its input as JSON; null if absent' },
     ],
-    options: [RUNS_OPTION, FOLDER_OPTION, { flags: '--id <id>', says: 'an id of your own' }],
+    options: [
+      RUNS_OPTION,
+      FOLDER_OPTION,
+      TELEMETRY_OPTION,
+      { flags: '--id <id>', says: 'an id of your own' },
+    ],
     examples: [
       [`pawl run start docs '{"folder":"docs"}' --runs ./runs.ts`, 'one run of the kind docs'],
     ],
@@ -145,7 +152,7 @@ export const runActCommands: readonly CommandSpec[] = [
       'A run that is done is left alone. One that has failed or was cancelled is refused: fork ' +
       'it. See first what would be done, and why: pawl run explain.',
     args: [{ flags: '<run>', says: 'its id' }],
-    options: [RUNS_OPTION, FOLDER_OPTION, ...RESUME_OPTIONS],
+    options: [RUNS_OPTION, FOLDER_OPTION, TELEMETRY_OPTION, ...RESUME_OPTIONS],
     examples: [
       ['pawl run resume docs-7 --runs ./runs.ts', 'from where it stands'],
       ['pawl run resume docs-7 --runs ./runs.ts --force "draft intro"', 'and do one item again'],

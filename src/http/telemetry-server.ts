@@ -1,0 +1,194 @@
+/**
+ * The local telemetry API, version 1:
+ *
+ *   POST /api/v1/telemetry/events   events as lines of JSON, or one array of them, at most 1000 and
+ *                                   1 MiB: 202 { accepted, duplicates }; all of them, or none
+ *   GET  /api/v1/telemetry/events?run=&trace=&commit=&after=&limit=
+ *                                   200 { items, nextCursor }, in the order in which they came
+ *
+ * It listens on the machine's own address alone. To be reached from elsewhere it needs a token,
+ * which every request then must have: `Authorization: Bearer <token>`. Without one, only requests
+ * that name this machine as their host are answered, so that a web page cannot reach it by a name
+ * of its own. Errors are problem+json (RFC 9457) with a stable code.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { nestingOf } from '../core/canonical-json.ts'
+import { name as checkName } from '../core/checks.ts'
+import { PawlError } from '../core/errors.ts'
+import { type StoredEvent, TelemetryEvents } from '../stores/telemetry-events.ts'
+import { RequestRefused, TokenMissing } from './errors.ts'
+
+/** How to serve. */
+export interface TelemetryServerOptions {
+  /** The SQLite file in which events are kept; made where there is none. */
+  readonly path: string
+  /** 127.0.0.1 if absent. */
+  readonly host?: string
+  /** A free one if absent or 0. */
+  readonly port?: number
+  readonly token?: string
+}
+
+/** A server that listens. */
+export interface TelemetryServer extends AsyncDisposable {
+  readonly url: string
+  close(): Promise<void>
+}
+
+const PATH = '/api/v1/telemetry/events'
+const BODY_BYTES_MAX = 1024 * 1024
+const EVENTS_MAX = 1000
+const PAGE_MAX = 1000
+const DEPTH_MAX = 16
+const REQUEST_MS = 10_000
+const CONNECTIONS_MAX = 64
+const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
+
+/** Starts the server, and resolves when it listens. */
+export async function serveTelemetry(options: TelemetryServerOptions): Promise<TelemetryServer> {
+  const { path, host = '127.0.0.1', port = 0, token } = options
+  if (token === undefined && !LOOPBACK.includes(host)) throw new TokenMissing(host)
+  if (token !== undefined && token.length < 16) throw new TokenMissing(host)
+  const events = new TelemetryEvents(path)
+  const server = createServer({ requestTimeout: REQUEST_MS }, (request, response) => {
+    answer({ events, token }, request).then(
+      ({ status, body }) => reply(response, status, body),
+      (error) => refuse(response, error),
+    )
+  })
+  server.maxConnections = CONNECTIONS_MAX
+  await listen(server, host, port)
+  const { port: own } = server.address() as AddressInfo
+  const close = async () => {
+    server.closeAllConnections()
+    await new Promise<void>((resolve) => server.close(() => resolve()))
+    events.close()
+  }
+  const shown = host.includes(':') ? `[${host}]` : host
+  return { url: `http://${shown}:${own}`, close, [Symbol.asyncDispose]: close }
+}
+
+interface Parts {
+  readonly events: TelemetryEvents
+  readonly token: string | undefined
+}
+
+async function answer(
+  { events, token }: Parts,
+  request: IncomingMessage,
+): Promise<{ status: number; body: object }> {
+  checkAccess(request, token)
+  const url = new URL(request.url ?? '/', 'http://localhost')
+  if (url.pathname !== PATH) throw new RequestRefused(404, `There is nothing at ${url.pathname}`)
+  if (request.method === 'GET') return { status: 200, body: events.find(queryOf(url)) }
+  if (request.method !== 'POST') throw new RequestRefused(405, 'Only GET and POST are answered')
+  // A form of a web page cannot send these without asking first.
+  const type = request.headers['content-type'] ?? ''
+  if (!/^application\/(json|x-ndjson)\b/.test(type)) {
+    throw new RequestRefused(415, 'The body must be application/json or application/x-ndjson')
+  }
+  const sent = eventsOf(await bodyOf(request))
+  const accepted = events.add(sent)
+  return { status: 202, body: { accepted, duplicates: sent.length - accepted } }
+}
+
+function checkAccess({ headers }: IncomingMessage, token: string | undefined): void {
+  if (token !== undefined) {
+    const given = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ?? ''
+    const [a, b] = [given, token].map((text) => createHash('sha256').update(text).digest())
+    if (!timingSafeEqual(a as Buffer, b as Buffer))
+      throw new RequestRefused(401, 'The token is wrong')
+    return
+  }
+  const host = (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+  if (!LOOPBACK.includes(host)) throw new RequestRefused(403, 'The host is not this machine')
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > BODY_BYTES_MAX) throw new RequestRefused(413, `More than ${BODY_BYTES_MAX} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function eventsOf(body: string): StoredEvent[] {
+  const texts = body.trimStart().startsWith('[') ? [body] : body.split('\n').filter(Boolean)
+  const values = texts.flatMap((text) => {
+    if (nestingOf(text) > DEPTH_MAX) throw new RequestRefused(400, 'The body is nested too deep')
+    try {
+      return JSON.parse(text) as unknown
+    } catch {
+      throw new RequestRefused(400, 'The body is no JSON')
+    }
+  })
+  if (values.length > EVENTS_MAX) throw new RequestRefused(413, `More than ${EVENTS_MAX} events`)
+  return values.map((value, i) => {
+    const why = faultOf(value)
+    if (why !== undefined) throw new RequestRefused(400, `Event ${i + 1}: ${why}`)
+    return value as StoredEvent
+  })
+}
+
+function faultOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return 'it is no object'
+  const event = value as Partial<Record<string, unknown>>
+  for (const field of ['run_id', 'type', 'ts', 'trace_id']) {
+    const why = checkName(event[field] as string)
+    if (why !== undefined) return `"${field}" ${why}`
+  }
+  const id = event.event_id
+  if (typeof id !== 'string' || id === '' || id.length > 1024) return '"event_id" is missing'
+  const { data } = event
+  return typeof data === 'object' && data !== null ? undefined : '"data" must be an object'
+}
+
+function queryOf({ searchParams }: URL) {
+  const text = (field: string) => searchParams.get(field) ?? undefined
+  const whole = (field: string, fallback: number, max: number) => {
+    const given = text(field)
+    if (given === undefined) return fallback
+    const number = /^\d{1,15}$/.test(given) ? Number(given) : -1
+    if (number >= 0 && number <= max) return number
+    throw new RequestRefused(400, `"${field}" must be a whole number up to ${max}`)
+  }
+  const [run, trace, commit] = [text('run'), text('trace'), text('commit')]
+  return {
+    ...(run !== undefined && { run }),
+    ...(trace !== undefined && { trace }),
+    ...(commit !== undefined && { commit }),
+    after: whole('after', 0, Number.MAX_SAFE_INTEGER),
+    limit: Math.max(1, whole('limit', 100, PAGE_MAX)),
+  }
+}
+
+function refuse(response: ServerResponse, error: unknown): void {
+  const status = error instanceof RequestRefused ? error.status : 500
+  const code = error instanceof PawlError ? error.code : 'E_UNEXPECTED'
+  // What went wrong inside is nobody's business outside.
+  const detail = error instanceof PawlError ? error.message : 'Something went wrong'
+  reply(response, status, { type: 'about:blank', status, title: detail, code }, 'problem+json')
+}
+
+function reply(response: ServerResponse, status: number, body: object, kind = 'json'): void {
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(status, {
+    'content-type': `application/${kind}`,
+    'cache-control': 'no-store',
+    // A body that was refused is not read to its end.
+    ...(status >= 400 && { connection: 'close' }),
+  })
+  response.end(JSON.stringify(body))
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => resolve())
+  })
+}

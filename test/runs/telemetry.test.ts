@@ -1,0 +1,201 @@
+// Telemetry: told last, sent again while its sink is down, asked for by run, trace and commit.
+import { join } from 'node:path'
+import {
+  httpSink,
+  type RunContext,
+  type RunDefinition,
+  serveTelemetry,
+  type TelemetryEvent,
+  type TelemetrySink,
+} from 'pawl'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemEnvironment } from '../../src/environment/system.ts'
+import { TelemetryState } from '../../src/runs/telemetry-state.ts'
+import { eventsOf, freshFolder, freshRuns, outcomeOf, releaseOf } from './bench.ts'
+
+/** A sink that can be down. */
+class Sink implements TelemetrySink {
+  readonly name = 'test sink'
+  readonly got: TelemetryEvent[] = []
+  isDown = false
+  tries = 0
+
+  async send(events: readonly TelemetryEvent[]): Promise<void> {
+    this.tries++
+    if (this.isDown) throw new Error('the sink is down')
+    this.got.push(...events)
+  }
+
+  get types(): string[] {
+    return this.got.map(({ type }) => type)
+  }
+}
+
+const wrong = (): RunDefinition => ({
+  ...releaseOf({}),
+  nodes: new Map([['build', async () => 'shipped' as never]]),
+})
+
+async function server(token?: string) {
+  const path = join(freshFolder(), 'telemetry.db')
+  const options = token === undefined ? { path } : { path, token }
+  const served = await serveTelemetry(options)
+  onTestFinished(() => served.close())
+  const ask = async (query: string, init: RequestInit = {}) => {
+    const response = await fetch(`${served.url}/api/v1/telemetry/events${query}`, init)
+    return { status: response.status, body: (await response.json()) as Answer }
+  }
+  return { ...served, ask }
+}
+
+interface Answer {
+  readonly items: TelemetryEvent[]
+  readonly nextCursor?: number
+  readonly code?: string
+}
+
+describe('telemetry', () => {
+  it('is sent every event of a run, once and in order, after it is durable', async () => {
+    const sink = new Sink()
+    const runs = await freshRuns({ telemetry: sink })
+    await outcomeOf(runs, releaseOf({ build: (run) => run.work('k', {}, () => 1) }))
+    const events = await eventsOf(runs)
+    await runs.close()
+    expect(sink.got).toMatchObject(events)
+  })
+
+  it('is sent what it missed, by the process that comes next', async () => {
+    const folder = freshFolder()
+    const down = new Sink()
+    down.isDown = true
+    const first = await freshRuns({ folder, telemetry: down })
+    await outcomeOf(first, releaseOf({}))
+    await first.close()
+    expect(down.got).toEqual([])
+    const up = new Sink()
+    const second = await freshRuns({ folder, telemetry: up })
+    const events = await eventsOf(second)
+    await second.close()
+    expect(up.got).toMatchObject(events)
+    const again = new Sink()
+    await (await freshRuns({ folder, telemetry: again })).close()
+    expect(again.got).toEqual([])
+  })
+
+  it('is sent refused transitions, which are in no log, also by the next process', async () => {
+    const folder = freshFolder()
+    const down = new Sink()
+    down.isDown = true
+    const first = await freshRuns({ folder, telemetry: down })
+    await expect(outcomeOf(first, wrong())).rejects.toMatchObject({ code: 'E_TRANSITION_INVALID' })
+    await first.close()
+    const up = new Sink()
+    await (await freshRuns({ folder, telemetry: up })).close()
+    expect(up.got.at(-1)).toMatchObject({
+      type: 'INVALID_STATE_TRANSITION',
+      run_id: 'r1',
+      data: { from_state: 'build', to_state: 'shipped' },
+    })
+  })
+
+  it('keeps a bounded number of refused transitions, and says how many it dropped', async () => {
+    const folder = freshFolder()
+    const state = new TelemetryState(join(folder, '.telemetry'), 'test sink', systemEnvironment())
+    for (let n = 1; n <= 20; n++) {
+      const data = { from_state: `${n}`, to_state: 'x'.repeat(20_000) }
+      await state.add({ ...REST, type: 'INVALID_STATE_TRANSITION', run_id: 'r', ts: 't', data })
+    }
+    const up = new Sink()
+    await (await freshRuns({ folder, telemetry: up })).close()
+    const [dropped, ...refused] = up.got
+    expect(dropped).toMatchObject({ type: 'TELEMETRY_DROPPED', data: { dropped: 7 } })
+    expect(refused.map(({ data }) => (data as { from_state: string }).from_state)).toEqual(
+      Array.from({ length: 13 }, (_, i) => `${i + 8}`),
+    )
+    const again = new Sink()
+    await (await freshRuns({ folder, telemetry: again })).close()
+    expect(again.got).toEqual([])
+  })
+
+  it('never harms the run, whatever the sink does', async () => {
+    const sink: TelemetrySink = {
+      name: 'bad',
+      send: () => {
+        throw new Error('at once')
+      },
+    }
+    const runs = await freshRuns({ telemetry: sink })
+    expect(await outcomeOf(runs, releaseOf({}))).toMatchObject({ kind: 'done' })
+  })
+})
+
+describe('the local telemetry API', () => {
+  it('gives events by run, by trace and by commit', async () => {
+    const { url, ask } = await server()
+    const sha = 'd'.repeat(40)
+    const runs = await freshRuns({ telemetry: httpSink({ url }) })
+    const link = (run: RunContext) => run.linkCommit(sha)
+    await outcomeOf(runs, releaseOf({ build: link }), 'r1')
+    await outcomeOf(runs, { ...releaseOf({}), name: 'other' }, 'r2')
+    const [one, two] = [await eventsOf(runs, 'r1'), await eventsOf(runs, 'r2')]
+    await runs.close()
+    expect((await ask('?run=r1')).body.items).toMatchObject(one)
+    expect((await ask(`?trace=${two[0]?.trace_id}`)).body.items).toMatchObject(two)
+    expect((await ask(`?commit=${sha}`)).body.items).toMatchObject(one)
+    expect((await ask(`?commit=${sha}&run=r2`)).body.items).toEqual([])
+    const page = (await ask('?run=r1&limit=2')).body
+    expect(page.items).toMatchObject(one.slice(0, 2))
+    const next = (await ask(`?run=r1&limit=1&after=${page.nextCursor}`)).body
+    expect(next.items).toMatchObject(one.slice(2, 3))
+  })
+
+  it('keeps an event that comes twice once', async () => {
+    const { url, ask } = await server()
+    const event = { ...{ event_id: 'e1', run_id: 'r', type: 'X', ts: 't' }, ...REST }
+    const sink = httpSink({ url })
+    const { signal } = new AbortController()
+    await sink.send([event], signal)
+    await sink.send([event], signal)
+    expect((await ask('')).body.items).toHaveLength(1)
+  })
+
+  it('refuses what is too large, too deep or no event, and says so in a typed way', async () => {
+    const { ask } = await server()
+    const type = { 'content-type': 'application/json' }
+    const post = (body: string, headers = type) => ask('', { method: 'POST', body, headers })
+    const cases: [string, number][] = [
+      ['{', 400],
+      ['{}', 400],
+      ['null', 400],
+      [`${'['.repeat(20)}${']'.repeat(20)}`, 400],
+      [`["${'x'.repeat(1024 * 1024)}"]`, 413],
+    ]
+    for (const [body, status] of cases) {
+      const answer = await post(body).catch((error) => error)
+      // Whoever sends too much may find the connection closed before the answer.
+      if (status === 413 && answer instanceof TypeError) continue
+      expect([body.slice(0, 9), answer]).toMatchObject([
+        body.slice(0, 9),
+        { status, body: { code: 'E_REQUEST_REFUSED' } },
+      ])
+    }
+    expect(await post('[]', { 'content-type': 'text/plain' })).toMatchObject({ status: 415 })
+    expect(await ask('?limit=1e9')).toMatchObject({ status: 400 })
+    expect(await ask('', { method: 'DELETE' })).toMatchObject({ status: 405 })
+    expect((await ask('')).body.items).toEqual([])
+  })
+
+  it('is for this machine alone, unless it has a token, which every request must then have', async () => {
+    const path = join(freshFolder(), 'telemetry.db')
+    const open = { path, host: '0.0.0.0' }
+    await expect(serveTelemetry(open)).rejects.toMatchObject({ code: 'E_TOKEN_MISSING' })
+    const { ask } = await server('a-token-of-some-length')
+    expect(await ask('')).toMatchObject({ status: 401 })
+    const headers = { authorization: 'Bearer a-token-of-some-length' }
+    expect(await ask('', { headers })).toMatchObject({ status: 200 })
+    const bad = { authorization: 'Bearer a-token-of-some-lengtX' }
+    expect(await ask('', { headers: bad })).toMatchObject({ status: 401 })
+  })
+})
+
+const REST = { trace_id: 't', span_id: 's', actor: 'a', data: {} }
