@@ -1,7 +1,9 @@
 // Documents show code that runs: what the README prints is a file that is compiled and executed.
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 
 const snippets = readdirSync('examples/readme')
 const programs = readdirSync('examples').filter((name) => /^\d/.test(name))
@@ -48,8 +50,33 @@ describe('the documentation pipeline', () => {
   })
 })
 
+describe('the guide to runs', () => {
+  it('shows only code that stands in examples/runs-guide, and all of it', () => {
+    const shown = [...readFileSync('docs/guides/runs.md', 'utf8').matchAll(/```ts\n(.*?)```/gs)]
+    const names = readdirSync('examples/runs-guide')
+    const files = names.map((name) => readFileSync(`examples/runs-guide/${name}`, 'utf8'))
+    expect(shown.map(([, code]) => code).sort()).toEqual(files.sort())
+  })
+
+  it('shows code that runs', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'pawl-guide-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    expect(runIn(folder, 'runs-guide/main.ts').split('\n')).toEqual([
+      'done done',
+      'count texts/a.txt skip fresh',
+      'count texts/b.txt skip fresh',
+      'write report skip fresh',
+      '',
+    ])
+  })
+})
+
 /** Runs a compiled example in a process of its own; a failure throws with what it printed. */
 function run(path: string, ...args: string[]): string {
-  const program = `.build/programs/examples/${path.replace(/\.ts$/, '.js')}`
-  return execFileSync(process.execPath, [program, ...args], { encoding: 'utf8' })
+  return runIn('.', path, ...args)
+}
+
+function runIn(cwd: string, path: string, ...args: string[]): string {
+  const program = resolve(`.build/programs/examples/${path.replace(/\.ts$/, '.js')}`)
+  return execFileSync(process.execPath, [program, ...args], { cwd, encoding: 'utf8' })
 }
