@@ -71,6 +71,8 @@ export {
   type Freshness,
   freshnessOf,
   type ItemRequest,
+  isUnchanged,
+  staleOutputsOf,
 } from './core/run/staleness.ts'
 export { workerMachine } from './core/worker.ts'
 export {

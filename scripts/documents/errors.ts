@@ -16,9 +16,9 @@ export function errorsDocument(): string {
   return [
     '# Errors',
     '',
-    'Generated from `errors.ts` in `src/core`, `src/stores`, `src/engine`, `src/runs`,',
-    '`src/testing` and `src/cli`. Every error has a class, a stable code, a message that says what happened, a',
-    '`hint` that says what to do, and `details` for programs.',
+    'Generated from `errors.ts` in `src/core`, `src/stores`, `src/runs`, `src/engine`,',
+    '`src/http`, `src/testing` and `src/cli`. Every error has a class, a stable code, a message',
+    'that says what happened, a `hint` that says what to do, and `details` for programs.',
     '',
     '| code | class | when |',
     '|---|---|---|',

@@ -39,7 +39,8 @@ const SCHEMA = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS events_run ON events (run_id, pos);
   CREATE INDEX IF NOT EXISTS events_trace ON events (trace_id, pos);
-  CREATE INDEX IF NOT EXISTS events_commit ON events (linked_commit) WHERE linked_commit IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS events_commit ON events (linked_commit)
+    WHERE linked_commit IS NOT NULL;
 `
 
 const INSERT = `

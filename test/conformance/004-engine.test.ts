@@ -1,4 +1,4 @@
-// Document 004 on the real engine and real files: transitions, the order of writing, replay, resume.
+// Document 004 on the real engine and real files: transitions, order of writing, replay, resume.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
@@ -66,7 +66,7 @@ async function resumed(runs: Runs, options = {}) {
 }
 
 describe('transitions', () => {
-  it('an invalid transition is logged at error level, told to telemetry, thrown, and not recorded', async () => {
+  it('an invalid transition is logged as an error, told to telemetry and thrown, not recorded', async () => {
     const lines: string[] = []
     const at = (level: string) => (_fields: object, text: string) => lines.push(`${level}: ${text}`)
     const logger = Object.fromEntries(
@@ -98,7 +98,7 @@ describe('transitions', () => {
     ])
   })
 
-  it('a valid transition is appended to events.ndjson, then in the snapshot, then told to telemetry', async () => {
+  it('a valid transition is in the log, then in the snapshot, then told to telemetry', async () => {
     const folder = freshFolder()
     const seen: [string, boolean, string][] = []
     const observer = {
@@ -119,7 +119,7 @@ describe('transitions', () => {
     for (const [to, isInLog, state] of seen) expect([isInLog, state]).toEqual([true, to])
   })
 
-  it('the next node is that of the state in the snapshot, one for each state of the machine', async () => {
+  it('the next node is that of the state in the snapshot', async () => {
     const called: string[] = []
     const does = Object.fromEntries(
       Object.keys(WAY).map((state) => [
@@ -207,7 +207,7 @@ describe('the two layers', () => {
 })
 
 describe('resume', () => {
-  it('from a transitional state goes back to the last stable state visited, and continues there', async () => {
+  it('from a transitional state goes back to the last stable state visited', async () => {
     const cases = [
       ['DRAFTING', 'PLAN_READY'],
       ['LINKING', 'DRAFT_READY'],
@@ -246,7 +246,7 @@ describe('resume', () => {
     }
   })
 
-  it('fails the run with the blocker issue SnapshotInvalid where it cannot be rebuilt', async () => {
+  it('fails the run with the blocker SnapshotInvalid where it cannot be rebuilt', async () => {
     const damage = {
       'a damaged log': (path: (name: string) => string) => {
         const lines = readFileSync(path('events.ndjson'), 'utf8').split('\n')
@@ -279,7 +279,7 @@ describe('resume', () => {
     }
   })
 
-  it('of a run that is done changes nothing, and of one that failed or was cancelled is refused', async () => {
+  it('of a run that is done changes nothing; of one that failed or was cancelled is refused', async () => {
     const folder = freshFolder()
     const definition = docs()
     const runs = await freshRuns({ folder, runs: [definition] })

@@ -2,6 +2,8 @@ import * as pawl from 'pawl'
 import { encode, InvalidTransition, JobNotFound, NotDue, PawlError } from 'pawl'
 import { describe, expect, it } from 'vitest'
 
+const DAMAGE = { line: 1, offset: 0, why: 'it is odd' }
+
 /** Every class with its code. Codes are stable: a line may be added here, but never changed. */
 const SAMPLES: readonly (readonly [name: string, code: string, sample: PawlError])[] = [
   ['MachineUnsound', 'E_MACHINE_UNSOUND', new pawl.MachineUnsound('m', ['a', 'b'])],
@@ -42,6 +44,38 @@ const SAMPLES: readonly (readonly [name: string, code: string, sample: PawlError
   ['JobNotStalled', 'E_JOB_NOT_STALLED', new pawl.JobNotStalled('job-1')],
   ['EffectUnknown', 'E_EFFECT_UNKNOWN', new pawl.EffectUnknown('order', 'mail')],
   ['DeliveryTimeout', 'E_DELIVERY_TIMEOUT', new pawl.DeliveryTimeout('job-1/mail/1', 100)],
+  [
+    'RunDefinitionUnknown',
+    'E_RUN_DEFINITION_UNKNOWN',
+    new pawl.RunDefinitionUnknown('run-1', 'docs', []),
+  ],
+  ['RunIncomplete', 'E_RUN_INCOMPLETE', new pawl.RunIncomplete('run-1')],
+  ['RunCancelled', 'E_RUN_CANCELLED', new pawl.RunCancelled('run-1', 'no')],
+  ['RunInterrupted', 'E_RUN_INTERRUPTED', new pawl.RunInterrupted('run-1')],
+  ['RunFailure', 'E_RUN_FAILURE', new pawl.RunFailure('run-1', 'no')],
+  ['NodeOver', 'E_NODE_OVER', new pawl.NodeOver('DRAFTING')],
+  ['WorkNested', 'E_WORK_NESTED', new pawl.WorkNested('a', 'b')],
+  ['WorkTwice', 'E_WORK_TWICE', new pawl.WorkTwice('a')],
+  ['WorkUnknown', 'E_WORK_UNKNOWN', new pawl.WorkUnknown('run-1', ['a'])],
+  ['WorkJobFailed', 'E_WORK_JOB_FAILED', new pawl.WorkJobFailed('a', 'job-1', 'failed', 'no')],
+  ['QueueMissing', 'E_QUEUE_MISSING', new pawl.QueueMissing('a')],
+  ['ArtifactUnknown', 'E_ARTIFACT_UNKNOWN', new pawl.ArtifactUnknown('run-1', 'plan')],
+  ['InputFileInvalid', 'E_INPUT_FILE_INVALID', new pawl.InputFileInvalid('/a', 'it is odd')],
+  ['RunNameInvalid', 'E_RUN_NAME_INVALID', new pawl.RunNameInvalid('run id', 'is odd')],
+  ['RunHeld', 'E_RUN_HELD', new pawl.RunHeld('run-1', undefined)],
+  ['RunLost', 'E_RUN_LOST', new pawl.RunLost('run-1')],
+  ['RunLogDamaged', 'E_RUN_LOG_DAMAGED', new pawl.RunLogDamaged('run-1', DAMAGE)],
+  ['EventInvalid', 'E_EVENT_INVALID', new pawl.EventInvalid('run-1', 'X', 'is odd')],
+  ['RunNotDamaged', 'E_RUN_NOT_DAMAGED', new pawl.RunNotDamaged('run-1')],
+  ['ArtifactMissing', 'E_ARTIFACT_MISSING', new pawl.ArtifactMissing('run-1', 'a', 'b')],
+  ['ArtifactChanged', 'E_ARTIFACT_CHANGED', new pawl.ArtifactChanged('run-1', 'a', 'b', 'c')],
+  ['JournalFailed', 'E_JOURNAL_FAILED', new pawl.JournalFailed('run-1', 'append', 'full')],
+  ['JournalClosed', 'E_JOURNAL_CLOSED', new pawl.JournalClosed('The journal', 'is closed')],
+  ['PathRefused', 'E_PATH_REFUSED', new pawl.PathRefused('/a', 'is a link')],
+  ['BundleInvalid', 'E_BUNDLE_INVALID', new pawl.BundleInvalid(1, 'is odd')],
+  ['TelemetryRefused', 'E_TELEMETRY_REFUSED', new pawl.TelemetryRefused('http://a', 500)],
+  ['TokenMissing', 'E_TOKEN_MISSING', new pawl.TokenMissing('0.0.0.0')],
+  ['RequestRefused', 'E_REQUEST_REFUSED', new pawl.RequestRefused(400, 'It is odd')],
   ['StoreNameInvalid', 'E_STORE_NAME_INVALID', new pawl.StoreNameInvalid('mysql://x')],
 ]
 

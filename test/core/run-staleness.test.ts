@@ -1,5 +1,5 @@
 // What a changed artifact makes stale, and when a finished work item runs again (promise P14).
-import { downstreamOf, freshnessOf } from 'pawl'
+import { downstreamOf, freshnessOf, isUnchanged, staleOutputsOf } from 'pawl'
 import type { RunScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { factsOf, hash, hashesOf, runIn, staleIn, start, work, write } from './run-support.ts'
@@ -254,5 +254,41 @@ describe('a finished work item', () => {
     expect(staleIn(script.run)).toEqual(['f'])
     expect(ask(script, 'X', 'a')).toEqual(SAME)
     expect(ask(script, 'Z', 'b', 'c')).toEqual(SAME)
+  })
+})
+
+describe('an item that is stale in name only', () => {
+  const askOf = (script: RunScript, key: string, ...inputs: string[]) => {
+    const now = inputs.map((name) => [name, script.run.artifacts_index[name]?.sha256 ?? ''])
+    return { key, inputs: Object.fromEntries(now), code: null, forced: false }
+  }
+  it('is unchanged once what was in doubt before it has come out the same', () => {
+    const script = chain()
+    write(script, 'a', 2)
+    expect(staleOutputsOf(script.run, 'Y')).toEqual(['c'])
+    // What it read is itself still in doubt.
+    expect(isUnchanged(script.run, askOf(script, 'Y', 'b'))).toBe(false)
+    work(script, 'X', ['a'], { b: 'b1' })
+    expect(isUnchanged(script.run, askOf(script, 'Y', 'b'))).toBe(true)
+  })
+
+  it('is neither one that is new or fresh, nor one whose inputs have changed', () => {
+    const script = chain()
+    expect(isUnchanged(script.run, askOf(script, 'Z'))).toBe(false)
+    expect(isUnchanged(script.run, askOf(script, 'Y', 'b'))).toBe(false)
+    write(script, 'a', 2)
+    expect(isUnchanged(script.run, askOf(script, 'X', 'a'))).toBe(false)
+    expect(isUnchanged(script.run, { ...askOf(script, 'Y', 'b'), forced: true })).toBe(false)
+  })
+
+  it('is judged also by parameters, which are in no index', () => {
+    const script = runIn('DRAFTING')
+    write(script, 'a', 1)
+    start(script, 'X', { a: hash(1), model: 'big' })
+    write(script, 'b', 1, 'X')
+    script.tell({ kind: 'finish-item', key: 'X' })
+    script.tell({ kind: 'invalidate-artifact', name: 'a' })
+    const request = { key: 'X', inputs: { a: hash(1), model: 'big' }, code: null, forced: false }
+    expect(isUnchanged(script.run, request)).toBe(true)
   })
 })

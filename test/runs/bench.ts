@@ -24,7 +24,8 @@ export function freshFolder(inside = tmpdir()): string {
 
 /** Runs in a folder of their own. */
 export async function freshRuns(options: Partial<RunsOptions> = {}): Promise<Runs> {
-  const runs = await openRuns({ folder: options.folder ?? freshFolder(), ...options })
+  const place = options.journal === undefined ? { folder: options.folder ?? freshFolder() } : {}
+  const runs = await openRuns({ ...options, ...place })
   onTestFinished(() => runs.close())
   return runs
 }

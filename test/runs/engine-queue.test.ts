@@ -47,7 +47,7 @@ describe('a work item that a job does', () => {
     expect((await pawl.store.list({}, { limit: 10 })).items).toHaveLength(1)
   })
 
-  it('finds the job that it had enqueued, when the run is resumed after an interruption', async () => {
+  it('finds the job that it had enqueued, when the run is resumed', async () => {
     const told: Told = { calls: [], isMended: true }
     const job = jobOf(told)
     const pawl = await createPawl({ store: 'sqlite::memory:', jobs: [job] })

@@ -109,7 +109,7 @@ describe('a work item', () => {
     expect(source).toMatchObject({ work_item: null })
   })
 
-  it('that replaces what it read is done again when another has written there, and only then', async () => {
+  it('that replaces what it read is done again when another has written there', async () => {
     const done: string[] = []
     const mend = (run: RunContext) =>
       run.work('mend', {}, async () => {
@@ -134,7 +134,7 @@ describe('a work item', () => {
     expect(done).toEqual(['v1', 'v2'])
   })
 
-  it('leaves none of its outputs when it fails, and the run stands still until it is resumed', async () => {
+  it('leaves none of its outputs when it fails, and the run stands still', async () => {
     let isMended = false
     const build = (run: RunContext) =>
       run.work('k', {}, async () => {
@@ -172,7 +172,7 @@ describe('a work item', () => {
     expect(errors).toEqual(['E_WORK_NESTED', 'E_WORK_TWICE'])
   })
 
-  it('has a key for effects outside that is the same after a crash and another for other inputs', async () => {
+  it('has a key for effects that is the same after a crash, and another for other inputs', async () => {
     const keys: string[] = []
     let fails = true
     const build = async (run: RunContext) => {
@@ -227,7 +227,7 @@ describe('a work item', () => {
 })
 
 describe('a fan-out', () => {
-  it('has no more items under way than it may, and its results are in the order of keys', async () => {
+  it('has no more items under way than it may, and results in the order of keys', async () => {
     let [running, most] = [0, 0]
     const results: string[][] = []
     const { promise: two, resolve: areTwo } = withResolvers()
@@ -254,7 +254,7 @@ describe('a fan-out', () => {
     ])
   })
 
-  it('throws the first failure in the order of keys, begins no more, and keeps what has finished', async () => {
+  it('throws the first failure in the order of keys, and keeps what has finished', async () => {
     const begun: string[] = []
     const build = async (run: RunContext) => {
       const options = { key: (value: string) => value, concurrency: 3 }

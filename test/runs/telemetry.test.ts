@@ -185,7 +185,7 @@ describe('the local telemetry API', () => {
     expect((await ask('')).body.items).toEqual([])
   })
 
-  it('is for this machine alone, unless it has a token, which every request must then have', async () => {
+  it('is for this machine alone, unless it has a token that every request has too', async () => {
     const path = join(freshFolder(), 'telemetry.db')
     const open = { path, host: '0.0.0.0' }
     await expect(serveTelemetry(open)).rejects.toMatchObject({ code: 'E_TOKEN_MISSING' })

@@ -97,7 +97,7 @@ async function check({ place, folder, before }: Killed, expected: Run): Promise<
 }
 
 describe('a run that is killed and resumed', () => {
-  it('comes to the same end, wherever it was killed, and no finished item is done twice', async () => {
+  it('comes to the same end wherever it was killed, and does no finished item twice', async () => {
     const whole = memoryFolder()
     const { said } = await child({ folders: [whole], act: 'start' })
     expect(said).toMatchObject([{ kind: 'done' }])

@@ -1,0 +1,141 @@
+// `pawl run`: runs as users meet them on the command line.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ended, linesOf, Place, said } from './pawl.ts'
+
+const FILE = `
+import { existsSync } from 'node:fs'
+import { defineRun } from 'pawl'
+const to = (state) => async () => state
+export const docs = defineRun({
+  name: 'docs',
+  nodes: {
+    CREATED: to('CLONED_INPUTS'), CLONED_INPUTS: to('INGESTED'), INGESTED: to('FACTS_READY'),
+    FACTS_READY: to('PLAN_READY'), PLAN_READY: to('DRAFTING'),
+    DRAFTING: async (run) => {
+      await run.work('draft', { inputs: { of: run.input } }, () => 'text')
+      if (run.input?.sleeps) {
+        const { signal } = run
+        await new Promise((_, stop) => signal.addEventListener('abort', () => stop(signal.reason)))
+      }
+      if (!existsSync('ink')) throw new Error('there is no ink')
+      return 'DRAFT_READY'
+    },
+    DRAFT_READY: to('LINKING'), LINKING: to('VALIDATING'),
+    VALIDATING: async (run) => { await run.validation(true); return 'READY_FOR_PR' },
+    FIXING: to('VALIDATING'), READY_FOR_PR: to('PR_OPENED'), PR_OPENED: to('DONE'),
+  },
+})
+`
+
+function place(): Place {
+  const own = new Place()
+  writeFileSync(join(own.folder, 'runs.ts'), FILE)
+  writeFileSync(join(own.folder, 'pawl.config.json'), '{"runs":"./runs.ts","runFolder":"./runs"}')
+  return own
+}
+
+interface Said {
+  readonly type?: string
+  readonly outcome?: string
+  readonly run_state?: string
+}
+
+describe('pawl run', () => {
+  it('starts, explains, resumes, shows and verifies a run', async () => {
+    const own = place()
+    const start = await own.run(['run', 'start', 'docs', '{"a":1}', '--id', 'd1'])
+    expect(start).toMatchObject({ code: 1, stdout: 'd1 DRAFTING\n' })
+    expect(start.stderr).toContain('there is no ink')
+    expect(start.stderr).toContain('pawl run resume d1')
+    const [explained] = await own.json('run', 'explain', 'd1', '--force', 'draft')
+    expect(explained).toMatchObject({
+      continuesIn: 'PLAN_READY',
+      items: [{ key: 'draft', verdict: 'run', because: 'forced' }],
+    })
+    writeFileSync(join(own.folder, 'ink'), '')
+    const lines = await own.json<Said>('run', 'resume', 'd1')
+    expect(lines[0]).toMatchObject({ type: 'RESUME_REWIND' })
+    expect(lines.at(-1)).toMatchObject({ outcome: 'done', run_state: 'DONE' })
+    expect(lines.some(({ type }) => type === 'WORK_ITEM_STARTED')).toBe(false)
+    expect(await own.ok('run', 'list')).toMatch(/^d1\tDONE\trun\t\d+\t1\/1\t0\n$/)
+    expect(await own.json('run', 'show', 'd1', '--at', '1')).toMatchObject([
+      { run_state: 'CREATED', last_seq: 1 },
+    ])
+    expect(await own.json('run', 'diff', 'd1', '--from', '6', '--to', '7')).toContainEqual({
+      path: ['run_state'],
+      before: 'PLAN_READY',
+      after: 'DRAFTING',
+    })
+    expect(await own.json('run', 'events', 'd1', '--type', 'RUN_CREATED')).toHaveLength(1)
+    expect(await own.run(['run', 'verify'])).toMatchObject({ code: 0 })
+    const snapshot = readFileSync(join(own.folder, 'runs/d1/snapshot.json'), 'utf8')
+    expect(await own.ok('run', 'replay', 'runs/d1')).toBe(snapshot)
+  }, 60_000)
+
+  it('carries a run elsewhere, forks it, links a commit, and cancels the fork', async () => {
+    const own = place()
+    await own.run(['run', 'start', 'docs', '--id', 'd1'])
+    await own.ok('run', 'export', 'd1', '--out', 'd1.bundle')
+    expect(await own.ok('run', 'import', 'd1.bundle', '--dir', 'other')).toBe('d1\n')
+    expect(await own.ok('run', 'replay', 'd1', '--dir', 'other')).toBe(
+      await own.ok('run', 'replay', 'd1'),
+    )
+    expect(await own.ok('run', 'fork', 'd1', '--at', '3', '--id', 'd2')).toBe('d2\n')
+    await own.ok('run', 'link', 'd2', 'e'.repeat(40))
+    await own.ok('run', 'cancel', 'd2', '--reason', 'not needed')
+    const [shown] = await own.json('run', 'show', 'd2')
+    expect(shown).toMatchObject({ run_state: 'CANCELLED', commits: ['e'.repeat(40)] })
+    expect(await own.run(['run', 'resume', 'd2'])).toMatchObject({ code: 5 })
+  }, 60_000)
+
+  it('ends with the exit code that says what is wrong', async () => {
+    const own = place()
+    await own.run(['run', 'start', 'docs', '--id', 'd1'])
+    const cases: [string[], number, RegExp][] = [
+      [['run', 'show', 'nope'], 4, /E_RUN_NOT_FOUND/],
+      [['run', 'start', 'nope'], 4, /E_NAME_UNKNOWN/],
+      [['run', 'start', 'docs', '--id', 'd1'], 5, /E_RUN_EXISTS/],
+      [['run', 'start', 'docs', '--id', '../x'], 2, /E_RUN_NAME_INVALID/],
+      [['run', 'start', 'docs', '{'], 2, /E_USAGE/],
+      [['run', 'resume', 'd1', '--force', 'nope'], 4, /E_WORK_UNKNOWN/],
+      [['run', 'cancel', 'd1'], 2, /E_USAGE/],
+      [['run', 'list', '--dir', 'nowhere'], 4, /E_STORE_MISSING/],
+    ]
+    for (const [args, code, pattern] of cases) {
+      const result = await own.run(args)
+      expect([args, result.code]).toEqual([args, code])
+      expect(result.stderr).toMatch(pattern)
+    }
+    const log = join(own.folder, 'runs/d1/events.ndjson')
+    writeFileSync(log, readFileSync(log, 'utf8').replace('CLONED_INPUTS', 'CLONED_INPUTZ'))
+    expect(await own.run(['run', 'verify', 'd1'])).toMatchObject({ code: 3 })
+  }, 60_000)
+
+  it('stops at the first signal, and the run can be resumed', async () => {
+    const own = place()
+    writeFileSync(join(own.folder, 'ink'), '')
+    const args = ['run', 'start', 'docs', '{"sleeps":true}', '--id', 'd1', '--json']
+    const child = own.start(args)
+    await said(child.stdout, /WORK_ITEM_FINISHED/)
+    const end = ended(child)
+    child.kill('SIGINT')
+    expect(await end).toMatchObject({ code: 130 })
+    const [shown] = await own.json<Said>('run', 'show', 'd1')
+    expect(shown).toMatchObject({ run_state: 'DRAFTING' })
+  }, 60_000)
+
+  it('sends its events to the telemetry server that it is told of', async () => {
+    const own = place()
+    writeFileSync(join(own.folder, 'ink'), '')
+    const server = own.start(['telemetry', 'serve', '--port', '0'])
+    const url = (await said(server.stdout, /http:\S+\n/)).trim()
+    const args = ['run', 'start', 'docs', '--id', 'd1', '--telemetry', url]
+    expect(await own.run(args)).toMatchObject({ code: 0 })
+    const response = await fetch(`${url}/api/v1/telemetry/events?run=d1`)
+    const { items } = (await response.json()) as { items: unknown[] }
+    expect(items).toMatchObject(linesOf(await own.ok('run', 'events', 'd1', '--json')))
+    server.kill('SIGTERM')
+  }, 60_000)
+})
