@@ -66,7 +66,7 @@ async function resumed(runs: Runs, options = {}) {
 }
 
 describe('transitions', () => {
-  it('an invalid transition is logged as an error, told to telemetry and thrown, not recorded', async () => {
+  it('an invalid transition is logged, told to telemetry, thrown, and not recorded', async () => {
     const lines: string[] = []
     const at = (level: string) => (_fields: object, text: string) => lines.push(`${level}: ${text}`)
     const logger = Object.fromEntries(
@@ -279,7 +279,7 @@ describe('resume', () => {
     }
   })
 
-  it('of a run that is done changes nothing; of one that failed or was cancelled is refused', async () => {
+  it('of a run that is done changes nothing; of one that failed is refused', async () => {
     const folder = freshFolder()
     const definition = docs()
     const runs = await freshRuns({ folder, runs: [definition] })

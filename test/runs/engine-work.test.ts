@@ -172,7 +172,7 @@ describe('a work item', () => {
     expect(errors).toEqual(['E_WORK_NESTED', 'E_WORK_TWICE'])
   })
 
-  it('has a key for effects that is the same after a crash, and another for other inputs', async () => {
+  it('has a key for effects that is the same after a crash', async () => {
     const keys: string[] = []
     let fails = true
     const build = async (run: RunContext) => {

@@ -45,7 +45,7 @@ export const telemetryCommands: readonly CommandSpec[] = [
     ],
     examples: [
       ['pawl telemetry serve', 'on this machine'],
-      ['curl "http://127.0.0.1:7171/api/v1/telemetry/events?run=docs-7"', 'what a run did'],
+      ['pawl telemetry serve --db audit.db --port 8080', 'another file and port'],
     ],
     drains: true,
     run: serve,
