@@ -8,6 +8,7 @@ import {
   type TelemetryEvent,
   type TelemetrySink,
 } from 'pawl'
+import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
 import { TelemetryState } from '../../src/runs/telemetry-state.ts'
@@ -80,6 +81,28 @@ describe('telemetry', () => {
     const again = new Sink()
     await (await freshRuns({ folder, telemetry: again })).close()
     expect(again.got).toEqual([])
+  })
+
+  it('is tried again while its sink is down, ever more rarely, and then has everything', async () => {
+    const environment = testEnvironment()
+    const sink = new Sink()
+    sink.isDown = true
+    const runs = await freshRuns({ telemetry: sink, environment })
+    await outcomeOf(runs, releaseOf({}))
+    const passing = { interval: 5, timeout: 15_000 }
+    const tries = async (least: number) => {
+      const look = () => environment.advance(100) ?? sink.tries
+      await expect.poll(look, passing).toBeGreaterThanOrEqual(least)
+    }
+    await tries(4)
+    const after = environment.clock.now()
+    await tries(6)
+    // Two seconds or more after the fourth failure, and four after the fifth.
+    expect(environment.clock.now() - after).toBeGreaterThan(5000)
+    sink.isDown = false
+    const got = () => environment.advance(1000) ?? sink.got.length
+    await expect.poll(got, passing).toBeGreaterThan(0)
+    expect(sink.got).toMatchObject(await eventsOf(runs))
   })
 
   it('is sent refused transitions, which are in no log, also by the next process', async () => {

@@ -1,6 +1,6 @@
 /** `pawl run start|resume|cancel|link`: what changes a run. */
 import type { RunEvent } from '../../core/run/events.ts'
-import type { RunHandle, Runs } from '../../runs/runs.ts'
+import type { RunHandle } from '../../runs/runs.ts'
 import { NameUnknown, UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import {
@@ -32,7 +32,7 @@ async function start(call: Call): Promise<ExitCode> {
       }
       const { interrupted: signal } = call
       const options = { input, signal, ...(runId !== undefined && { runId }) }
-      return follow(call, runs, await runs.start(definition, options))
+      return follow(call, await runs.start(definition, options))
     },
     { create: true, observer: observerOf(call), ...telemetryOf(call) },
   )
@@ -47,14 +47,14 @@ async function resume(call: Call): Promise<ExitCode> {
         ...resumeOptionsOf(call),
         signal: call.interrupted,
       })
-      return follow(call, runs, handle)
+      return follow(call, handle)
     },
     { observer: observerOf(call), ...telemetryOf(call) },
   )
 }
 
 /** Waits for what comes of a run, and says it. */
-async function follow(call: Call, runs: Runs, handle: RunHandle): Promise<ExitCode> {
+async function follow(call: Call, handle: RunHandle): Promise<ExitCode> {
   const { output } = call
   output.explain(`run: ${handle.id}`)
   const outcome = await handle.result()
@@ -71,7 +71,6 @@ async function follow(call: Call, runs: Runs, handle: RunHandle): Promise<ExitCo
       output.say(`Resume it: pawl run resume ${handle.id}`)
     }
   }
-  await runs.close()
   if (call.interrupted.aborted && kind === 'stopped') return EXIT.interrupted
   return kind === 'done' ? EXIT.ok : EXIT.failure
 }
