@@ -1,7 +1,13 @@
 // Resuming: what changed is done again, and only that; what is in the way is told.
 import { readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { RunContext, RunDefinition, Runs } from 'pawl'
+import {
+  type Journal,
+  openFolderJournal,
+  type RunContext,
+  type RunDefinition,
+  type Runs,
+} from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { freshFolder, freshRuns, outcomeOf, releaseOf, storyOf } from './bench.ts'
 
@@ -198,6 +204,45 @@ describe('a run that is resumed', () => {
     expect(counting.done).toEqual([])
     expect(await runs.verify('r1')).toEqual([])
   })
+})
+
+describe('a resumption that is cut short', () => {
+  /** A journal whose next append keeps only its first facts, as a crash may leave it. */
+  async function cutAfter(folder: string, kept: number): Promise<Journal> {
+    const journal = await openFolderJournal({ path: folder })
+    const open = journal.open.bind(journal)
+    journal.open = async (...args) => {
+      const writer = await open(...args)
+      const append = writer.append.bind(writer)
+      writer.append = async (facts, author) => {
+        await append(facts.slice(0, kept), author)
+        throw new Error('the process is gone')
+      }
+      return writer
+    }
+    return journal
+  }
+
+  it('wherever it was cut, is made up for by the next one', async () => {
+    for (let kept = 0; kept <= 8; kept++) {
+      const folder = freshFolder()
+      const counting = new Counting(two)
+      await (await counting.until('testing', { folder })).close()
+      counting.put('b.txt', 'four five')
+      counting.put('c.txt', 'six')
+      const journal = await cutAfter(folder, kept)
+      const cut = await freshRuns({ journal, runs: [counting.definition] })
+      await expect(cut.resume('r1')).rejects.toThrow('the process is gone')
+      await cut.close()
+      const runs = await freshRuns({ folder, runs: [counting.definition] })
+      expect(await resumed(runs)).toMatchObject({ kind: 'done' })
+      const expected = ['count in/b.txt', 'count in/c.txt', 'sum', 'announce']
+      expect([kept, counting.done]).toEqual([kept, expected])
+      const { run } = await runs.show('r1')
+      const stale = Object.values(run.artifacts_index).filter((one) => one.stale_because !== null)
+      expect([kept, stale]).toEqual([kept, []])
+    }
+  }, 60_000)
 })
 
 describe('an input file', () => {
