@@ -228,7 +228,7 @@ describe('a resumption that is cut short', () => {
       const folder = freshFolder()
       const counting = new Counting(two)
       await (await counting.until('testing', { folder })).close()
-      counting.put('b.txt', 'four five')
+      // Nothing but the node that takes the folder will ask for the item of the new file.
       counting.put('c.txt', 'six')
       const journal = await cutAfter(folder, kept)
       const cut = await freshRuns({ journal, runs: [counting.definition] })
@@ -236,7 +236,7 @@ describe('a resumption that is cut short', () => {
       await cut.close()
       const runs = await freshRuns({ folder, runs: [counting.definition] })
       expect(await resumed(runs)).toMatchObject({ kind: 'done' })
-      const expected = ['count in/b.txt', 'count in/c.txt', 'sum', 'announce']
+      const expected = ['count in/c.txt', 'sum', 'announce']
       expect([kept, counting.done]).toEqual([kept, expected])
       const { run } = await runs.show('r1')
       const stale = Object.values(run.artifacts_index).filter((one) => one.stale_because !== null)

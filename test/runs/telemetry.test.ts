@@ -83,7 +83,7 @@ describe('telemetry', () => {
     expect(again.got).toEqual([])
   })
 
-  it('is tried again while its sink is down, ever more rarely, and then has everything', async () => {
+  it('is tried again while its sink is down, more and more rarely, and gets all', async () => {
     const environment = testEnvironment()
     const sink = new Sink()
     sink.isDown = true
