@@ -5,12 +5,14 @@ const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.met
 
 /** Tests with processes of their own, which they stop and kill; they need the machine. */
 const alone = [
+  'chaos',
   'crash',
   'engine/processes',
   'failure-modes',
   'postgres',
   'processes',
   'runs/processes',
+  'sim',
 ].map((folder) => `test/${folder}/**/*.test.ts`)
 
 export default defineConfig({

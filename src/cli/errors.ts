@@ -15,7 +15,7 @@ export class ConfigInvalid extends PawlError {
   constructor(path: string, why: string) {
     super(
       `The configuration ${path} ${why}`,
-      'It is a JSON object with the fields store, jobs, runs, runFolder and operator, all optional.',
+      'It is a JSON object; its fields store, jobs, runs, runFolder and operator are optional.',
       { path, why },
     )
   }

@@ -85,7 +85,7 @@ export async function withDefinedRuns<T>(
 }
 
 /** The definitions of several files; throws `RunFileInvalid`. */
-export async function loadRunFiles(paths: readonly string[]): Promise<RunDefinition[]> {
+async function loadRunFiles(paths: readonly string[]): Promise<RunDefinition[]> {
   const found = new Map<string, RunDefinition>()
   for (const path of paths) {
     const definitions = findIn(await evaluate(path, RunFileInvalid), isRun)

@@ -2,7 +2,7 @@
 import type { RunEvent } from '../core/run/events.ts'
 
 /** A state in which the run may be picked up, and the event by which it came there. */
-export interface StablePlace {
+interface StablePlace {
   readonly state: string
   readonly seq: number
 }

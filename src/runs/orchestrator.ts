@@ -1,8 +1,8 @@
 /**
  * The work on one run: its nodes, one after the other, until it has ended or stands still.
  *
- *   a node returns a state    the run moves there, if the machine has that edge and its guard holds;
- *                             else nothing is recorded, and the error is thrown
+ *   a node returns a state    the run moves there, if the machine has that edge and its guard
+ *                             holds; else nothing is recorded, and the error is thrown
  *   it throws `Terminal`, or calls `run.fail`
  *                             the run has failed
  *   it throws anything else   the run stays where it is, with an issue that says why, and can be

@@ -95,7 +95,7 @@ export interface ShownRun extends Replayed {
 /** Work on a run that goes on in this process. */
 export interface RunHandle {
   readonly id: string
-  /** What came of it. Rejects where the run asked for a transition that there is not, or was lost. */
+  /** What came of it; rejects where a node asked for no edge, or where the run was lost. */
   result(): Promise<RunOutcome>
 }
 

@@ -45,7 +45,7 @@ export interface WorkParts {
 }
 
 /** Does an item; `because` says why it is done. */
-export type DoItem<Result> = (item: ItemContext, because: StartBecause) => Result | Promise<Result>
+type DoItem<Result> = (item: ItemContext, because: StartBecause) => Result | Promise<Result>
 
 /** Who does an item. */
 export interface Doer<Result> {
@@ -224,7 +224,7 @@ function effectKeyOf(runId: string, key: string, hash: string): string {
 }
 
 /** The artifact that keeps the result of an item. */
-export function resultName(key: string): string {
+function resultName(key: string): string {
   const name = `result:${key}`
   return name.length <= NAME_MAX ? name : `result:~${sha256Of(key)}`
 }

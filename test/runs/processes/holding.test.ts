@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { runChild } from '../../processes/children.ts'
 import { freshFolder, freshRuns } from '../bench.ts'
 
-const CHILD = new URL('story.mjs', import.meta.url)
+const CHILD = new URL('pipeline.mjs', import.meta.url)
 
 /** A process that holds a run until it is told otherwise. */
 async function holder(folder: string): Promise<{ child: ChildProcess; said: () => string }> {

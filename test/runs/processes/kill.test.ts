@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { runChild } from '../../processes/children.ts'
 import { freshFolder } from '../bench.ts'
 
-const CHILD = new URL('story.mjs', import.meta.url)
+const CHILD = new URL('pipeline.mjs', import.meta.url)
 
 interface Said {
   readonly folder: string
