@@ -8,7 +8,7 @@
  */
 
 /** What is changed in a file of `dist`. */
-export interface Change {
+interface Change {
   readonly file: string
   readonly find: string
   readonly put: string
@@ -76,7 +76,11 @@ const OWNERSHIP: readonly Canary[] = [
   canary(
     'expired leases are looked for only at the start',
     'P7',
-    change('engine/worker.js', 'if (this.#isRecoveryDue()) {', 'if (false) {'),
+    change(
+      'engine/worker.js',
+      'if (this.#isRecoveryDue()) {',
+      'if (this.#isRecoveryDue()) this.#recoverAt = this.#now() + 1e9;\n            if (false) {',
+    ),
   ),
   canary(
     'leases are never renewed',

@@ -11,7 +11,7 @@ import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { checkStore } from '../../src/testing/store-contract/check.ts'
 import { freshSchema, sharedPostgres } from '../support/postgres/databases.ts'
-import { SimProcess } from './mortal-process.ts'
+import { MortalProcess } from './mortal-process.ts'
 
 const TICK_MS = 50
 const TICKS_MAX = 20_000
@@ -72,7 +72,7 @@ const any = {
   crashesMax: 20,
 } as const
 
-function jobsOf(plans: readonly Plan[], { environment }: SimProcess, outside: Outside) {
+function jobsOf(plans: readonly Plan[], { environment }: MortalProcess, outside: Outside) {
   const { timers } = environment
   const sleep = (ms: number) => new Promise<void>((resolve) => timers.after(ms, resolve))
   const planOf = (n: number) => plans[n] as Plan
@@ -188,8 +188,8 @@ class History {
     await checkStore(this.#base)
   }
 
-  async #hire(plans: readonly Plan[]): Promise<{ process: SimProcess; pawl: Pawl }> {
-    const process = new SimProcess(this.#environment, this.#store, () => undefined)
+  async #hire(plans: readonly Plan[]): Promise<{ process: MortalProcess; pawl: Pawl }> {
+    const process = new MortalProcess(this.#environment, this.#store)
     const { store, environment } = process
     const jobs = [jobsOf(plans, process, this.#outside), maker, reader]
     const pawl = await createPawl({ store, environment, jobs })
