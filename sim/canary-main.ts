@@ -55,6 +55,7 @@ async function release({ name, promise, changes }: Canary, i: number): Promise<C
   const isCode = (path: string) => !/\.(map|ts)$/.test(path)
   cpSync('dist', join(folder, 'dist'), { recursive: true, filter: isCode })
   cpSync('.build/programs/sim', join(folder, 'sim'), { recursive: true, filter: isCode })
+  cpSync('specs', join(folder, 'specs'), { recursive: true })
   cpSync('package.json', join(folder, 'package.json'))
   for (const { file, find, put } of changes) {
     const path = join(folder, 'dist', file)

@@ -22,6 +22,8 @@ export class History {
   readonly pruned = new Map<string, Fact[]>()
   /** Jobs of which somebody was told that they have succeeded. */
   readonly succeeded = new Set<string>()
+  /** The queue may be paused, and is to be resumed. */
+  isQueuePaused = false
   readonly answers: Answered[] = []
   readonly outside: Outside = { delivered: [], stepped: [] }
   readonly judged: Judged[] = []

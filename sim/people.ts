@@ -1,5 +1,5 @@
 /** Who uses the engine in the simulation: clients that enqueue, an operator who meddles. */
-import { findLifecycle, type JobHandle, type Pawl, type RunnableJob } from 'pawl'
+import { findLifecycle, type JobHandle, type Operator, type Pawl, type RunnableJob } from 'pawl'
 import type { Faults } from './faults.ts'
 import type { History } from './history.ts'
 import type { Plan } from './jobs.ts'
@@ -65,8 +65,9 @@ export async function meddle(
   may('discard', () => operator.discard(one()))
   may('force', () => forceSomewhere(pawl, one(), faults))
   may('reschedule', () => operator.reschedule(one(), new Date(now + faults.between(0, 30_000))))
-  may('pause-queue', () => operator.pauseQueue('default'))
-  acts.push(() => operator.resumeQueue('default'))
+  // A queue is paused from one visit to the next.
+  if (history.isQueuePaused) acts.push(() => resume(operator, history))
+  else may('pause-queue', () => pause(operator, history))
   may('retry-effects', () => operator.retryEffects({ filter: { state: 'parked' } }))
   may('prune', () => prune(pawl, now - faults.between(0, 10_000), history))
   for (const act of acts) {
@@ -76,6 +77,17 @@ export async function meddle(
       history.expectTyped(error)
     }
   }
+}
+
+/** Asked for is as good as done, for the answer may be lost. */
+async function pause(operator: Operator, history: History): Promise<void> {
+  history.isQueuePaused = true
+  await operator.pauseQueue('default')
+}
+
+async function resume(operator: Operator, history: History): Promise<void> {
+  await operator.resumeQueue('default')
+  history.isQueuePaused = false
 }
 
 /** Into a state that a person may force a job into, and out of which it finds its way. */

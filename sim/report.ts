@@ -16,6 +16,7 @@ export class Report {
   #steps = 0
   #simulatedMs = 0
   #violations = 0
+  #runEvents = 0
   readonly #faults: Record<string, number> = {}
   readonly #outcomes: Record<string, number> = {}
 
@@ -31,6 +32,7 @@ export class Report {
     this.#seeds++
     this.#steps += result.steps
     this.#simulatedMs += result.simulatedMs
+    this.#runEvents += result.runEvents
     addTo(this.#faults, result.faults)
     addTo(this.#outcomes, result.outcomes)
     for (const violation of result.violations) {
@@ -55,6 +57,7 @@ export class Report {
       // Every kind, so that one which never struck is seen.
       faults: Object.fromEntries(FAULT_KINDS.map((kind) => [kind, this.#faults[kind] ?? 0])),
       outcomes: this.#outcomes,
+      runEvents: this.#runEvents,
     }
     console.log(asJson ? JSON.stringify(summary) : summary)
   }

@@ -38,15 +38,15 @@ const FAILURES = {
   'file-handles-gone': 'too-many-files',
 } as const
 
-/** Plays the run of a seed; gives what it breaks. */
+/** Plays the run of a seed; gives what it breaks, and how many events it came to. */
 export async function simulateRun(
   seed: number,
   random: Random,
   faults: Faults,
-): Promise<readonly Judged[]> {
+): Promise<{ readonly judged: readonly Judged[]; readonly events: number }> {
   const world = new RunWorld(seed, random, faults)
   await world.play()
-  return world.judged
+  return { judged: world.judged, events: world.events }
 }
 
 class RunWorld {
@@ -55,6 +55,8 @@ class RunWorld {
   readonly #faults: Faults
   readonly #environment: TestEnvironment
   #files: SimulatedFiles
+  /** Whether anything can go wrong in this round. */
+  #mayFail = false
   /** What whoever appended was told of, in order. */
   #acknowledged: RunEvent[] = []
   readonly #artifacts: { readonly name: string; readonly sha256: string }[] = []
@@ -66,13 +68,18 @@ class RunWorld {
     this.#files = new SimulatedFiles(random)
   }
 
+  get events(): number {
+    return this.#acknowledged.length
+  }
+
   async play(): Promise<void> {
     for (let round = 0; round < ROUNDS && this.judged.length === 0; round++) {
       this.#environment.advance(this.#faults.between(1, 60_000))
       const power = this.#faults.strikes('file-power-fails')
       const isDeath = this.#faults.strikes('file-holder-dies') || power
+      this.#mayFail = isDeath
       if (isDeath) this.#files.dieAt(this.#files.operations + this.#faults.between(0, 150))
-      await this.#work(isDeath)
+      await this.#work()
       // Whoever looks next is another process, on a machine that may have lost its power.
       this.#files = this.#files.crash(power ? 'power' : 'process')
       await this.#check()
@@ -81,17 +88,22 @@ class RunWorld {
   }
 
   /** Works on the run until it has had enough, or dies. */
-  async #work(mayDie: boolean): Promise<void> {
+  async #work(): Promise<void> {
     try {
       const journal = await this.#open()
       const writer = await this.#hold(journal)
       for (let i = this.#faults.between(3, 15); i > 0; i--) await this.#act(writer)
       await journal.close()
     } catch (error) {
-      const isDeath = /machine has stopped/.test(String(error))
-      if ((mayDie && isDeath) || error instanceof PawlError) return
-      this.#blame('P16', `an error without a code: ${String(error)}`)
+      this.#expect(error)
     }
+  }
+
+  /** An error tells of a fault, by its code; where there was none, there is nothing to tell. */
+  #expect(error: unknown): void {
+    const isDeath = /machine has stopped/.test(String(error))
+    if (this.#mayFail && (isDeath || error instanceof PawlError)) return
+    this.#blame('P16', `an error out of nothing: ${String(error)}`)
   }
 
   async #hold(journal: Journal): Promise<RunWriter> {
@@ -109,15 +121,18 @@ class RunWorld {
 
   async #act(writer: RunWriter): Promise<void> {
     for (const [kind, failure] of Object.entries(FAILURES)) {
-      if (this.#faults.strikes(kind as keyof typeof FAILURES)) this.#files.failNext(failure)
+      if (!this.#faults.strikes(kind as keyof typeof FAILURES)) continue
+      this.#files.failNext(failure)
+      this.#mayFail = true
     }
     const command = this.#choose(writer)
     try {
       if (command === 'artifact') await this.#writeArtifact(writer)
       else await this.#tell(writer, command)
     } catch (error) {
-      // What could not be written was not, and the holder goes on.
-      if (!(error instanceof PawlError)) throw error
+      // What could not be written was not, and the holder goes on, unless it is dead.
+      if (/machine has stopped/.test(String(error))) throw error
+      this.#expect(error)
     }
   }
 

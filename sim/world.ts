@@ -41,6 +41,8 @@ export interface SimResult {
   readonly simulatedMs: number
   readonly faults: Readonly<Partial<Record<FaultKind, number>>>
   readonly outcomes: Readonly<Record<string, number>>
+  /** How many events of a run were kept. */
+  readonly runEvents: number
   /** What happened, in order; the same for the same seed. Empty unless asked for. */
   readonly trace: readonly string[]
 }
@@ -147,14 +149,17 @@ class World {
     const judged = await this.#drive(this.#judge(), now() + STOP_MS)
     const outcomes = this.#outcomesOf(judged?.told ?? [])
     const isWithRun = this.#random.next() < RUN_SHARE
-    const ofRun = isWithRun ? await simulateRun(this.#seed, this.#random, this.#runFaults) : []
+    const run = isWithRun
+      ? await simulateRun(this.#seed, this.#random, this.#runFaults)
+      : { judged: [], events: 0 }
     return {
       seed: this.#seed,
-      violations: [...this.history.judged, ...(judged?.violations ?? []), ...ofRun],
+      violations: [...this.history.judged, ...(judged?.violations ?? []), ...run.judged],
       steps: this.#scheduler.steps,
       simulatedMs,
       faults: { ...this.#faults.counts, ...this.#runFaults.counts },
       outcomes,
+      runEvents: run.events,
       trace: this.#trace ?? [],
     }
   }

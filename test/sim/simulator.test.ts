@@ -17,6 +17,7 @@ describe('the engine under every kind of fault', () => {
       violations: number
       faults: Record<string, number>
       outcomes: Record<string, number>
+      runEvents: number
     }
     expect(summary).toMatchObject({ seeds: SEEDS, violations: 0 })
     // A run in which nothing went wrong, or nothing went well, would prove nothing.
@@ -25,6 +26,7 @@ describe('the engine under every kind of fault', () => {
     expect(Object.entries(summary.faults).filter(([, count]) => count === 0)).toEqual([])
     const ended = Object.values(summary.outcomes).reduce((sum, count) => sum + count, 0)
     expect((summary.outcomes.succeeded ?? 0) / ended).toBeGreaterThan(0.7)
+    expect(summary.runEvents).toBeGreaterThan(SEEDS * 2)
   }, 600_000)
 
   it('plays the same history for the same seed, event by event', async () => {
