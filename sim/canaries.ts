@@ -3,8 +3,8 @@
  * to catch what it is there for, and nothing of them is in the package itself. A canary names the
  * promise that its bug breaks, and counts as caught only where that very promise was found broken.
  *
- * Each replaces text that must stand exactly once in its file. One that no longer fits fails, and is
- * brought up to date with the code that it spoils.
+ * Each replaces text that must stand exactly once in its file. One that no longer fits fails, and
+ * is brought up to date with the code that it spoils.
  */
 
 /** What is changed in a file of `dist`. */
@@ -191,7 +191,8 @@ const RECORDS: readonly Canary[] = [
     change(
       sqlite('promote'),
       'let promoted = 0;',
-      "let promoted = 0;\n    connection.run('UPDATE pawl_ledger SET worker = NULL WHERE kind = 20');",
+      'let promoted = 0;\n' +
+        "    connection.run('UPDATE pawl_ledger SET worker = NULL WHERE kind = 20');",
     ),
   ),
   canary(

@@ -1,7 +1,7 @@
 /**
  * `npm run canaries [-- --only TEXT] [--json]`: plants each bug of `canaries.ts` in a copy of the
- * built package, and lets the simulator look for it. All must be caught, each by the promise that it
- * breaks.
+ * built package, and lets the simulator look for it. All must be caught, each by the promise that
+ * it breaks.
  */
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,7 @@
 /**
  * The jobs of the simulation, by what their handlers do: one kind for each way in which a job can
- * come to its end, on every lifecycle that ships. What each job will do is planned by the seed, so a
- * job fails in the same way in whichever process it runs.
+ * come to its end, on every lifecycle that ships. What each job will do is planned by the seed, so
+ * a job fails in the same way in whichever process it runs.
  */
 import {
   type Delivery,

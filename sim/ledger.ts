@@ -20,8 +20,8 @@ export class Ledger {
   }
 
   /**
-   * P8: every row that was seen is there, as it was, unless retention removed its job. Nothing where
-   * somebody writes just now.
+   * P8: every row that was seen is there, as it was, unless retention removed its job. Nothing
+   * where somebody writes just now.
    */
   check(pruned: ReadonlyMap<string, readonly Fact[]>): Judged[] {
     const rows = this.#read()
@@ -58,9 +58,9 @@ export class Ledger {
   unsettled(): number {
     try {
       const [row] = this.all<{ n: number }>(
-        `SELECT count(*) AS n FROM pawl_jobs j WHERE lane NOT IN (4, 5) AND NOT (lane = 6
-           AND EXISTS (SELECT 1 FROM pawl_outbox o WHERE o.job = j.rid AND o.state = 'parked')
-           AND NOT EXISTS (SELECT 1 FROM pawl_outbox o WHERE o.job = j.rid AND o.state = 'pending'))`,
+        `SELECT count(*) AS n FROM pawl_jobs WHERE lane NOT IN (4, 5) AND NOT (lane = 6
+           AND EXISTS (SELECT 1 FROM pawl_outbox WHERE job = rid AND state = 'parked')
+           AND NOT EXISTS (SELECT 1 FROM pawl_outbox WHERE job = rid AND state = 'pending'))`,
       )
       return row?.n ?? 1
     } catch {
@@ -93,8 +93,8 @@ export class Ledger {
   }
 
   /**
-   * Whether a later attempt at a job has begun. One that began at this very time may have done so in
-   * the same transaction, after the lease was renewed, and does not count.
+   * Whether a later attempt at a job has begun. One that began at this very time may have done so
+   * in the same transaction, after the lease was renewed, and does not count.
    */
   isTakenOver(ref: Ref, attempt: number, now: number): boolean {
     try {

@@ -1,11 +1,11 @@
 /**
- * One simulated process: a real engine and a real store with a connection of its own, which lives by
- * the queue of events and can be made to fail. A crash takes away everything in memory: its timers
- * never fire again, no answer reaches it, its transaction is rolled back and its connection closed.
- * A pause keeps it from noticing anything for a while.
+ * One simulated process: a real engine and a real store with a connection of its own, which lives
+ * by the queue of events and can be made to fail. A crash takes away everything in memory: its
+ * timers never fire again, no answer reaches it, its transaction is rolled back and its connection
+ * closed. A pause keeps it from noticing anything for a while.
  *
- * Crashes at named places are thrown: what the code does while that unwinds is undone, because every
- * further place throws as well, and because nothing is committed in between.
+ * Crashes at named places are thrown: what the code does while that unwinds is undone, because
+ * every further place throws as well, and because nothing is committed in between.
  */
 import type { IdSource, Random, Timer } from 'pawl'
 import {

@@ -1,8 +1,8 @@
 /**
- * One run on files that are torn, lost, refused and damaged. Its holder decides and appends what the
- * seed wants, dies with its process or with the power of its machine, and the next one goes on. What
- * was acknowledged must be there, in order and whole, after every death; the snapshot must be the
- * fold of the log; damage must be told, and never be taken for a run.
+ * One run on files that are torn, lost, refused and damaged. Its holder decides and appends what
+ * the seed wants, dies with its process or with the power of its machine, and the next one goes on.
+ * What was acknowledged must be there, in order and whole, after every death; the snapshot must be
+ * the fold of the log; damage must be told, and never be taken for a run.
  */
 import {
   type Author,

@@ -1,8 +1,8 @@
 /**
  * One seed, one history. A few processes with a worker each, a client and an operator share one
  * database in memory, each by a connection of its own. While faults last, everything in `faults.ts`
- * may happen. Then all is well: every process is replaced by one that works, and every job must come
- * to its end (P15). What the store then holds is compared with what was seen (`checker.ts`).
+ * may happen. Then all is well: every process is replaced by one that works, and every job must
+ * come to its end (P15). What the store then holds is compared with what was seen (`checker.ts`).
  *
  * The same seed gives the same history, event by event: time, chance, ids and the order of events
  * come from it, and nothing here waits for the real world.

@@ -5,7 +5,6 @@
  *
  * Names that begin with `run:` and `result:` belong to the engine.
  */
-import type { AsyncLocalStorage } from 'node:async_hooks'
 import { encode, type JsonBounds } from '../core/canonical-json.ts'
 import { NAME_MAX } from '../core/checks.ts'
 import { CommandInvalid } from '../core/errors.ts'
@@ -41,7 +40,7 @@ export interface ItemScope {
 export interface ArtifactParts {
   readonly log: RunLog
   readonly worker: string
-  readonly scope: AsyncLocalStorage<ItemScope>
+  readonly scope: () => ItemScope | undefined
   /** The author of what is written outside of any item. */
   readonly author: () => Author
   readonly assertLive: () => void
@@ -92,7 +91,7 @@ class RunArtifact implements ArtifactHandle {
   }
 
   get sha256(): string | undefined {
-    const own = this.#parts.scope.getStore()?.writes.get(this.name)
+    const own = this.#parts.scope()?.writes.get(this.name)
     return own?.sha256 ?? entryOf(this.#parts.log.run.artifacts_index, this.name)?.sha256
   }
 
@@ -101,7 +100,7 @@ class RunArtifact implements ArtifactHandle {
     assertLive()
     const sha256 = this.sha256
     if (sha256 === undefined) throw new ArtifactUnknown(log.run.run_id, this.name)
-    const item = scope.getStore()
+    const item = scope()
     // What an item reads of its own writing is no input of it.
     if (item !== undefined && !item.writes.has(this.name) && !item.reads.has(this.name)) {
       item.reads.set(this.name, sha256)
@@ -128,7 +127,7 @@ class RunArtifact implements ArtifactHandle {
     const { log, worker, scope, author, assertLive } = this.#parts
     assertLive()
     const bytes = bytesOf(content)
-    const item = scope.getStore()
+    const item = scope()
     if (item === undefined && this.#isThere(bytes, schemaId)) return
     const stored = await log.writer.writeArtifact(this.name, bytes)
     const output = { ...stored, schemaId }

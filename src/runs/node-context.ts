@@ -140,7 +140,7 @@ export class NodeContext implements RunContext<never> {
   async #tell(command: RunCommand): Promise<void> {
     this.#assertLive()
     const { log, items } = this.#parts
-    await log.tell(items.scope.getStore()?.author ?? this.#author, command)
+    await log.tell(items.scope()?.author ?? this.#author, command)
   }
 
   #assertLive(): void {

@@ -53,9 +53,14 @@ export interface Doer<Result> {
   readonly run: DoItem<Result>
 }
 
+/**
+ * The item in which a call is made. One storage serves all runs: one for each would stay with Node
+ * for ever, and every promise of the process would pay for every run that it ever worked on.
+ */
+const scopes = new AsyncLocalStorage<{ readonly items: WorkItems; readonly scope: ItemScope }>()
+
 /** The work items of a run that is being worked on. */
 export class WorkItems {
-  readonly scope = new AsyncLocalStorage<ItemScope>()
   readonly #parts: WorkParts
   readonly #underWay = new Map<string, Promise<unknown>>()
 
@@ -63,9 +68,15 @@ export class WorkItems {
     this.#parts = parts
   }
 
+  /** The item of this run in which the caller is, if any. */
+  readonly scope = (): ItemScope | undefined => {
+    const inner = scopes.getStore()
+    return inner?.items === this ? inner.scope : undefined
+  }
+
   /** The result of an item: remembered, or made now. */
   async work<Result>(key: string, options: WorkOptions, doer: Doer<Result>): Promise<Result> {
-    const outer = this.scope.getStore()
+    const outer = this.scope()
     if (outer !== undefined) throw new WorkNested(key, outer.key)
     if (this.#underWay.has(key)) throw new WorkTwice(key)
     const asked = this.#work(key, options, doer)
@@ -135,7 +146,9 @@ export class WorkItems {
     const context = this.#contextOf(request)
     try {
       signal.throwIfAborted()
-      const made = await this.scope.run(scope, async () => run(context, becauseOf(started)))
+      const made = await scopes.run({ items: this, scope }, async () =>
+        run(context, becauseOf(started)),
+      )
       const result = await this.#keep(scope, made)
       await this.#finish(scope, worker)
       return result

@@ -1,6 +1,6 @@
 // Queues, workers, machines and schemas from the command line; on PostgreSQL as well.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
@@ -175,15 +175,26 @@ describe('on PostgreSQL', () => {
   })
 })
 
+/** The packages that come with Pawl, and none that is optional or for its development. */
+function neededPaths(): string[] {
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+    packages: Record<string, { dev?: true; optional?: true; devOptional?: true; peer?: true }>
+  }
+  return Object.entries(packages)
+    .filter(([, { dev, optional, devOptional, peer }]) => !(dev || optional || devOptional || peer))
+    .map(([path]) => path)
+    .filter((path) => path !== '')
+}
+
 describe('installed without what is optional', () => {
   it('says which driver is missing, and how to get it', async () => {
     const place = new Place()
     const home = join(place.folder, 'node_modules', 'pawl')
     mkdirSync(home, { recursive: true })
-    for (const part of ['dist', 'package.json']) cpSync(part, join(home, part), { recursive: true })
-    for (const name of ['commander', 'jiti']) {
-      cpSync(`node_modules/${name}`, join(place.folder, 'node_modules', name), { recursive: true })
+    for (const part of ['dist', 'specs', 'package.json']) {
+      cpSync(part, join(home, part), { recursive: true })
     }
+    for (const path of neededPaths()) cpSync(path, join(place.folder, path), { recursive: true })
     const program = join(home, 'dist', 'cli', 'main.js')
     const env = { PAWL_STORE: 'postgres://localhost/none' }
     const { code, stderr } = await place.run(['job', 'list'], { env, program })
