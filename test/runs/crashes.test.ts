@@ -217,3 +217,22 @@ describe('an operation that fails', LONG, () => {
     })
   }
 })
+
+describe('the folder of artifacts', LONG, () => {
+  it('is synced by the next write, where whoever made it could not', async () => {
+    for (let seed = 1; seed <= 30; seed++) {
+      const machine = new Machine(seed)
+      const journal = await machine.open()
+      const writer = await openOrCreate(journal, machine.ledger)
+      machine.files.failNext('sync-fails')
+      const content = Buffer.from('content')
+      await expect(writer.writeArtifact('name', content)).rejects.toMatchObject({
+        code: 'E_JOURNAL_FAILED',
+      })
+      const { sha256 } = await writer.writeArtifact('name', content)
+      machine.ledger.artifacts.push({ name: 'name', sha256 })
+      machine.crash('power')
+      await check(machine)
+    }
+  })
+})
