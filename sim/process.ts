@@ -231,6 +231,7 @@ export class SimProcess {
     // A claim that is made twice would only be one that is lost.
     if (!name.startsWith('claim') && faults.strikes('duplicate')) await verb(...values)
     const result = await verb(...values)
+    log(`${this.name} ${name}`)
     if (WAKING.has(name)) this.#parts.onWrite(this)
     if (!this.#isAlive) return this.#gate()
     if (faults.strikes('lost-reply')) {
