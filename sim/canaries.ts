@@ -78,8 +78,8 @@ const OWNERSHIP: readonly Canary[] = [
     'P7',
     change(
       'engine/worker.js',
-      'if (this.#isRecoveryDue()) {',
-      'if (this.#isRecoveryDue()) this.#recoverAt = this.#now() + 1e9;\n            if (false) {',
+      'this.#recoverAt = this.#now() + settings.recoverMs;',
+      'this.#recoverAt = this.#now() + 1e12;',
     ),
   ),
   canary(
