@@ -1,6 +1,7 @@
-// Runs: replaying a long log, with every check, against JSON.parse over the same lines. Rates are
-// events per second. See docs/internals/performance.md for what the ratio should be.
-import { readFileSync } from 'node:fs'
+// Runs: replaying a long log, with every check, against JSON.parse over the same lines; appending
+// events one by one, against a bare write and sync of the same lines. Rates are events per second.
+// See docs/internals/performance.md for what the ratios should be.
+import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   decideRun,
@@ -29,6 +30,7 @@ const CONTENT = {
 const STATES = { from_state: null, to_state: 'drafted' } as const
 const BATCH = 1000
 const ROUNDS = 5
+const APPENDS = 300
 
 /** Measures everything, or what has `only` in its name. */
 export async function benchRuns(options: { quick: boolean; only?: string }): Promise<Result[]> {
@@ -38,7 +40,45 @@ export async function benchRuns(options: { quick: boolean; only?: string }): Pro
   const replay = `replay of ${events} events`
   if (replay.includes(only))
     results.push(await inFolder((folder) => benchReplay(folder, replay, events)))
+  const append = 'append, one event at a time'
+  if (append.includes(only)) results.push(await inFolder((folder) => benchAppend(folder, append)))
   return results
+}
+
+async function benchAppend(folder: string, name: string): Promise<Result> {
+  await using journal = await openFolderJournal({ path: join(folder, 'runs') })
+  await fill(journal, 1)
+  const writer = await journal.open(RUN, AUTHOR)
+  const facts = factsFrom(1, APPENDS)
+  const log = openSync(join(folder, 'bare.ndjson'), 'a')
+  const rate = (ms: number) => (APPENDS / ms) * 1000
+  try {
+    return await compare(
+      name,
+      ROUNDS,
+      async () =>
+        rate(
+          await timed(async () => {
+            for (const fact of facts) await writer.append([fact], AUTHOR)
+          }),
+        ),
+      async () => {
+        const text = readFileSync(join(folder, 'runs', RUN, 'events.ndjson'), 'utf8')
+        const lines = text.trimEnd().split('\n').slice(-APPENDS)
+        return rate(
+          await timed(() => {
+            for (const line of lines) {
+              writeSync(log, `${line}\n`)
+              fsyncSync(log)
+            }
+          }),
+        )
+      },
+    )
+  } finally {
+    closeSync(log)
+    await writer.close()
+  }
 }
 
 async function benchReplay(folder: string, name: string, events: number): Promise<Result> {
