@@ -11,6 +11,8 @@
  *   judgeSteps             a step whose result was remembered did not run again
  *   judgeAnswers      P1   every transition that its author was told of is in the ledger,
  *                     P4   and was taken from who held the job
+ *   judgeSucceeded    P6   who was told of success was told the truth
+ *   judgeLeases       P7   where nothing goes wrong, a holder keeps its lease
  *   judgeSpread       P11  retries that are to be spread, are
  */
 import {
@@ -18,6 +20,7 @@ import {
   checkP9,
   type Fact,
   findLifecycle,
+  isCommitted,
   type Job,
   laneOf,
   retryDelayBounds,
@@ -232,6 +235,43 @@ export function judgeSpread(told: readonly Told[]): Judged[] {
   })
   const isSpread = early.length < SPREAD_MIN || early.includes(false)
   return isSpread ? [] : [judged('P11', '', `all ${early.length} retries come at once`, [])]
+}
+
+/** P6: whoever was told that a job has succeeded was told the truth, for good. */
+export function judgeSucceeded(told: readonly Told[], ids: ReadonlySet<string>): Judged[] {
+  return told
+    .filter(({ job }) => ids.has(job.id) && !isCommitted(job))
+    .map(({ job, facts }) => judged('P6', job.id, 'had succeeded, and has not', facts))
+}
+
+/**
+ * P7: where nothing goes wrong, a holder keeps its lease. `since` says how far each job was when
+ * that began, by the number of a fact and not by time, because clocks may have been wrong before.
+ */
+export function judgeLeases(
+  told: readonly Told[],
+  since: ReadonlyMap<string, number> | undefined,
+): Judged[] {
+  if (since === undefined) return []
+  return told.flatMap(({ job, facts }) => {
+    const begun = since.get(job.id) ?? 0
+    let claim = 0
+    const lost = facts.some(({ trigger, seq, execution }) => {
+      if (trigger === 'claim') claim = seq
+      return execution?.abort === 'lease_expired' && claim > begun
+    })
+    return lost ? [judged('P7', job.id, 'a live holder lost its lease', facts)] : []
+  })
+}
+
+/** How many jobs came out how. */
+export function outcomesOf(told: readonly Told[]): Record<string, number> {
+  const outcomes: Record<string, number> = {}
+  for (const { job } of told) {
+    const outcome = job.outcome ?? 'parked'
+    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+  }
+  return outcomes
 }
 
 /** The fact by which a job was committed. */

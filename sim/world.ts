@@ -7,7 +7,7 @@
  * The same seed gives the same history, event by event: time, chance, ids and the order of events
  * come from it, and nothing here waits for the real world.
  */
-import { createPawl, type Fence, isCommitted, type JobWorker } from 'pawl'
+import { createPawl, type Fence, type JobWorker } from 'pawl'
 import { type Database, openSqliteStore, type Ref } from 'pawl/sqlite'
 import { SeededRandom, SequentialIds } from 'pawl/testing'
 import {
@@ -16,9 +16,12 @@ import {
   judgeAnswers,
   judgeEffects,
   judgeJobs,
+  judgeLeases,
   judgeRows,
   judgeSpread,
   judgeSteps,
+  judgeSucceeded,
+  outcomesOf,
   readStore,
   type Told,
   type UserRow,
@@ -149,7 +152,7 @@ class World {
     await this.#stopAll()
     const simulatedMs = now() - START
     const judged = await this.#drive(this.#judge(), now() + STOP_MS)
-    const outcomes = this.#outcomesOf(judged?.told ?? [])
+    const outcomes = outcomesOf(judged?.told ?? [])
     const isWithRun = this.#random.next() < RUN_SHARE
     const run = isWithRun
       ? await simulateRun(this.#seed, this.#random, this.#runFaults)
@@ -462,7 +465,9 @@ class World {
       ...judgeSteps(told, outside.stepped),
       ...judgeSpread(told),
       ...this.#ledger.check(pruned),
-      ...this.#judgeHealed(told),
+      ...judgeSucceeded(told, this.history.succeeded),
+      // A job that kills its process takes the leases of its neighbours with it.
+      ...(this.#plans.some(({ isPoison }) => isPoison) ? [] : judgeLeases(told, this.#seqs)),
     ]
     for (const { facts } of told) {
       for (const { jobId, seq, at, trigger, to } of facts) {
@@ -470,37 +475,5 @@ class World {
       }
     }
     return { told, violations }
-  }
-
-  /** P7: where all is well, a holder keeps its lease. P6: what has succeeded stays so. */
-  #judgeHealed(told: readonly Told[]): Judged[] {
-    // A job that kills its process takes the leases of its neighbours with it.
-    const isPoisoned = this.#plans.some(({ isPoison }) => isPoison)
-    return told.flatMap(({ job, facts }) => {
-      // By number and not by time: clocks were wrong before.
-      const since = this.#seqs?.get(job.id) ?? (this.#seqs ? 0 : Number.POSITIVE_INFINITY)
-      let claim = 0
-      const lost = facts.find(({ trigger, seq, execution }) => {
-        if (trigger === 'claim') claim = seq
-        return execution?.abort === 'lease_expired' && claim > since
-      })
-      const judged: Judged[] = []
-      if (lost !== undefined && !isPoisoned) {
-        judged.push({ promise: 'P7', job: job.id, what: 'a live holder lost its lease', facts })
-      }
-      if (this.history.succeeded.has(job.id) && !isCommitted(job)) {
-        judged.push({ promise: 'P6', job: job.id, what: 'had succeeded, and has not', facts })
-      }
-      return judged
-    })
-  }
-
-  #outcomesOf(told: readonly Told[]): Record<string, number> {
-    const outcomes: Record<string, number> = {}
-    for (const { job } of told) {
-      const outcome = job.outcome ?? 'parked'
-      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
-    }
-    return outcomes
   }
 }

@@ -43,7 +43,7 @@ it('a store works through the driver that it is given', async () => {
   expect(opened).toEqual([':memory:'])
 })
 
-it('the function of a commit may use another store, but not its own nor one around it', async () => {
+it('a commit may use other stores, but neither its own nor one around it', async () => {
   await using outer = await openSqliteStore({ path: ':memory:' })
   await using inner = await openSqliteStore({ path: ':memory:' })
   const [outerHeld, innerHeld] = [await holding(outer), await holding(inner)]
