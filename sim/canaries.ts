@@ -150,10 +150,9 @@ const RECORDS: readonly Canary[] = [
     'P1',
     change(
       sqlite('writer'),
-      "this.#connection.database.exec('COMMIT');",
-      `this.#environment.timers.after(30, () => {
-                try { this.#connection.database.exec('COMMIT'); } catch {}
-            });`,
+      'this.#end();',
+      `if (group[0].verb !== 'enqueue') this.#end();
+            else this.#environment.timers.after(30, () => { try { this.#end(); } catch {} });`,
     ),
   ),
   canary(

@@ -222,8 +222,9 @@ class World {
         return undefined
       }
     }
-    if ('error' in outcome) throw outcome.error
-    return outcome.value
+    if ('value' in outcome) return outcome.value
+    this.history.blame('P16', '', `what nothing happens to failed: ${String(outcome.error)}`)
+    return undefined
   }
 
   /** Makes the tables, before anything can go wrong. */
