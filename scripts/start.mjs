@@ -9,7 +9,10 @@ await prepareOrExit()
 // A run first, in a few lines; with --json all of that is talk.
 const run = [resolve('.build/programs/examples/docs-pipeline/main.js')]
 const isJson = process.argv.includes('--json')
-spawnSync(process.execPath, run, { stdio: ['ignore', isJson ? 2 : 'inherit', 'inherit'] })
+const { status } = spawnSync(process.execPath, run, {
+  stdio: ['ignore', isJson ? 2 : 'inherit', 'inherit'],
+})
+if (status !== 0) process.exit(status ?? 1)
 
 // The showcase takes over this process, so that signals, terminal and exit code are its own.
 const showcase = resolve('.build/programs/examples/03-crashes/main.js')

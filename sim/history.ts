@@ -18,8 +18,8 @@ import { Crashed } from './process.ts'
 export class History {
   /** The jobs whose enqueueing was acknowledged: their types, by id. */
   readonly acknowledged = new Map<string, string>()
-  /** What retention may have removed, with its facts. */
-  readonly pruned = new Map<string, Fact[]>()
+  /** What retention may have removed. */
+  readonly pruned = new Set<string>()
   /** Jobs of which somebody was told that they have succeeded. */
   readonly succeeded = new Set<string>()
   /** The queue may be paused, and is to be resumed. */
@@ -56,7 +56,7 @@ export class History {
     for (const [id, facts] of archived) {
       const hasEnded = facts.some(({ outcome }) => outcome !== undefined)
       if (!hasEnded) this.blame('P8', id, 'is removed, and has not ended')
-      this.pruned.set(id, facts)
+      this.pruned.add(id)
     }
   }
 

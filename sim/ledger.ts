@@ -1,5 +1,4 @@
 /** What the rows of the database say, past every store: read by a connection of its own. */
-import type { Fact } from 'pawl'
 import type { Database, Ref } from 'pawl/sqlite'
 import type { Judged } from './checker.ts'
 
@@ -23,7 +22,7 @@ export class Ledger {
    * P8: every row that was seen is there, as it was, unless retention removed its job. Nothing
    * where somebody writes just now.
    */
-  check(pruned: ReadonlyMap<string, readonly Fact[]>): Judged[] {
+  check(pruned: ReadonlySet<string>): Judged[] {
     const rows = this.#read()
     if (rows === undefined) return []
     const judged: Judged[] = []

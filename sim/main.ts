@@ -17,8 +17,6 @@ const { values } = parseArgs({
     parallel: { type: 'string', default: '1' },
     trace: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
-    /** Ends at the first seed that breaks a promise. */
-    first: { type: 'boolean', default: false },
   },
 })
 
@@ -41,7 +39,6 @@ async function playHere(): Promise<void> {
     report.add(result)
     for (const line of result.trace) console.error(line)
     process.send?.(result)
-    if (values.first && result.violations.length > 0) return
   }
 }
 
@@ -58,7 +55,7 @@ function playElsewhere(i: number): Promise<void> {
   child.on('message', (result) => report.add(result as Parameters<Report['add']>[0]))
   return new Promise((resolve, reject) => {
     child.on('exit', (code) => {
-      // 1 means that a promise is broken, which has been reported.
+      // 1 means that a promise is broken, or that it died: then seeds are missing from the report.
       if (code === 0 || code === 1) resolve()
       else reject(new Error(`A process of the simulation ended with ${code}`))
     })

@@ -60,7 +60,7 @@ const WAKING = new Set(
 export class SimProcess {
   readonly name: string
   readonly environment: Environment
-  readonly random: Random
+  readonly #random: Random
   readonly #parts: ProcessParts
   readonly #driver: FaultyDriver
   readonly #listeners = new Set<() => void>()
@@ -74,7 +74,7 @@ export class SimProcess {
     const { name, scheduler, skewMs, ids, random } = parts
     this.#parts = parts
     this.name = name
-    this.random = new SeededRandom(Math.floor(random.next() * 2 ** 32))
+    this.#random = new SeededRandom(Math.floor(random.next() * 2 ** 32))
     this.#driver = new FaultyDriver(parts.faults, () => this.#isAlive)
     this.environment = {
       clock: { now: () => scheduler.clock.now() + skewMs + this.#leapMs },
@@ -82,7 +82,7 @@ export class SimProcess {
         after: (delayMs, callback) => this.#after(delayMs, callback),
         defer: (callback) => scheduler.defer(() => this.#happen(callback)),
       },
-      random: this.random,
+      random: this.#random,
       ids,
       crashPoint: (place) => this.#passCrashPoint(place),
     }
@@ -159,7 +159,7 @@ export class SimProcess {
   #passCrashPoint(place: string): void {
     if (!this.#isAlive) throw new Crashed()
     const kind = crashKindOf(place)
-    if (kind === undefined || !this.#parts.faults.strikes(kind)) return
+    if (!this.#parts.faults.strikes(kind)) return
     this.crash(`crashes at ${place}`)
     throw new Crashed()
   }
@@ -221,7 +221,7 @@ export class SimProcess {
     const { faults, scheduler, leaseMs, log } = this.#parts
     await this.#gate()
     if (faults.strikes('late-request')) await scheduler.sleep(faults.between(leaseMs, leaseMs * 3))
-    else if (this.random.next() < 0.2) await scheduler.sleep(faults.between(1, 50))
+    else if (this.#random.next() < 0.2) await scheduler.sleep(faults.between(1, 50))
     await this.#gate()
     if (faults.strikes('unavailable')) throw new StoreUnavailable(0, 'simulated')
     if (faults.strikes('busy-for-long')) throw new StoreBusy(10_000)
@@ -255,7 +255,7 @@ export class SimProcess {
   }
 }
 
-function crashKindOf(place: string): FaultKind | undefined {
+function crashKindOf(place: string): FaultKind {
   if (place === 'worker.claimed') return 'crash-after-claim'
   if (place === 'worker.reported') return 'crash-after-report'
   return place.endsWith('.committed') ? 'crash-after-commit' : 'crash-before-commit'

@@ -24,8 +24,9 @@ export class Report {
     this.#wanted = wanted
   }
 
+  /** Whether every seed was played, and none broke a promise. */
   get isClean(): boolean {
-    return this.#violations === 0
+    return this.#violations === 0 && this.#seeds === this.#wanted
   }
 
   add(result: SimResult): void {

@@ -103,7 +103,11 @@ function logEffect(logger: Logger, event: EffectEvent): void {
 
 /** The logger of an attempt: whatever it says, it says of which job. */
 export function jobLogger(logger: Logger, job: Job): Logger {
-  const own = fieldsOf(job, job.execution?.worker ?? null)
+  return loggerWith(logger, fieldsOf(job, job.execution?.worker ?? null))
+}
+
+/** A logger whose lines have these fields as well, whatever else they say. */
+export function loggerWith(logger: Logger, own: Readonly<Record<string, unknown>>): Logger {
   return {
     debug: (fields, msg) => logger.debug({ ...fields, ...own }, msg),
     info: (fields, msg) => logger.info({ ...fields, ...own }, msg),

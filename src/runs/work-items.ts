@@ -23,6 +23,7 @@ import {
   isUnchanged,
   staleOutputsOf,
 } from '../core/run/staleness.ts'
+import { loggerWith } from '../engine/log.ts'
 import { ARTIFACT_JSON, type ItemScope, isArtifact, writeCommands } from './artifacts.ts'
 import { ArtifactUnknown, WorkNested, WorkTwice } from './engine-errors.ts'
 import { ArtifactChanged, ArtifactMissing } from './errors.ts'
@@ -161,17 +162,12 @@ export class WorkItems {
   #contextOf({ key, inputs, code }: ItemRequest): ItemContext {
     const { log, logger, signal } = this.#parts
     const { run_id } = log.run
-    const own = { run_id, work_item: key }
-    const at =
-      (level: keyof Logger): Logger['info'] =>
-      (fields, msg) =>
-        logger[level]({ ...fields, ...own }, msg)
     return {
       key,
       effectKey: effectKeyOf(run_id, key, sha256Of(encode({ inputs, code }, ARTIFACT_JSON))),
       attempt: entryOf(log.run.work_items, key)?.attempts ?? 1,
       signal,
-      log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
+      log: loggerWith(logger, { run_id, work_item: key }),
     }
   }
 
