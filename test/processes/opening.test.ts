@@ -37,6 +37,7 @@ describe('several processes', OPERATING, () => {
         expect(rowsOf(path, 'SELECT number FROM pawl_migrations')).toEqual([
           { number: 1 },
           { number: 2 },
+          { number: 3 },
         ])
         expect(rowsOf(path, 'SELECT * FROM pawl_machines')).toHaveLength(LIFECYCLES.length)
         expect(integrityOf(path)).toEqual(['ok'])
