@@ -11,15 +11,18 @@
  *   P7   no lease was taken back before it had run out
  *   P9   the row is the fold of the ledger, volatile fields aside
  *   P11  no claim before its due time, and no retry outside its policy's bounds
+ *
+ * A repair that says what the job is from then on (`rebased`) is where judging begins anew: what
+ * was wrong before it was found, told of, and answered for by the operator whom it names.
  */
 import { encode } from './canonical-json.ts'
 import { executionMachine } from './execution.ts'
 import { fold } from './job/evolve.ts'
-import { type Budget, type Fact, type FactTrigger, hopsOf } from './job/facts.ts'
-import type { Job } from './job/job.ts'
+import { type Budget, type Fact, type FactTrigger, hopsOf, sinceRebase } from './job/facts.ts'
+import { isCommitted, type Job } from './job/job.ts'
 import { type JobTrigger, type Lifecycle, outcomeOf } from './lifecycles/lifecycle.ts'
 import { move } from './machine/move.ts'
-import { DELAY_MAX_MS, retryDelayBounds } from './retry.ts'
+import { DELAY_MAX_MS, type JobPolicy, retryDelayBounds } from './retry.ts'
 import type { RunEvent } from './run/events.ts'
 import type { RunMachine } from './run/machine.ts'
 
@@ -32,11 +35,18 @@ export interface Violation {
 
 type Predicate = (lifecycle: Lifecycle, facts: readonly Fact[]) => Violation[]
 
+/** A repair that the facts after it build on. */
+type Rebase = Fact & { readonly rebased: Job }
+
+type Check = (lifecycle: Lifecycle, facts: readonly Fact[], base?: Rebase) => Violation[]
+
 /** Records so damaged that they cannot be judged break the promise, too. */
-function predicate(promise: Violation['promise'], check: Predicate): Predicate {
+function predicate(promise: Violation['promise'], check: Check): Predicate {
   return (lifecycle, facts) => {
     try {
-      return check(lifecycle, facts)
+      const [first, ...rest] = sinceRebase(facts)
+      if (first?.rebased === undefined) return check(lifecycle, facts)
+      return check(lifecycle, rest, first as Rebase)
     } catch (error) {
       return [{ promise, seq: 0, what: `cannot be judged: ${String(error)}` }]
     }
@@ -44,12 +54,16 @@ function predicate(promise: Violation['promise'], check: Predicate): Predicate {
 }
 
 /** P2: states and executions move along their edges, one fact after the other, without a gap. */
-export const checkP2 = predicate('P2', (lifecycle, facts) => {
+export const checkP2 = predicate('P2', (lifecycle, facts, base) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P2', seq, what })
-  let state: string | null = null
+  for (const what of base === undefined ? [] : rebaseProblems(lifecycle, base)) {
+    report((base as Rebase).seq, what)
+  }
+  let state = base?.to ?? null
   for (const [i, fact] of facts.entries()) {
-    if (fact.seq !== i + 1) report(fact.seq, `seq ${i + 1} is missing`)
+    const due = (base?.seq ?? 0) + i + 1
+    if (fact.seq !== due) report(fact.seq, `seq ${due} is missing`)
     if (fact.from !== state) report(fact.seq, `starts in ${fact.from}, not in ${state}`)
     state = fact.to
     const begins = fact.via?.[0] ?? fact.to
@@ -60,7 +74,7 @@ export const checkP2 = predicate('P2', (lifecycle, facts) => {
     const problems = offTable ? forceProblems(lifecycle, fact) : hopProblems(lifecycle, fact)
     for (const what of problems) report(fact.seq, what)
   }
-  return [...violations, ...executionViolations(facts)]
+  return [...violations, ...executionViolations(facts, base)]
 })
 
 function hopProblems(lifecycle: Lifecycle, fact: Fact): string[] {
@@ -84,6 +98,18 @@ function forceProblems(lifecycle: Lifecycle, fact: Fact): string[] {
     ...(moved && (role === undefined || role === 'held' || role === 'succeeded')
       ? [`was forced into ${fact.to}`]
       : []),
+  ]
+}
+
+/** A repair of what was lost is named like every other, and hands nothing to a holder. */
+function rebaseProblems(lifecycle: Lifecycle, fact: Rebase): string[] {
+  const { operator, note, rebased } = fact
+  const role = lifecycle.roles.get(rebased.state)
+  const isHanded = role === 'held' && fact.from !== fact.to && !isCommitted(rebased)
+  const isPlaced = role !== undefined && !isHanded
+  return [
+    ...(operator && note ? [] : ['was repaired by nobody, or without a note']),
+    ...(isPlaced ? [] : [`was repaired into ${rebased.state}`]),
   ]
 }
 
@@ -111,9 +137,11 @@ function edgeTriggersOf({ parked }: Lifecycle, trigger: FactTrigger): readonly J
   }
 }
 
-function executionViolations(facts: readonly Fact[]): Violation[] {
+function executionViolations(facts: readonly Fact[], base?: Rebase): Violation[] {
   const violations: Violation[] = []
   const statuses = new Map<number, string>()
+  const open = base?.rebased.execution
+  if (open) statuses.set((base as Rebase).rebased.attempt, open.status)
   for (const { seq, execution } of facts) {
     for (const next of execution?.statuses ?? []) {
       const { attempt } = execution as NonNullable<Fact['execution']>
@@ -133,18 +161,18 @@ function executionViolations(facts: readonly Fact[]): Violation[] {
 }
 
 /** P3: one commit, ever. */
-export const checkP3 = predicate('P3', (_lifecycle, facts) =>
+export const checkP3 = predicate('P3', (_lifecycle, facts, base) =>
   facts
     .filter(({ execution }) => execution?.statuses.includes('COMMITTED'))
-    .slice(1)
+    .slice(base !== undefined && isCommitted(base.rebased) ? 0 : 1)
     .map(({ seq }) => ({ promise: 'P3', seq, what: 'a second execution was committed' })),
 )
 
 /** P4: what closes an attempt, or commits it, comes from who holds it, while the lease runs. */
-export const checkP4 = predicate('P4', (_lifecycle, facts) => {
+export const checkP4 = predicate('P4', (_lifecycle, facts, base) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P4', seq, what })
-  let claim: string | undefined
+  let claim = base?.rebased.execution?.claim
   for (const { seq, at, trigger, actor, execution } of facts) {
     if (trigger === 'claim') claim = execution?.claim
     const isByHolder = actor === 'worker' && execution?.abort !== 'lease_expired'
@@ -156,17 +184,17 @@ export const checkP4 = predicate('P4', (_lifecycle, facts) => {
 })
 
 /** P5: attempts rise one by one, and no budget is overdrawn. */
-export const checkP5 = predicate('P5', (lifecycle, facts) => {
+export const checkP5 = predicate('P5', (lifecycle, facts, base) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P5', seq, what })
-  const policy = facts[0]?.created?.policy ?? lifecycle.policy
+  const policy = policyOf(lifecycle, facts, base)
   const max = {
     failure: policy.retry.max,
     crash: policy.crashesMax,
     release: policy.releasesMax,
   }
-  const spent = { failure: 0, crash: 0, release: 0 }
-  let attempt = 0
+  const spent = spentAt(base)
+  let attempt = base?.rebased.attempt ?? 0
   for (const fact of facts) {
     if (fact.execution?.statuses.includes('LEASED')) attempt++
     if (fact.execution !== undefined && fact.execution.attempt !== attempt) {
@@ -182,6 +210,16 @@ export const checkP5 = predicate('P5', (lifecycle, facts) => {
   }
   return violations
 })
+
+/** The policy that a job was created with, or its lifecycle's. */
+function policyOf(lifecycle: Lifecycle, facts: readonly Fact[], base?: Rebase): JobPolicy {
+  return (base === undefined ? facts[0]?.created : base.rebased)?.policy ?? lifecycle.policy
+}
+
+function spentAt(base?: Rebase): Record<Budget, number> {
+  const { failures = 0, crashes = 0, releases = 0 } = base?.rebased ?? {}
+  return { failure: failures, crash: crashes, release: releases }
+}
 
 /** P6: an ended job changes only by operator edges, a succeeded one not at all. */
 export const checkP6 = predicate('P6', (lifecycle, facts) => {
@@ -230,11 +268,12 @@ export function checkP9(row: Job, facts: readonly Fact[]): Violation[] {
 }
 
 /** P11: due times are kept, and retries wait as long as their policy says. */
-export const checkP11 = predicate('P11', (lifecycle, facts) => {
+export const checkP11 = predicate('P11', (lifecycle, facts, base) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P11', seq, what })
-  const spent = { failure: 0, crash: 0, release: 0 }
-  let runAt: number | null = null
+  const { retry } = policyOf(lifecycle, facts, base)
+  const spent = spentAt(base)
+  let runAt = base?.rebased.runAt ?? null
   for (const fact of facts) {
     if (fact.trigger === 'claim' && (runAt === null || runAt > fact.at)) {
       report(fact.seq, 'was claimed before it was due')
@@ -242,7 +281,7 @@ export const checkP11 = predicate('P11', (lifecycle, facts) => {
     if (fact.resets) Object.assign(spent, { failure: 0, crash: 0 })
     if (fact.spends !== undefined) spent[fact.spends]++
     if (fact.runAt !== undefined) runAt = fact.runAt
-    const bounds = delayBounds(lifecycle, facts, fact, spent)
+    const bounds = delayBounds(lifecycle, retry, fact, spent)
     const delay = (runAt ?? 0) - fact.at
     if (bounds !== undefined && (delay < bounds.min || delay > bounds.max)) {
       report(fact.seq, `waits ${delay} ms instead of ${bounds.min} to ${bounds.max}`)
@@ -254,11 +293,10 @@ export const checkP11 = predicate('P11', (lifecycle, facts) => {
 /** How long the job must wait after this fact; nothing where it may be anything. */
 function delayBounds(
   lifecycle: Lifecycle,
-  facts: readonly Fact[],
+  retry: JobPolicy['retry'],
   fact: Fact,
   spent: Readonly<Record<Budget, number>>,
 ): { min: number; max: number } | undefined {
-  const { retry } = facts[0]?.created?.policy ?? lifecycle.policy
   if (fact.trigger === 'retry') {
     const asked = fact.delayAsked === true && !lifecycle.retryFixed
     return asked ? { min: 0, max: DELAY_MAX_MS } : retryDelayBounds(retry, spent.failure)

@@ -5,6 +5,7 @@
  */
 import type { PawlError } from '../core/errors.ts'
 import type { Job } from '../core/job/job.ts'
+import type { Finding } from '../doctor/finding.ts'
 import type { EffectReport } from '../stores/store.ts'
 import type { SlotMove } from './slots.ts'
 
@@ -88,4 +89,6 @@ export type PawlEvent =
     }
   | ExpiredEvent
   | EffectEvent
+  /** What a round of the doctor saw. */
+  | { readonly type: 'finding'; readonly worker: string; readonly finding: Finding }
   | { readonly type: 'error'; readonly worker: string; readonly error: unknown }

@@ -13,6 +13,7 @@
 import { InvalidTransition } from '../core/errors.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Logger } from '../core/ports.ts'
+import type { Finding } from '../doctor/finding.ts'
 import type { EffectEvent, ExpiredEvent, PawlEvent, RefusedEvent, StuckEvent } from './events.ts'
 
 /** Says nothing. */
@@ -44,6 +45,9 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
       break
     case 'effect':
       logEffect(logger, event)
+      break
+    case 'finding':
+      logFinding(logger, event.worker, event.finding)
       break
     case 'error': {
       const { worker, error } = event
@@ -99,6 +103,14 @@ function logEffect(logger: Logger, event: EffectEvent): void {
   if (result === 'delivered') logger.debug(fields, 'An effect was delivered')
   else if (result === 'parked') logger.error(fields, 'An effect is parked: it cannot be sent')
   else logger.warn(fields, 'An effect is to be delivered again')
+}
+
+const FINDING_LEVELS = { error: 'error', warning: 'warn', notice: 'debug' } as const
+
+function logFinding(logger: Logger, worker: string, finding: Finding): void {
+  const { check, promise, severity, subject, what } = finding
+  const fields = { event: 'doctor.finding', worker_id: worker, check, promise, subject }
+  logger[FINDING_LEVELS[severity]](fields, `${promise}, ${subject}: ${what}`)
 }
 
 /** The logger of an attempt: whatever it says, it says of which job. */

@@ -51,6 +51,11 @@ export const METRICS = {
     labels: ['kind', 'effect', 'result'],
     help: 'Deliveries of effects by what came of them; a redelivery counts again.',
   },
+  pawl_invariant_violations_total: {
+    kind: 'counter',
+    labels: ['invariant', 'check', 'severity'],
+    help: 'What the rounds of the doctor found; it is counted again with every round.',
+  },
   pawl_worker_loop_state: {
     kind: 'gauge',
     labels: ['worker', 'state'],
@@ -103,6 +108,11 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
     case 'effect': {
       const { jobType: kind, name: effect, result } = event
       metrics.count('pawl_effects_total', { kind, effect, result })
+      break
+    }
+    case 'finding': {
+      const { promise: invariant, check, severity } = event.finding
+      metrics.count('pawl_invariant_violations_total', { invariant, check, severity })
       break
     }
     case 'stuck':

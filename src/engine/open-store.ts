@@ -3,11 +3,12 @@ import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
 import type { PayloadOptions } from '../stores/requests.ts'
+import type { SoundnessOptions } from '../stores/soundness.ts'
 import type { SchemaStatus, Store } from '../stores/store.ts'
 import { StoreNameInvalid } from './errors.ts'
 
 /** What an opener is given beside the name. */
-export interface OpenOptions extends PayloadOptions {
+export interface OpenOptions extends PayloadOptions, SoundnessOptions {
   readonly lifecycles: readonly Lifecycle[]
   readonly environment: Environment
   readonly logger: Logger

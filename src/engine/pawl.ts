@@ -3,16 +3,19 @@
  * comes of them, cancels them, and works on them.
  */
 import { encode, type JsonBounds } from '../core/canonical-json.ts'
-import { CommandInvalid, JobNotFound, type PawlError } from '../core/errors.ts'
-import { isCommitted, type Job } from '../core/job/job.ts'
+import { CommandInvalid } from '../core/errors.ts'
+import type { Job } from '../core/job/job.ts'
 import { LIFECYCLES } from '../core/lifecycles/index.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../core/ports.ts'
+import { Doctor, type DoctorParts } from '../doctor/doctor.ts'
 import { type Environment, systemEnvironment } from '../environment/system.ts'
 import { CLIENT } from '../stores/asker.ts'
 import { StoreClosed } from '../stores/errors.ts'
 import { type PayloadOptions, payloadBoundsOf } from '../stores/requests.ts'
-import type { Answer, Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stores/store.ts'
+import type { SoundnessOptions } from '../stores/soundness.ts'
+import type { Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stores/store.ts'
+import { Checkup } from './checkup.ts'
 import type { JobDefinition, RunnableJob } from './define-job.ts'
 import { Dispatcher, type DispatcherParts } from './dispatcher.ts'
 import { type Duration, toMs } from './durations.ts'
@@ -25,9 +28,10 @@ import { harmless, harmlessLogger } from './hooks.ts'
 import { logEvent, SILENT } from './log.ts'
 import { type Metrics, measure } from './metrics.ts'
 import { type NotifyOptions, noticesOf } from './notify.ts'
+import { type HandleParts, JobHandle, jobOf } from './job-handle.ts'
 import { openStore } from './open-store.ts'
 import { Operator, type OperatorIdentity } from './operators.ts'
-import { isSettled, type JobOutcome, outcomeOf } from './outcome.ts'
+import { isSettled } from './outcome.ts'
 import { Results } from './results.ts'
 import { validate } from './schema.ts'
 import type { StuckPolicy } from './stuck.ts'
@@ -51,6 +55,11 @@ export interface PawlOptions extends PayloadOptions {
   readonly queues?: Readonly<Record<string, QueueOptions>>
   /** Who is told when a job ends or is parked whose kind says `notify`: while it works, by it. */
   readonly notify?: NotifyOptions
+  /**
+   * What to do where constraints or triggers of the store are missing: 'block', the default, gives
+   * out no work until the doctor has mended it; 'warn' only tells the logger.
+   */
+  readonly onFindings?: SoundnessOptions['onFindings']
   readonly environment?: Environment
   readonly logger?: Logger
   /** Told of everything that happens here, in every worker. */
@@ -112,6 +121,11 @@ export interface WorkOptions {
    * `worker.ended` rejects.
    */
   readonly onStuck?: StuckPolicy
+  /**
+   * How often some of the jobs are looked at by the doctor; one worker at a time does it, for a
+   * moment. Ten seconds if absent; false where nobody is to do it.
+   */
+  readonly checkup?: Duration | false
   /** Told of what happens in this worker. */
   readonly onEvent?: (event: PawlEvent) => void
 }
@@ -122,6 +136,7 @@ const DEFAULTS = {
   pollMs: 1000,
   recoverMs: 1000,
   drainMs: 25_000,
+  checkupMs: 10_000,
 }
 const STUCK_ACTIONS = ['hold', 'replace', 'exit']
 const CONCURRENCY_MAX = 10_000
@@ -136,13 +151,14 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
   const lifecycles = [
     ...new Set([...LIFECYCLES, ...[...jobs.values()].map((job) => job.lifecycle)]),
   ]
-  const { store: given, payloadBytesMax, payloadDepthMax } = options
+  const { store: given, payloadBytesMax, payloadDepthMax, onFindings } = options
   const opening = {
     lifecycles,
     environment,
     logger,
     ...(payloadBytesMax !== undefined && { payloadBytesMax }),
     ...(payloadDepthMax !== undefined && { payloadDepthMax }),
+    ...(onFindings !== undefined && { onFindings }),
   }
   const store = typeof given === 'string' ? await openStore(given, opening) : given
   const storeName = typeof given === 'string' ? given : undefined
@@ -262,6 +278,12 @@ export class Pawl implements AsyncDisposable {
     return new Operator({ store, environment, lifecycles }, identity)
   }
 
+  /** Whoever looks at the store, says what is wrong with it, and mends it when asked to. */
+  doctor(options: Pick<DoctorParts, 'runs' | 'patience'> = {}): Doctor {
+    const { store, environment, lifecycles } = this.#parts
+    return new Doctor({ store, environment, lifecycles, ...options })
+  }
+
   /** Stops claims from a queue; what runs, runs on. */
   pauseQueue(queue: string, asker: Asker = CLIENT): Promise<void> {
     return this.store.pauseQueue(queue, asker)
@@ -292,6 +314,7 @@ export class Pawl implements AsyncDisposable {
       tell(event)
     }
     const dispatcher = this.#dispatcher(options, settings.id, observe)
+    let checkup: Checkup | undefined
     const worker = new JobWorker({
       store: watchStore(store, { worker: settings.id, observe }),
       environment,
@@ -302,9 +325,18 @@ export class Pawl implements AsyncDisposable {
       dispatcher,
       heartbeats: (events) => this.#heartbeats(settings.leaseMs, events),
       observe,
-      onStopped: () => this.#workers.delete(worker),
+      onStopped: () => {
+        checkup?.stop()
+        this.#workers.delete(worker)
+      },
     })
     this.#workers.add(worker)
+    const { checkup: every = DEFAULTS.checkupMs } = options
+    if (every !== false) {
+      const everyMs = toMs(every, 'checkup')
+      const doctor = this.doctor()
+      checkup = new Checkup({ worker: settings.id, doctor, store, environment, everyMs, observe })
+    }
     return worker
   }
 
@@ -439,62 +471,4 @@ function byName(definitions: readonly AnyJob[]): Map<string, AnyJob> {
 function stuckPolicyOf(policy: StuckPolicy = 'hold'): StuckPolicy {
   if (typeof policy === 'function' || STUCK_ACTIONS.includes(policy)) return policy
   throw new CommandInvalid('onStuck', `must be ${STUCK_ACTIONS.join(', ')} or a function`)
-}
-
-interface HandleParts {
-  readonly store: Store
-  readonly results: Results
-}
-
-/** A job, as whoever enqueued it sees it. */
-export class JobHandle<Output = unknown> {
-  readonly id: string
-  /** False where the key belonged to a job already, and this is that job. */
-  readonly created: boolean
-  readonly #parts: HandleParts
-
-  /** Made by `enqueue` and `job`. */
-  constructor(parts: HandleParts, { id }: Pick<Job, 'id'>, created: boolean) {
-    this.#parts = parts
-    this.id = id
-    this.created = created
-  }
-
-  /**
-   * What became of the job; waits until that is clear. A job has succeeded with its commit: what
-   * effects are still to be delivered is not waited for. Rejects with `ResultTimeout`.
-   */
-  async result(
-    options: { readonly timeout?: Duration; readonly signal?: AbortSignal } = {},
-  ): Promise<JobOutcome<Output>> {
-    const { store, results } = this.#parts
-    const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout')
-    const job = await results.wait(this.id, { timeoutMs, signal: options.signal })
-    const texts = isCommitted(job) ? await store.payloads(this.id) : undefined
-    return outcomeOf<Output>(job, texts?.result)
-  }
-
-  /** The job as it is now. */
-  async get(): Promise<Job> {
-    const job = await this.#parts.store.get(this.id)
-    if (job === undefined) throw new JobNotFound(this.id)
-    return job
-  }
-
-  /** What the present attempt last told of itself; nothing where it did not. */
-  async progress(): Promise<unknown> {
-    const text = await this.#parts.store.progress(this.id)
-    return text === undefined ? undefined : JSON.parse(text)
-  }
-
-  /** Cancels the job; where it runs, its handler is asked to stop. */
-  async cancel(asker: Asker = CLIENT): Promise<Job> {
-    return jobOf(await this.#parts.store.cancel([this.id], asker))
-  }
-}
-
-/** The job that a command was given to; a refusal is thrown. */
-function jobOf([answer]: readonly Answer[]): Job {
-  if (answer?.kind === 'rejected') throw answer.error as PawlError
-  return (answer as Exclude<Answer, { kind: 'rejected' }>).job
 }

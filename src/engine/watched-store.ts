@@ -4,6 +4,7 @@
  */
 import { InvalidTransition, type PawlError } from '../core/errors.ts'
 import type { Job } from '../core/job/job.ts'
+import { passing } from '../stores/passing.ts'
 import type { Answer, CommitAnswer, Recovered, Store } from '../stores/store.ts'
 import type { PawlEvent } from './events.ts'
 
@@ -61,20 +62,6 @@ export function watchStore(store: Store, watch: Watch): Store {
     },
   }
   return passing(store, watched)
-}
-
-/** The store with some of its verbs replaced. */
-function passing(store: Store, replaced: Partial<Store>): Store {
-  const bound = new Map<PropertyKey, unknown>(Object.entries(replaced))
-  return new Proxy(store, {
-    get(target, name) {
-      if (bound.has(name)) return bound.get(name)
-      const value: unknown = Reflect.get(target, name, target)
-      const given = typeof value === 'function' ? value.bind(target) : value
-      bound.set(name, given)
-      return given
-    },
-  })
 }
 
 function noteAll(

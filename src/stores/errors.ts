@@ -179,3 +179,15 @@ export class EffectsOpen extends PawlError {
     )
   }
 }
+
+/** The store has findings that were made when it was opened. */
+export class StoreDamaged extends PawlError {
+  readonly code = 'E_STORE_DAMAGED'
+  constructor(findings: readonly string[]) {
+    super(
+      `The store is damaged, and gives out no work: ${findings.join('; ')}`,
+      'Run "pawl doctor --full --plan", then --apply; or open it with onFindings: "warn".',
+      { findings },
+    )
+  }
+}

@@ -23,6 +23,7 @@ import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Lane } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { Examination } from './examination.ts'
 import type { RunTables } from './runs.ts'
 
 /** Who asks, and what the ledger should say of it. */
@@ -386,6 +387,9 @@ export interface Store extends AsyncDisposable {
 
   /** The tables of runs; see `openStoreJournal`. */
   readonly runs: RunTables
+
+  /** The rows themselves, for the doctor. */
+  readonly examination: Examination
 
   /** Removes ended jobs with their facts, after archiving if asked, and leaves a record. */
   prune(request: PruneRequest): Promise<number>

@@ -1,54 +1,11 @@
 /** `pawl queue list|pause|resume`, and `pawl worker list`. */
-import type { QueueInfo, WorkerRow } from '../../stores/store.ts'
+import type { QueueInfo } from '../../stores/store.ts'
+import { workerOf } from '../../stores/worker-info.ts'
 import { withPawl } from '../opening.ts'
 import type { Call, CommandSpec } from '../spec.ts'
 import { span, stamp } from '../times.ts'
 import { visible } from '../visible.ts'
 import { identityOf, OPERATOR_OPTIONS } from './job-act.ts'
-
-/** A worker tells of itself every five seconds; one that missed three times is taken for gone. */
-const SILENT_AFTER_MS = 15_000
-
-/** A worker, with what it told of itself. */
-interface Worker {
-  readonly id: string
-  readonly state: string
-  readonly startedAt: number
-  readonly seenAt: number
-  readonly live: boolean
-  /** Nothing where it works on all. */
-  readonly queues: readonly string[] | undefined
-  readonly types: readonly string[]
-  readonly running: number
-  readonly concurrency: number
-}
-
-function workerOf(row: WorkerRow, now: number): Worker {
-  const { id, state, startedAt, seenAt } = row
-  const info = infoOf(row.info)
-  return {
-    ...{ id, state, startedAt, seenAt },
-    live: now - seenAt <= SILENT_AFTER_MS,
-    queues: textsIn(info.queues),
-    types: textsIn(info.types) ?? [],
-    running: Number(info.running ?? 0),
-    concurrency: Number(info.concurrency ?? 0),
-  }
-}
-
-/** What other releases tell may differ, and must not break the list. */
-function infoOf(text: string): Record<string, unknown> {
-  try {
-    const info = JSON.parse(text) as unknown
-    return typeof info === 'object' && info !== null ? (info as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
-}
-
-function textsIn(value: unknown): readonly string[] | undefined {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : undefined
-}
 
 async function listQueues(call: Call): Promise<undefined> {
   const { output } = call

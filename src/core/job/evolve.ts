@@ -6,12 +6,13 @@
 import { LedgerBroken } from '../errors.ts'
 import { executionMachine } from '../execution.ts'
 import { move } from '../machine/move.ts'
-import { type ExecutionChange, FACT_VERSION, type Fact } from './facts.ts'
+import { type ExecutionChange, FACT_VERSION, type Fact, sinceRebase } from './facts.ts'
 import type { CurrentExecution, Job, JobAttributes } from './job.ts'
 
 /** The job after a fact; the first fact of a job needs none before it. */
 export function evolve(job: Job | null, fact: Fact): Job {
   assertFollows(job, fact)
+  if (fact.rebased !== undefined) return { ...fact.rebased, seq: fact.seq, updatedAt: fact.at }
   const before = job ?? newJob(fact)
   const moved = fact.from !== fact.to || fact.via !== undefined
   const execution = evolveExecution(before, fact)
@@ -56,7 +57,7 @@ export function evolve(job: Job | null, fact: Fact): Job {
 
 /** The job that a whole ledger folds to. */
 export function fold(facts: readonly Fact[]): Job | null {
-  return facts.reduce<Job | null>(evolve, null)
+  return sinceRebase(facts).reduce<Job | null>(evolve, null)
 }
 
 function countOf(before: number, fact: Fact, budget: 'failure' | 'crash'): number {
@@ -90,6 +91,7 @@ function assertFollows(job: Job | null, fact: Fact): void {
 
 function findProblem(job: Job | null, fact: Fact): string | undefined {
   if (fact.version !== FACT_VERSION) return `unknown version ${String(fact.version)}`
+  if (fact.rebased !== undefined) return findRebaseProblem(job, fact)
   if (job === null) {
     if (fact.seq !== 1) return 'the first fact is missing'
     const creates = fact.created !== undefined && fact.from === null
@@ -101,6 +103,13 @@ function findProblem(job: Job | null, fact: Fact): string | undefined {
   if (fact.seq !== job.seq + 1) return `it does not follow ${job.seq}`
   if (fact.from !== job.state) return `it starts in ${String(fact.from)}, not in ${job.state}`
   return fact.execution === undefined ? undefined : findExecutionProblem(job, fact.execution)
+}
+
+/** A repair may come after a gap, and from any state; it is of this job, and it comes later. */
+function findRebaseProblem(job: Job | null, { trigger, jobId, seq, to, rebased }: Fact) {
+  if (trigger !== 'repair' || rebased?.id !== jobId) return 'it is no repair of this job'
+  if (rebased.state !== to) return `it leads to ${to}, and says ${rebased.state}`
+  return job !== null && job.seq >= seq ? `it does not follow ${job.seq}` : undefined
 }
 
 function findExecutionProblem(job: Job, change: ExecutionChange): string | undefined {

@@ -7,13 +7,15 @@
  *   execution          the statuses that the attempt entered in this step, in order
  *   spends             the budget that the step was charged to
  *   resets             the failure and crash budgets start anew
+ *   rebased            what the job is from here on, where facts before were lost or contradict
+ *                      each other (a repair); nothing is concluded from those any more
  *   reason             a stable word; `note` is what the operator wrote
  *
  * The codes are what stores keep instead of the word. They are never changed or used again.
  */
 import type { AbortReason, ExecutionStatus } from '../execution.ts'
 import type { Outcome } from '../lifecycles/lifecycle.ts'
-import type { JobAttributes, JobError } from './job.ts'
+import type { Job, JobAttributes, JobError } from './job.ts'
 
 /** The version of the format of facts. */
 export const FACT_VERSION = 1
@@ -91,6 +93,8 @@ export interface Fact {
   readonly reason?: string
   readonly note?: string
   readonly created?: JobAttributes
+  /** The whole job after a repair that its facts could not give: the fold begins here anew. */
+  readonly rebased?: Job
   readonly execution?: ExecutionChange
   readonly spends?: Budget
   readonly resets?: true
@@ -119,4 +123,10 @@ export function hopsOf(fact: Fact): { from: string; to: string }[] {
   const states = [...(fact.from === null ? [] : [fact.from]), ...(fact.via ?? []), fact.to]
   const hops = states.slice(1).map((to, i) => ({ from: states[i] as string, to }))
   return hops.filter(({ from, to }) => from !== to)
+}
+
+/** The last repair that does not build on the facts before it, and what follows; else all. */
+export function sinceRebase(facts: readonly Fact[]): readonly Fact[] {
+  const start = facts.findLastIndex(({ rebased }) => rebased !== undefined)
+  return start <= 0 ? facts : facts.slice(start)
 }

@@ -5,6 +5,7 @@ import type { Logger } from '../../core/ports.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
 import { StoreUnusable } from '../errors.ts'
 import { type PayloadOptions, payloadBoundsOf } from '../requests.ts'
+import { lookAtOpening, type SoundnessOptions } from '../soundness.ts'
 import type { Store } from '../store.ts'
 import { untilDone } from './busy.ts'
 import { DatabaseClock } from './clock.ts'
@@ -17,7 +18,7 @@ import { migrate, quoted, rebase } from './migrate.ts'
 import { PostgresStore } from './store.ts'
 
 /** How to open a PostgreSQL store. */
-export interface PostgresOptions extends PayloadOptions {
+export interface PostgresOptions extends PayloadOptions, SoundnessOptions {
   /** `postgres://…`; or give `config`, or a `pool` of your own. */
   readonly connectionString?: string
   /** Whatever `pg` takes: host, user, password, ssl and so on. */
@@ -77,7 +78,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     })
     if (database.pooled) warnOfPooler(options.logger)
     const shared = { environment, machines: opened.machines, payloadBounds }
-    return new PostgresStore({ shared, database, clock, storeId: opened.storeId, timeoutMs })
+    const { storeId } = opened
+    const store = new PostgresStore({ shared, database, clock, storeId, timeoutMs })
+    return await lookAtOpening(store, options)
   } catch (error) {
     await database.close()
     throw error

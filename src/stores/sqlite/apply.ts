@@ -24,11 +24,10 @@ const UPDATE_JOB = `
   WHERE rid = ? AND seq = ?`
 
 /** Facts of one call are mostly alike: the same step, at the same time, under the same claim. */
-const INSERT_FACTS = insertInto(
-  'pawl_ledger',
-  'kind, at, path, actor, statuses, claim, worker, lease_until, data',
-  'job, seq, attempt, payload',
-)
+const SHARED = 'kind, at, path, actor, statuses, claim, worker, lease_until, data'
+const INSERT_FACTS = insertInto('pawl_ledger', SHARED, 'job, seq, attempt, payload')
+/** The ledger itself says which job a first fact creates. */
+const INSERT_CREATIONS = insertInto('pawl_ledger', SHARED, 'job, seq, creates, payload')
 
 /** Writes the row that a fact folds to, and the fact; nothing if the row has moved on. */
 export function applyFact(
@@ -133,7 +132,7 @@ export function sharedColumns(fact: Fact): Value[] {
 }
 
 /** Appends a block of facts that have the same shared columns. */
-export function insertFacts(
+function insertFacts(
   connection: Connection,
   shared: readonly Value[],
   facts: readonly FactEntry[],
@@ -143,6 +142,22 @@ export function insertFacts(
     values.push(rid, fact.seq, fact.execution?.attempt ?? null, payload)
   }
   insertBlock(connection, INSERT_FACTS, facts.length, values)
+}
+
+/** Appends one fact; the row is the caller's affair. */
+export function appendFact(connection: Connection, rid: number, fact: Fact): void {
+  insertFacts(connection, sharedColumns(fact), [{ rid, fact, payload: null }])
+}
+
+/** Appends the first facts of jobs, a block that has the same shared columns. */
+export function insertCreations(
+  connection: Connection,
+  shared: readonly Value[],
+  facts: readonly FactEntry[],
+): void {
+  const values = [...shared]
+  for (const { rid, fact, payload } of facts) values.push(rid, fact.seq, fact.jobId, payload)
+  insertBlock(connection, INSERT_CREATIONS, facts.length, values)
 }
 
 type PendingFact = FactEntry & { readonly shared: readonly Value[] }

@@ -14,7 +14,7 @@ import { KeyTaken, QueueFull } from '../errors.ts'
 import type { Value } from '../rows.ts'
 import { needsRoom } from '../shedding.ts'
 import type { Asker, Enqueued, EnqueueItem } from '../store.ts'
-import { applyFact, insertFacts, sharedColumns } from './apply.ts'
+import { applyFact, insertCreations, sharedColumns } from './apply.ts'
 import { isUniqueViolation } from './busy.ts'
 import type { Connection } from './connect.ts'
 import { type NumberedRow, type Read, type Shared, toRead } from './context.ts'
@@ -110,7 +110,7 @@ function insertTogether(connection: Connection, jobs: readonly Plain[]): boolean
     fact,
     payload: offer.item.input,
   }))
-  insertFacts(connection, sharedColumns(accepted.fact), facts)
+  insertCreations(connection, sharedColumns(accepted.fact), facts)
   return true
 }
 
@@ -234,6 +234,6 @@ function insertJob(connection: Connection, accepted: Accepted): Enqueued {
     )
   if (Number(changes) === 0) return { kind: 'rejected', error: new JobExists(job.id) }
   const entry = { rid: Number(lastInsertRowid), fact, payload: offer.item.input }
-  insertFacts(connection, sharedColumns(fact), [entry])
+  insertCreations(connection, sharedColumns(fact), [entry])
   return { kind: 'created', job }
 }

@@ -24,6 +24,7 @@ import {
   type PayloadOptions,
   payloadBoundsOf,
 } from '../requests.ts'
+import { lookAtOpening, type SoundnessOptions } from '../soundness.ts'
 import type * as contract from '../store.ts'
 import { mayWake } from '../waking.ts'
 import { toPawlError, whileBusy } from './busy.ts'
@@ -34,6 +35,7 @@ import type { Shared } from './context.ts'
 import type { SqliteDriver } from './driver.ts'
 import { listEffects, retryEffects } from './effects.ts'
 import { enqueue, type Order } from './enqueue.ts'
+import { SqliteExamination } from './examination.ts'
 import { heartbeat } from './heartbeat.ts'
 import { joinTransaction } from './join.ts'
 import { registerMachines } from './machines.ts'
@@ -52,7 +54,7 @@ import { listWorkers, removeWorker, reportWorker } from './workers.ts'
 import { type JointWork, type Work, Writer } from './writer.ts'
 
 /** How to open a SQLite store. */
-export interface SqliteOptions extends PayloadOptions {
+export interface SqliteOptions extends PayloadOptions, SoundnessOptions {
   /**
    * A path; ':memory:' for a database that dies with the store, 'file:/name?vfs=memdb' for one in
    * memory that several stores of this process share.
@@ -116,7 +118,8 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> 
       await writer.outsideTransactions()
       return writing.database.prepare(sql).all(...values)
     }
-    return { store: new SqliteStore(shared, writing, reading, writer, busyTimeoutMs, file), query }
+    const store = new SqliteStore(shared, writing, reading, writer, busyTimeoutMs, file)
+    return { store: await lookAtOpening(store, options), query }
   } catch (error) {
     writing.close()
     throw explain(location, error)
@@ -136,6 +139,7 @@ function warnOfOldSqlite(connection: Connection, logger: Logger | undefined): vo
 
 class SqliteStore extends ReadSide<Connection> implements contract.Store {
   readonly runs: SqliteRuns
+  readonly examination: SqliteExamination
   readonly #shared: Shared
   readonly #writing: Connection
   readonly #reading: Connection
@@ -166,6 +170,7 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
       write: <T>(verb: string, work: Work<T>) => this.#writer.write(verb, work),
     }
     this.runs = new SqliteRuns(access, () => this.now())
+    this.examination = new SqliteExamination(access, shared)
   }
 
   /** Readers are never kept out by a writer of a file, but may be by a recovery after a crash. */

@@ -56,3 +56,14 @@ async function execute(url: string, sql: string): Promise<void> {
     await client.end()
   }
 }
+
+/** The same for as long as its owner wants it. */
+export async function freshServerDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+  const server = sharedPostgres()
+  const database = uniqueName()
+  await execute(server, `create database ${database}`)
+  return {
+    url: Object.assign(new URL(server), { pathname: `/${database}` }).href,
+    drop: () => execute(server, `drop database if exists ${database} with (force)`),
+  }
+}

@@ -1,0 +1,35 @@
+import { isCommitted } from '../../core/job/job.ts'
+import type { RawEffect } from '../../stores/examination.ts'
+import type { JobCheck, Sighting } from './check.ts'
+
+/** An effect is delivered, waits for its time, or is told of. */
+export const effectsMove: JobCheck = {
+  name: 'effects-move',
+  promise: 'P10',
+  says: 'No effect is parked, overdue, or without a commit that declared it.',
+  look: ({ id, dossier, effects, folded, facts }, { now, patience }) => {
+    const isDeclared =
+      (folded !== null && isCommitted(folded)) ||
+      facts.some(({ rebased, effects: n }) => rebased !== undefined || (n ?? 0) > 0)
+    const strays: Sighting[] =
+      effects.length > 0 && !isDeclared && folded !== null
+        ? [{ what: `it has ${effects.length} effects that no commit declared` }]
+        : []
+    return [
+      ...strays,
+      ...dossier.effects.flatMap((effect) => stuck(id, effect, now - patience.dueMs)),
+    ]
+  },
+}
+
+function stuck(id: string, effect: RawEffect, before: number): Sighting[] {
+  const key = `${id}/${effect.name}/${effect.n}`
+  const evidence = { key, tries: effect.tries, error: effect.error }
+  if (effect.state === 'parked') {
+    const advice = `pawl effect retry ${key} --reason …`
+    return [{ what: `effect ${key} is parked`, severity: 'warning', evidence, advice }]
+  }
+  if (effect.state !== 'pending' || effect.run_at > before) return []
+  const advice = 'Start a worker that knows this type of job: it delivers effects.'
+  return [{ what: `effect ${key} is overdue`, severity: 'warning', evidence, advice }]
+}

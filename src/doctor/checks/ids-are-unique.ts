@@ -1,0 +1,23 @@
+import type { StoreCheck } from './check.ts'
+
+const SHOWN_MAX = 1000
+
+/** Constraints exclude it; this is for a store that has lost them. */
+export const idsAreUnique: StoreCheck = {
+  name: 'ids-are-unique',
+  promise: 'P2',
+  says: 'No two jobs have the same id.',
+  look: async ({ store }) => {
+    const found = await store.examination.duplicates(SHOWN_MAX)
+    return found
+      .filter(({ key }) => key === undefined)
+      .map(({ id }) => ({
+        promise: 'P2',
+        severity: 'error',
+        subject: `job ${id}`,
+        what: 'several rows have its id',
+        evidence: {},
+        remedy: 'take the contradicting rows aside',
+      }))
+  },
+}

@@ -1,0 +1,22 @@
+import type { JobCheck } from './check.ts'
+
+/** Facts are numbered without gaps, and each can be read. */
+export const ledgerIsWhole: JobCheck = {
+  name: 'ledger-is-whole',
+  promise: 'P8',
+  says: 'No fact of a job is missing, repeated or unreadable.',
+  look: ({ dossier, facts, unreadable, foldFault, isTruncated }) => [
+    ...unreadable.map(({ raw, why }) => ({
+      what: `fact ${raw.seq} cannot be read: ${why}`,
+      evidence: { seq: raw.seq, kind: raw.kind, path: raw.path },
+    })),
+    ...(foldFault === undefined ? [] : [{ what: foldFault }]),
+    ...(isTruncated
+      ? [
+          {
+            what: `the row tells of fact ${dossier.row?.seq}, and the last one is ${facts.at(-1)?.seq ?? 'none'}`,
+          },
+        ]
+      : []),
+  ],
+}

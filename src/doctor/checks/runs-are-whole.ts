@@ -1,0 +1,48 @@
+import type { Finding } from '../finding.ts'
+import { messageOf } from '../patient.ts'
+
+/** Where runs are kept: a journal in a folder or in a store, as far as the doctor needs it. */
+export interface RunRecords {
+  /** The folder, or 'the store'. */
+  readonly name: string
+  list(): Promise<readonly string[]>
+  verify(runId: string): Promise<
+    readonly {
+      readonly kind: 'log' | 'tail' | 'snapshot' | 'artifact'
+      readonly severity: 'error' | 'notice'
+      readonly message: string
+      readonly details: Readonly<Record<string, unknown>>
+    }[]
+  >
+  /** Mends tail and snapshot, as opening a run for writing does; throws where it is held. */
+  mend(runId: string): Promise<void>
+}
+
+const RUNS_ARE_WHOLE = 'runs-are-whole'
+
+/** Every run that is not whole: its log, its snapshot, its artifacts. */
+export async function* lookAtRuns(
+  records: RunRecords,
+): AsyncIterable<{ runId: string; finding: Finding }> {
+  for (const runId of await records.list()) {
+    for (const finding of await verified(records, runId)) yield { runId, finding }
+  }
+}
+
+async function verified(records: RunRecords, runId: string): Promise<Finding[]> {
+  const subject = `run ${runId} in ${records.name}`
+  const base = { check: RUNS_ARE_WHOLE, promise: 'P9', subject } as const
+  try {
+    const findings = await records.verify(runId)
+    return findings.map(({ kind, message, details }): Finding => {
+      const canMend = kind === 'snapshot' || kind === 'tail'
+      const finding = { ...base, what: message, evidence: details }
+      return canMend
+        ? { ...finding, severity: 'warning', remedy: 'rebuild the snapshot' }
+        : { ...finding, severity: 'error', advice: `pawl run verify ${runId} shows all of it.` }
+    })
+  } catch (error) {
+    const what = `it cannot be verified: ${messageOf(error)}`
+    return [{ ...base, severity: 'error', what, evidence: {} }]
+  }
+}

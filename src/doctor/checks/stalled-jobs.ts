@@ -1,0 +1,22 @@
+import type { JobCheck } from './check.ts'
+
+/** Deadlocks in the sense of document 000: what runs and does not get anywhere. */
+export const stalledJobs: JobCheck = {
+  name: 'stalled-jobs',
+  promise: 'P15',
+  says: 'No job waits for the approval of its recovery, or runs for longer than is usual.',
+  look: ({ id, job, lane }, { now, patience }) => {
+    if (job === null || lane !== 'held') return []
+    if (job.stalled) {
+      const advice = `pawl job approve ${id} --reason …`
+      const what = 'its lease expired, and its recovery waits for approval'
+      return [{ what, severity: 'warning', advice }]
+    }
+    const runsFor = now - (job.startedAt ?? now)
+    if (runsFor <= patience.stalledMs) return []
+    const what = `its attempt has been running for ${runsFor} ms`
+    const evidence = { worker: job.execution?.worker, startedAt: job.startedAt }
+    const advice = `pawl job show ${id}, and where it hangs: pawl job cancel ${id} --reason …`
+    return [{ what, severity: 'notice', evidence, advice }]
+  },
+}

@@ -1,0 +1,38 @@
+import { outcomeOf } from '../../core/lifecycles/lifecycle.ts'
+import type { JobCheck, Sighting } from './check.ts'
+
+/** A job is in a state that its lifecycle has, with the outcome that belongs to it. */
+export const statesAreKnown: JobCheck = {
+  name: 'states-are-known',
+  promise: 'P2',
+  says: 'Every job is in one state of a lifecycle and version that are known here.',
+  look: ({ dossier, job, rowFault, lifecycle }) => {
+    const { row, machine, facts } = dossier
+    if (row === null) return []
+    if (rowFault !== undefined) return [{ what: `the row cannot be read: ${rowFault}` }]
+    if (lifecycle === undefined) return [unknown(machine ?? undefined, facts[0]?.version)]
+    if (job === null) return []
+    const role = lifecycle.roles.get(job.state)
+    if (role === undefined) {
+      return [{ what: `${lifecycle.name} has no state "${job.state}"`, evidence: { row: job } }]
+    }
+    const outcome = outcomeOf(role) ?? null
+    return outcome === job.outcome
+      ? []
+      : [{ what: `the outcome of ${job.state} is ${outcome}, not ${job.outcome}` }]
+  },
+}
+
+/** Rule G9: what is not known here is left alone. */
+function unknown(
+  machine: { name: string; version: number } | undefined,
+  version?: number,
+): Sighting {
+  const name = machine === undefined ? 'its lifecycle' : `${machine.name} v${machine.version}`
+  return {
+    what: `${name} is not known here`,
+    severity: 'warning',
+    evidence: { factVersion: version },
+    advice: 'Run the doctor with the file of jobs that defines it: --jobs FILE.',
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * A job as the doctor sees it: what its row says, what its facts say, and what can be made of each.
+ * Reading never throws; what cannot be read is kept with the reason.
+ */
+import { fold } from '../core/job/evolve.ts'
+import { type Fact, sinceRebase } from '../core/job/facts.ts'
+import type { Job, JobAttributes } from '../core/job/job.ts'
+import { LANES, type Lane } from '../core/job/lanes.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import { checkFacts, type Violation } from '../core/promises.ts'
+import type { Dossier, RawFact, RawJob } from '../stores/examination.ts'
+import { NOTICE } from '../stores/notices.ts'
+import { toFact, toJob } from '../stores/rows.ts'
+
+/** A fact that cannot be read, or that stands in the place of another. */
+export interface Unreadable {
+  readonly raw: RawFact
+  readonly why: string
+}
+
+/** A job, examined. */
+export interface Patient {
+  readonly dossier: Dossier
+  /** The id of the job, as well as it is known. */
+  readonly id: string
+  /** The row as a job; nothing where there is no row, or it cannot be read. */
+  readonly job: Job | null
+  readonly rowFault: string | undefined
+  readonly lane: Lane | undefined
+  /** Those facts that can be read, in order. */
+  readonly facts: readonly Fact[]
+  readonly unreadable: readonly Unreadable[]
+  /** Nothing where this process does not know it. */
+  readonly lifecycle: Lifecycle | undefined
+  /** What the facts make of the job; nothing where they make nothing. */
+  readonly folded: Job | null
+  readonly foldFault: string | undefined
+  readonly violations: readonly Violation[]
+  /** Facts are missing that the row tells of. */
+  readonly isTruncated: boolean
+  /** The effects of the job itself; notices are not among them. */
+  readonly effects: Dossier['effects']
+}
+
+const LANE_NAMES = new Map(
+  Object.entries(LANES).map(([name, code]) => [code as number, name as Lane]),
+)
+
+/** Looks at everything that a store has of one job. */
+export function examine(dossier: Dossier, lifecycles: readonly Lifecycle[]): Patient {
+  const { row } = dossier
+  const id = idOf(dossier)
+  const { facts, unreadable } = readFacts(id, dossier.facts)
+  const { folded, foldFault } = foldOf(facts)
+  const named = nameOf(facts) ?? dossier.machine
+  const lifecycle = lifecycles.find(
+    ({ name, version }) => name === named?.name && version === named.version,
+  )
+  const { job, rowFault } = readRow(row, dossier.machine)
+  return {
+    dossier,
+    id,
+    job,
+    rowFault,
+    lane: row === null ? undefined : LANE_NAMES.get(row.lane),
+    facts,
+    unreadable,
+    lifecycle,
+    folded,
+    foldFault,
+    violations: lifecycle === undefined ? [] : checkFacts(lifecycle, facts),
+    isTruncated: row !== null && row.seq > (facts[facts.length - 1]?.seq ?? 0),
+    effects: dossier.effects.filter(({ name }) => name !== NOTICE),
+  }
+}
+
+/** The ledger knows better than the row, where it knows. */
+function idOf({ ref, row, facts }: Dossier): string {
+  return facts.find(({ creates }) => creates !== null)?.creates ?? row?.id ?? String(ref)
+}
+
+function readFacts(id: string, rows: readonly RawFact[]) {
+  const facts: Fact[] = []
+  const unreadable: Unreadable[] = []
+  for (const raw of rows) {
+    try {
+      const fact = toFact(id, raw)
+      const fault = faultOf(fact) ?? twinOf(facts, fact)
+      if (fault === undefined) facts.push(fact)
+      else unreadable.push({ raw, why: fault })
+    } catch (error) {
+      unreadable.push({ raw, why: messageOf(error) })
+    }
+  }
+  return { facts, unreadable }
+}
+
+const ACTORS = ['worker', 'client', 'engine', 'doctor', 'operator']
+
+/** What a fact can say, and none of ours says. */
+function faultOf(fact: Fact): string | undefined {
+  if (!Number.isSafeInteger(fact.at)) return `its time is ${fact.at}`
+  if (!ACTORS.includes(fact.actor)) return `it was made by "${fact.actor}"`
+  if (fact.created !== undefined && !areAttributes(fact.created)) return 'it creates no whole job'
+  return fact.execution?.statuses.includes(undefined as never)
+    ? 'it enters a status that does not exist'
+    : undefined
+}
+
+function areAttributes(created: JobAttributes): boolean {
+  const { type, queue, lifecycle, lifecycleVersion, tags } = created
+  const texts = [type, queue, lifecycle].every((text) => typeof text === 'string' && text !== '')
+  const optional = [created.key, created.limitKey, created.retryOf]
+  const numbers = [created.timeoutMs, created.deadlineAt]
+  return (
+    texts &&
+    Number.isSafeInteger(lifecycleVersion) &&
+    Array.isArray(tags) &&
+    tags.every((tag) => typeof tag === 'string') &&
+    optional.every((text) => text === null || typeof text === 'string') &&
+    numbers.every((number) => number === null || Number.isSafeInteger(number)) &&
+    (created.policy === null || typeof created.policy?.retry?.max === 'number')
+  )
+}
+
+/** What constraints exclude: a second fact of a number, a second commit, a second result. */
+function twinOf(facts: readonly Fact[], { seq, trigger, step }: Fact): string | undefined {
+  if (facts[facts.length - 1]?.seq === seq) return `there is another fact ${seq}`
+  if (trigger === 'step') {
+    const isTwice = facts.some((one) => one.step?.name === step?.name && one.step?.n === step?.n)
+    return isTwice ? `step ${step?.name} ${step?.n} was finished before` : undefined
+  }
+  return undefined
+}
+
+function foldOf(facts: readonly Fact[]): Pick<Patient, 'folded' | 'foldFault'> {
+  try {
+    const folded = fold(facts)
+    return { folded, foldFault: folded === null ? 'there are no facts' : undefined }
+  } catch (error) {
+    return { folded: null, foldFault: messageOf(error) }
+  }
+}
+
+/** The lifecycle that the facts name. */
+function nameOf(facts: readonly Fact[]): Pick<Lifecycle, 'name' | 'version'> | undefined {
+  const first = sinceRebase(facts)[0]
+  const said = first?.rebased ?? first?.created
+  return said && { name: said.lifecycle, version: said.lifecycleVersion }
+}
+
+const STATUS_LETTERS = [null, 'L', 'I', 'C', 'D']
+const OUTCOMES = [null, 'succeeded', 'failed', 'cancelled']
+
+function readRow(
+  row: RawJob | null,
+  machine: Dossier['machine'],
+): Pick<Patient, 'job' | 'rowFault'> {
+  if (row === null) return { job: null, rowFault: undefined }
+  if (machine === null) return { job: null, rowFault: `its machine ${row.machine} is not known` }
+  if (!STATUS_LETTERS.includes(row.status)) {
+    return { job: null, rowFault: `its status is "${row.status}"` }
+  }
+  if (!OUTCOMES.includes(row.outcome)) {
+    return { job: null, rowFault: `its outcome is "${row.outcome}"` }
+  }
+  try {
+    return { job: toJob(row, machine), rowFault: undefined }
+  } catch (error) {
+    return { job: null, rowFault: messageOf(error) }
+  }
+}
+
+/** What an error says. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

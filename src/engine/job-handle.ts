@@ -1,0 +1,67 @@
+/** A job, as whoever enqueued it sees it: what became of it, where it is, and a way to cancel it. */
+import { JobNotFound, type PawlError } from '../core/errors.ts'
+import { isCommitted, type Job } from '../core/job/job.ts'
+import { CLIENT } from '../stores/asker.ts'
+import type { Answer, Asker, Store } from '../stores/store.ts'
+import { type Duration, toMs } from './durations.ts'
+import { type JobOutcome, outcomeOf } from './outcome.ts'
+import type { Results } from './results.ts'
+
+/** What a handle asks. */
+export interface HandleParts {
+  readonly store: Store
+  readonly results: Results
+}
+
+/** A job, as whoever enqueued it sees it. */
+export class JobHandle<Output = unknown> {
+  readonly id: string
+  /** False where the key belonged to a job already, and this is that job. */
+  readonly created: boolean
+  readonly #parts: HandleParts
+
+  /** Made by `enqueue` and `job`. */
+  constructor(parts: HandleParts, { id }: Pick<Job, 'id'>, created: boolean) {
+    this.#parts = parts
+    this.id = id
+    this.created = created
+  }
+
+  /**
+   * What became of the job; waits until that is clear. A job has succeeded with its commit: what
+   * effects are still to be delivered is not waited for. Rejects with `ResultTimeout`.
+   */
+  async result(
+    options: { readonly timeout?: Duration; readonly signal?: AbortSignal } = {},
+  ): Promise<JobOutcome<Output>> {
+    const { store, results } = this.#parts
+    const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout')
+    const job = await results.wait(this.id, { timeoutMs, signal: options.signal })
+    const texts = isCommitted(job) ? await store.payloads(this.id) : undefined
+    return outcomeOf<Output>(job, texts?.result)
+  }
+
+  /** The job as it is now. */
+  async get(): Promise<Job> {
+    const job = await this.#parts.store.get(this.id)
+    if (job === undefined) throw new JobNotFound(this.id)
+    return job
+  }
+
+  /** What the present attempt last told of itself; nothing where it did not. */
+  async progress(): Promise<unknown> {
+    const text = await this.#parts.store.progress(this.id)
+    return text === undefined ? undefined : JSON.parse(text)
+  }
+
+  /** Cancels the job; where it runs, its handler is asked to stop. */
+  async cancel(asker: Asker = CLIENT): Promise<Job> {
+    return jobOf(await this.#parts.store.cancel([this.id], asker))
+  }
+}
+
+/** The job that a command was given to; a refusal is thrown. */
+export function jobOf([answer]: readonly Answer[]): Job {
+  if (answer?.kind === 'rejected') throw answer.error as PawlError
+  return (answer as Exclude<Answer, { kind: 'rejected' }>).job
+}

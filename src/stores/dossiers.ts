@@ -1,0 +1,62 @@
+/** Puts rows that were read apart together by the job that they belong to. */
+import type { Dossier, RawEffect, RawFact, RawJob } from './examination.ts'
+import type { Ref } from './store.ts'
+
+/** So many facts are read at once; a page with more of them is cut to fewer jobs. */
+export const FACTS_MAX = 20_000
+
+/** A row that belongs to a job. */
+export type Owned<T, R extends Ref> = T & { readonly job: R }
+
+/** What was read of the jobs of one page. */
+export interface PageRows<R extends Ref> {
+  readonly jobs: readonly Owned<RawJob, R>[]
+  readonly facts: readonly Owned<RawFact, R>[]
+  readonly effects: readonly Owned<RawEffect, R>[]
+  /** By their numbers. */
+  readonly machines: ReadonlyMap<number, Dossier['machine']>
+  /** How many facts and effects were asked for at most. */
+  readonly max: number
+}
+
+/** The dossiers of a page, in the order of their refs. */
+export function assemble<R extends Ref>(page: PageRows<R>): Dossier[] {
+  const rows = grouped(page.jobs)
+  const facts = grouped(page.facts)
+  const effects = grouped(page.effects)
+  const end = endOf(page)
+  return [...new Set([...rows.keys(), ...facts.keys(), ...effects.keys()])]
+    .filter((ref) => end === undefined || ref <= end)
+    .sort((a, b) => (a < b ? -1 : 1))
+    .map((ref) => {
+      const [row = null, ...twins] = rows.get(ref) ?? []
+      return {
+        ref,
+        row,
+        twins,
+        facts: facts.get(ref) ?? [],
+        effects: effects.get(ref) ?? [],
+        machine: (row && page.machines.get(row.machine)) ?? null,
+      }
+    })
+}
+
+/** What was cut off belongs to the next page, together with the job that it was cut off from. */
+function endOf<R extends Ref>({ facts, effects, max }: PageRows<R>): R | undefined {
+  const ends = [facts, effects].flatMap((rows) => {
+    if (rows.length < max) return []
+    const last = (rows[rows.length - 1] as { job: R }).job
+    return rows.findLast(({ job }) => job < last)?.job ?? last
+  })
+  return ends.sort((a, b) => (a < b ? -1 : 1))[0]
+}
+
+function grouped<T extends { readonly job: Ref }>(rows: readonly T[]): Map<T['job'], T[]> {
+  const groups = new Map<T['job'], T[]>()
+  for (const row of rows) {
+    const group = groups.get(row.job)
+    if (group === undefined) groups.set(row.job, [row])
+    else group.push(row)
+  }
+  return groups
+}

@@ -1,0 +1,154 @@
+/**
+ * How the doctor sees and mends a store: rows as they are, also where they are damaged. Nothing
+ * here trusts what it reads, and nothing here decides. The doctor decides on what it is shown,
+ * inside the transaction that then writes.
+ */
+import type { Fact } from '../core/job/facts.ts'
+import type { Job } from '../core/job/job.ts'
+import type { Lane } from '../core/job/lanes.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { FactRow, JobRow } from './rows.ts'
+import type { EffectState, Ref } from './store.ts'
+
+/** By which a row is found again, in its own table. */
+export type Handle = number | string
+
+/** The row of a job, whole. */
+export interface RawJob extends JobRow {
+  readonly handle: Handle
+  readonly lane: number
+  readonly progress: string | null
+  readonly cancel_asked_at: number | null
+}
+
+/** The row of a fact, whole. */
+export interface RawFact extends FactRow {
+  readonly handle: Handle
+  readonly payload: string | null
+  /** The id of the job that this fact creates, where the ledger itself knows it. */
+  readonly creates: string | null
+}
+
+/** The row of an effect or a notice, without its payload. */
+export interface RawEffect {
+  readonly handle: Handle
+  readonly type: string
+  readonly name: string
+  readonly n: number
+  readonly state: EffectState
+  readonly tries: number
+  readonly run_at: number
+  readonly claim: string | null
+  readonly error: string | null
+}
+
+/** Everything that a store has of one job, as of one moment. */
+export interface Dossier {
+  readonly ref: Ref
+  /** Nothing where facts or effects belong to no job. */
+  readonly row: RawJob | null
+  /** Further rows of the same job, which constraints exclude. */
+  readonly twins: readonly RawJob[]
+  readonly facts: readonly RawFact[]
+  readonly effects: readonly RawEffect[]
+  /** The lifecycle that the row refers to; nothing where the store knows none by that number. */
+  readonly machine: Pick<Lifecycle, 'name' | 'version'> | null
+}
+
+/** A table, index, constraint or trigger that is not as the migrations made it. */
+export interface Drift {
+  readonly kind: 'table' | 'index' | 'constraint' | 'trigger' | 'function'
+  readonly name: string
+  readonly problem: 'missing' | 'different'
+  /** What it should be, as a statement. */
+  readonly expected: string
+  readonly found?: string
+}
+
+/** Ids, or keys of a type, that several jobs have. */
+export interface Duplicate {
+  readonly id: string
+  /** Absent where the ids themselves are the same. */
+  readonly key?: string
+  readonly type?: string
+}
+
+/** How many jobs of a queue ended in a state: as counted on the way, and as there are. */
+export interface CounterDrift {
+  readonly queue: string
+  readonly state: string
+  readonly counted: number
+  readonly actual: number
+}
+
+/** What the rows of jobs say that none can say, found by plain counting. */
+export interface Scan {
+  readonly duplicates: number
+  readonly unknownStates: readonly string[]
+  readonly negativeAttempts: number
+}
+
+/** A row that is taken out of its table. */
+export interface Aside {
+  readonly origin: 'jobs' | 'ledger' | 'outbox'
+  readonly handle: Handle
+}
+
+/** How a job is to be, and the fact that says why. */
+export interface Mended {
+  readonly lifecycle: Lifecycle
+  readonly job: Job
+  readonly lane: Lane
+  readonly leaseUntil: number | null
+  readonly fact: Fact
+}
+
+/** What is to be done about one job. */
+export interface Mending {
+  readonly why: string
+  /** Nothing where no job can be made of what is left. */
+  readonly after?: Mended
+  readonly aside: readonly Aside[]
+}
+
+/** Who answers for a repair. */
+export interface Surgeon {
+  readonly operator: string
+  readonly note: string
+}
+
+/** A look at a store by its own rows, and ways to mend them. */
+export interface Examination {
+  /** What is not as the migrations made it; what others have added is theirs. */
+  drift(): Promise<Drift[]>
+  /** Counts ids, states and attempts that cannot be; reads every row, so only where drift is. */
+  scan(): Promise<Scan>
+  /** What the database says of its own file; nothing where it has no such check. */
+  storage(): Promise<string[]>
+  /** Jobs with all that belongs to them, in the order of their refs; also what belongs to none. */
+  dossiers(after: Ref | undefined, limit: number): Promise<Dossier[]>
+  duplicates(limit: number): Promise<Duplicate[]>
+  counters(): Promise<CounterDrift[]>
+
+  /** Shows one job to whoever decides, and does what was decided, in one transaction. */
+  mend(
+    ref: Ref,
+    decide: (dossier: Dossier, now: number) => Mending | undefined,
+    by: Surgeon,
+  ): Promise<Mending | undefined>
+  /** Makes the counters what the rows say. */
+  recount(): Promise<void>
+  /** Makes one object as the migrations made it. */
+  restore(drift: Drift): Promise<void>
+
+  /** Takes on, or goes on with, what one process does at a time. Nothing while another has it. */
+  takeDuty(name: string, holder: string, leaseMs: number): Promise<Duty | undefined>
+  /** Notes how far it is, and frees it; false where somebody else has taken it on. */
+  leaveDuty(name: string, holder: string, place: string | undefined): Promise<boolean>
+}
+
+/** What only one process does at a time. */
+export interface Duty {
+  /** Where the last holder left off. */
+  readonly place?: string
+}

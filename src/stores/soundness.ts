@@ -1,0 +1,68 @@
+/**
+ * The look at a store when it is opened: whether it still has the constraints and triggers that
+ * keep its promises. That costs a few milliseconds, however much is in it. Where something is
+ * missing, nobody can say what was written meanwhile, so ids, states and attempts are counted, too.
+ *
+ * A store with findings takes in work and settles what is held, but gives out nothing: running jobs
+ * on damaged data could make it worse. It looks again every few seconds, so that workers go on by
+ * themselves once the doctor has mended it.
+ */
+import type { Logger } from '../core/ports.ts'
+import { StoreDamaged } from './errors.ts'
+import { passing } from './passing.ts'
+import type { Store } from './store.ts'
+
+/** What a store does about findings at its opening. */
+export interface SoundnessOptions {
+  /** 'block' unless said otherwise: nothing is claimed. 'warn' only tells the logger. */
+  readonly onFindings?: 'block' | 'warn'
+  readonly logger?: Logger
+}
+
+/** A blocked store looks again this often at most. */
+const LOOK_AGAIN_MS = 5000
+
+/** The store itself where it is sound; else one that keeps claims back, or warns. */
+export async function lookAtOpening(
+  store: Store,
+  { onFindings = 'block', logger }: SoundnessOptions,
+): Promise<Store> {
+  let faults = await faultsOf(store)
+  if (faults.length === 0) return store
+  logger?.error(
+    { event: 'store.damaged', findings: faults },
+    `The store is damaged: ${faults.join('; ')}. Run "pawl doctor --full --plan"`,
+  )
+  if (onFindings === 'warn') return store
+  let seenAt = store.now()
+  const isSound = async () => {
+    if (faults.length > 0 && store.now() - seenAt >= LOOK_AGAIN_MS) {
+      seenAt = store.now()
+      faults = await faultsOf(store)
+    }
+    return faults.length === 0
+  }
+  return passing(store, {
+    async claim(request) {
+      if (await isSound()) return store.claim(request)
+      throw new StoreDamaged(faults)
+    },
+    async settle(settlements, next) {
+      return store.settle(settlements, (await isSound()) ? next : undefined)
+    },
+  })
+}
+
+/** What is wrong with a store, as far as it shows at once. */
+async function faultsOf({ examination }: Store): Promise<string[]> {
+  const drift = await examination.drift()
+  if (drift.length === 0) return []
+  const objects = drift.map(({ kind, name, problem }) => `${kind} ${name} is ${problem}`)
+  const { duplicates, unknownStates, negativeAttempts } = await examination.scan()
+  return [
+    ...objects,
+    ...(duplicates > 0 ? [`${duplicates} ids are not unique`] : []),
+    ...unknownStates.map((state) => `there are jobs in the unknown state "${state}"`),
+    ...(negativeAttempts > 0 ? [`${negativeAttempts} jobs have negative counts`] : []),
+  ]
+}

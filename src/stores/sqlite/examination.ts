@@ -1,0 +1,74 @@
+/** A SQLite file, as the doctor sees and mends it. */
+import type { Dossier, Drift, Duty, Examination, Mending, Surgeon } from '../examination.ts'
+import type { Ref } from '../store.ts'
+import type { Connection } from './connect.ts'
+import type { Shared } from './context.ts'
+import { counters, dossiers, duplicates, scan, storage } from './examine.ts'
+import { leaveDuty, mend, recount, takeDuty } from './mend.ts'
+import { drift, restore } from './schema.ts'
+import type { Work } from './writer.ts'
+
+/** How the store reads and writes. */
+export interface Access {
+  read<T>(work: (connection: Connection) => T): Promise<T>
+  write<T>(verb: string, work: Work<T>): Promise<T>
+}
+
+/** The doctor's way into a file. */
+export class SqliteExamination implements Examination {
+  readonly #access: Access
+  readonly #shared: Shared
+
+  constructor(access: Access, shared: Shared) {
+    this.#access = access
+    this.#shared = shared
+  }
+
+  drift() {
+    return this.#access.read(drift)
+  }
+
+  scan() {
+    return this.#access.read(scan)
+  }
+
+  storage() {
+    return this.#access.read(storage)
+  }
+
+  dossiers(after: Ref | undefined, limit: number) {
+    return this.#access.read((db) => dossiers(db, after, limit))
+  }
+
+  duplicates(limit: number) {
+    return this.#access.read((db) => duplicates(db, limit))
+  }
+
+  counters() {
+    return this.#access.read(counters)
+  }
+
+  mend(
+    ref: Ref,
+    decide: (dossier: Dossier, now: number) => Mending | undefined,
+    by: Surgeon,
+  ): Promise<Mending | undefined> {
+    return this.#access.write('mend', (db, now) => mend(this.#shared, db, now, ref, decide, by))
+  }
+
+  recount(): Promise<void> {
+    return this.#access.write('recount', recount)
+  }
+
+  restore(object: Drift): Promise<void> {
+    return this.#access.write('restore', (db) => restore(db, object))
+  }
+
+  takeDuty(name: string, holder: string, leaseMs: number): Promise<Duty | undefined> {
+    return this.#access.write('takeDuty', (db, now) => takeDuty(db, now, name, holder, leaseMs))
+  }
+
+  leaveDuty(name: string, holder: string, place: string | undefined): Promise<boolean> {
+    return this.#access.write('leaveDuty', (db) => leaveDuty(db, name, holder, place))
+  }
+}

@@ -1,0 +1,115 @@
+/** What the doctor reads of a SQLite file: every row of a job in one look, and counts. */
+
+import { assemble, FACTS_MAX, type Owned } from '../dossiers.ts'
+import type {
+  CounterDrift,
+  Dossier,
+  Duplicate,
+  RawEffect,
+  RawFact,
+  RawJob,
+  Scan,
+} from '../examination.ts'
+import type { Ref } from '../store.ts'
+import type { Connection } from './connect.ts'
+
+const SELECT_JOBS = `
+  SELECT *, rid AS job, rid AS handle FROM pawl_jobs WHERE rid > ? ORDER BY rid LIMIT ?`
+const SELECT_JOB = 'SELECT *, rid AS job, rid AS handle FROM pawl_jobs WHERE rid = ?'
+const SELECT_FACTS = `
+  SELECT *, pos AS handle FROM pawl_ledger
+  WHERE job > ? AND job <= ? ORDER BY job, seq, pos LIMIT ?`
+const SELECT_EFFECTS = `
+  SELECT job, type, name, n, state, tries, run_at, claim, error, eid AS handle FROM pawl_outbox
+  WHERE job > ? AND job <= ? ORDER BY job, name, n LIMIT ?`
+const SELECT_MACHINES = 'SELECT id, name, version FROM pawl_machines'
+
+type NumberedJob = Owned<RawJob, number>
+
+/** The next jobs by number, and facts and effects of numbers in between that no job has. */
+export function dossiers(connection: Connection, after: Ref | undefined, limit: number): Dossier[] {
+  connection.database.exec('BEGIN')
+  try {
+    const from = Number(after ?? 0)
+    const jobs = connection.all<NumberedJob>(SELECT_JOBS, from, limit)
+    const last = jobs.length < limit ? undefined : jobs[jobs.length - 1]?.job
+    return readBetween(connection, from, last ?? Number.MAX_SAFE_INTEGER, jobs, FACTS_MAX)
+  } finally {
+    connection.database.exec('COMMIT')
+  }
+}
+
+/** All that there is of one number. */
+export function dossier(connection: Connection, ref: Ref): Dossier | undefined {
+  const jobs = connection.all<NumberedJob>(SELECT_JOB, ref)
+  const rid = Number(ref)
+  return readBetween(connection, rid - 1, rid, jobs, Number.MAX_SAFE_INTEGER)[0]
+}
+
+function readBetween(
+  connection: Connection,
+  from: number,
+  to: number,
+  jobs: readonly NumberedJob[],
+  max: number,
+): Dossier[] {
+  const machines = connection.all<{ id: number; name: string; version: number }>(SELECT_MACHINES)
+  return assemble({
+    jobs,
+    facts: connection.all<Owned<RawFact, number>>(SELECT_FACTS, from, to, max),
+    effects: connection.all<Owned<RawEffect, number>>(SELECT_EFFECTS, from, to, max),
+    machines: new Map(machines.map(({ id, name, version }) => [id, { name, version }])),
+    max,
+  })
+}
+
+const DUPLICATE_IDS = `
+  SELECT id FROM pawl_jobs GROUP BY id HAVING count(*) > 1 LIMIT ?`
+const DUPLICATE_KEYS = `
+  SELECT id, type, key FROM pawl_jobs WHERE (type, key) IN (
+    SELECT type, key FROM pawl_jobs WHERE key IS NOT NULL GROUP BY type, key HAVING count(*) > 1
+  ) ORDER BY type, key, rid LIMIT ?`
+
+/** Ids and keys that several jobs have. */
+export function duplicates(connection: Connection, limit: number): Duplicate[] {
+  return [
+    ...connection.all<Duplicate>(DUPLICATE_IDS, limit),
+    ...connection.all<Duplicate>(DUPLICATE_KEYS, limit),
+  ]
+}
+
+const COUNTERS = `
+  SELECT queue, state, sum(counted) AS counted, sum(actual) AS actual FROM (
+    SELECT queue, state, jobs AS counted, 0 AS actual FROM pawl_ended_counts
+    UNION ALL
+    SELECT queue, state, 0, count(*) FROM pawl_jobs WHERE outcome IS NOT NULL GROUP BY queue, state
+  ) GROUP BY queue, state HAVING sum(counted) <> sum(actual)`
+
+/** Where the roll-up of ended jobs is not what the rows say. */
+export function counters(connection: Connection): CounterDrift[] {
+  return connection.all<CounterDrift>(COUNTERS)
+}
+
+const UNKNOWN_STATES = `
+  SELECT DISTINCT state FROM pawl_jobs LEFT JOIN pawl_machines ON pawl_machines.id = machine
+  WHERE definition IS NULL OR NOT EXISTS (
+    SELECT 1 FROM json_each(definition, '$.states') WHERE json_each.key = state
+  ) LIMIT 10`
+const NEGATIVE = `
+  SELECT count(*) AS jobs FROM pawl_jobs
+  WHERE min(attempt, failures, crashes, releases) < 0`
+
+/** Plain counts of what cannot be. */
+export function scan(connection: Connection): Scan {
+  return {
+    duplicates: connection.all(DUPLICATE_IDS, 1000).length,
+    unknownStates: connection.all<{ state: string }>(UNKNOWN_STATES).map(({ state }) => state),
+    negativeAttempts: connection.get<{ jobs: number }>(NEGATIVE)?.jobs ?? 0,
+  }
+}
+
+/** What SQLite says of its own file. */
+export function storage(connection: Connection): string[] {
+  const rows = connection.all<{ integrity_check: string }>('PRAGMA integrity_check(100)')
+  return rows.map((row) => row.integrity_check).filter((line) => line !== 'ok')
+}
