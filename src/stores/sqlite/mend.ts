@@ -4,7 +4,7 @@
  * and puts them back, so that nobody else ever sees the file without them.
  */
 import { LifecycleUnknown } from '../../core/errors.ts'
-import type { Aside, Dossier, Duty, Mended, Mending, Surgeon } from '../examination.ts'
+import type { Aside, Dossier, Duty, Mended, Mending, RawJob, Surgeon } from '../examination.ts'
 import { columnsOf, type Value } from '../rows.ts'
 import type { Ref } from '../store.ts'
 import { appendFact } from './apply.ts'
@@ -27,7 +27,9 @@ export function mend(
   const { after, aside, why } = mending
   const jobId = after?.job.id ?? seen?.row?.id ?? null
   for (const one of aside) takeAside(connection, now, one, jobId, why, by)
-  if (after !== undefined) write(shared, connection, Number(ref), seen as Dossier, after)
+  const isGone = aside.some(({ origin }) => origin === 'jobs')
+  const row = isGone ? null : (seen as Dossier).row
+  if (after !== undefined) write(shared, connection, Number(ref), row, after)
   return mending
 }
 
@@ -35,7 +37,7 @@ function write(
   shared: Shared,
   connection: Connection,
   rid: number,
-  { row }: Dossier,
+  row: RawJob | null,
   { lifecycle, job, lane, leaseUntil, fact }: Mended,
 ): void {
   const machine = shared.machines.idOf(lifecycle)
