@@ -41,6 +41,11 @@ export function assemble<R extends Ref>(page: PageRows<R>): Dossier[] {
     })
 }
 
+/** Whether more may belong to this job than fitted into a page; then it must be read alone. */
+export function isCut({ facts, effects }: Dossier): boolean {
+  return facts.length >= FACTS_MAX || effects.length >= FACTS_MAX
+}
+
 /** What was cut off belongs to the next page, together with the job that it was cut off from. */
 function endOf<R extends Ref>({ facts, effects, max }: PageRows<R>): R | undefined {
   const ends = [facts, effects].flatMap((rows) => {

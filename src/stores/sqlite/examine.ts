@@ -1,6 +1,6 @@
 /** What the doctor reads of a SQLite file: every row of a job in one look, and counts. */
 
-import { assemble, FACTS_MAX, type Owned } from '../dossiers.ts'
+import { assemble, FACTS_MAX, isCut, type Owned } from '../dossiers.ts'
 import type {
   CounterDrift,
   Dossier,
@@ -33,7 +33,9 @@ export function dossiers(connection: Connection, after: Ref | undefined, limit: 
     const from = Number(after ?? 0)
     const jobs = connection.all<NumberedJob>(SELECT_JOBS, from, limit)
     const last = jobs.length < limit ? undefined : jobs[jobs.length - 1]?.job
-    return readBetween(connection, from, last ?? Number.MAX_SAFE_INTEGER, jobs, FACTS_MAX)
+    const to = last ?? Number.MAX_SAFE_INTEGER
+    const page = readBetween(connection, from, to, jobs, FACTS_MAX)
+    return page.map((one) => (isCut(one) ? (dossier(connection, one.ref) ?? one) : one))
   } finally {
     connection.database.exec('COMMIT')
   }
