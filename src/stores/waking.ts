@@ -1,7 +1,10 @@
 /** Whether something may have become ready for those who wait, by what a verb has written. */
 
 /** Verbs that make nothing ready, like all those of runs; their commits wake nobody. */
-const SILENT_VERBS = ['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker']
+const SILENT_VERBS = [
+  ...['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker'],
+  ...['takeDuty', 'leaveDuty', 'recount', 'restore'],
+]
 
 /** Whether others are to be woken after a verb; not where it found nothing to do. */
 export function mayWake(verb: string, result: unknown): boolean {
