@@ -41,6 +41,19 @@ export class SchemaDrift extends PawlError {
   }
 }
 
+/** A table of the store is gone or has lost columns, and no statement brings its rows back. */
+export class NotRestorable extends PawlError {
+  readonly code = 'E_NOT_RESTORABLE'
+  constructor(table: string, problem: 'missing' | 'different', expected: string) {
+    const what = problem === 'missing' ? 'is missing' : 'has lost columns, or has others instead'
+    super(
+      `The table ${table} ${what}, which cannot be repaired automatically`,
+      'Bring it back from a backup, or change its columns by hand to what is expected.',
+      { table, problem, expected },
+    )
+  }
+}
+
 /** Others kept the store busy for longer than the caller was ready to wait. */
 export class StoreBusy extends PawlError {
   readonly code = 'E_STORE_BUSY'

@@ -94,6 +94,20 @@ export const placeOf = (s: string) =>
 
 const ITEM = [...KEYS, ...CHANGED]
 
+/**
+ * Records facts, from parameters of which the first has the number `first`, each at the place that
+ * the query `moved` has given to the row of its job.
+ */
+export const recordMoved = (s: string, first: number) => `
+    INSERT INTO ${s}.ledger (tx, ${namesOf(FACT)})
+    SELECT moved.place, ${namesOf(FACT, 'fact.')}
+    FROM ${unnest(FACT, first, 'fact')} JOIN moved ON moved.id = fact.job`
+
+/** The parameters of facts, which `recordMoved` takes. */
+export function factArrays(facts: readonly Entry[]): string[] {
+  return arraysOf(FACT, facts)
+}
+
 const APPLY = statement(
   (s) => `
   WITH moved AS (
@@ -103,10 +117,7 @@ const APPLY = statement(
     FROM ${unnest(ITEM, 1, 'item')}
     WHERE jobs.id = item.id AND jobs.id = ANY ($1::uuid[]) AND jobs.seq = item.before
     RETURNING jobs.id, jobs.place
-  ), recorded AS (
-    INSERT INTO ${s}.ledger (tx, ${namesOf(FACT)})
-    SELECT moved.place, ${namesOf(FACT, 'fact.')}
-    FROM ${unnest(FACT, ITEM.length + 1, 'fact')} JOIN moved ON moved.id = fact.job
+  ), recorded AS (${recordMoved(s, ITEM.length + 1)}
   ), counted AS (
     INSERT INTO ${s}.ended_counts (${namesOf(COUNT)})
     SELECT ${namesOf(COUNT)} FROM ${unnest(COUNT, ITEM.length + FACT.length + 1, 'change')}
@@ -142,7 +153,7 @@ export class Changes {
     })
     const values = [
       ...arraysOf(ITEM, rows),
-      ...arraysOf(FACT, this.#facts),
+      ...factArrays(this.#facts),
       ...arraysOf(COUNT, countEnded(rows)),
     ]
     type Moved = { id: string; tx: number; place: number }
@@ -164,7 +175,8 @@ interface EndedCount {
   readonly jobs: number
 }
 
-const LOCK_JOB = statement((s) => `SELECT 1 FROM ${s}.jobs WHERE id = $1 FOR UPDATE`)
+/** Locks the row of one job, or all rows of its id where several were made. */
+export const LOCK_JOB = statement((s) => `SELECT 1 FROM ${s}.jobs WHERE id = $1 FOR UPDATE`)
 const FIND_FACT = statement(
   (s) => `SELECT 1 FROM ${s}.ledger WHERE job = $1 AND seq = $2 AND tx = $3`,
 )

@@ -259,7 +259,7 @@ export class OwnSession implements Session {
   readonly client: PgClient
   readonly #schema: string
   readonly #traits: Traits
-  readonly #answerMs: number
+  #answerMs: number
 
   constructor(client: PgClient, schema: string, traits: Traits, answerMs: number) {
     this.client = client
@@ -293,6 +293,12 @@ export class OwnSession implements Session {
   /** Statements without values, which may be several. */
   async run(text: string): Promise<void> {
     await this.client.query({ text, query_timeout: this.#answerMs })
+  }
+
+  /** Lets every further statement of the present transaction take so long. */
+  async takeTime(ms: number): Promise<void> {
+    await this.run(`SET LOCAL statement_timeout = ${ms}`)
+    this.#answerMs = ms + ANSWER_EXTRA_MS
   }
 
   /** Does the work in a transaction. */

@@ -29,6 +29,7 @@ import type { Database, OwnSession, Session, Trail } from './connect.ts'
 import type { Shared } from './context.ts'
 import { listEffects, retryEffects } from './effects.ts'
 import { acceptAll, addJobs, addNew, addWithin, answerTaken } from './enqueue.ts'
+import { PostgresExamination } from './examination.ts'
 import { heartbeat } from './heartbeat.ts'
 import { insideTransaction } from './join.ts'
 import { claimEffects, settleEffects } from './outbox.ts'
@@ -65,6 +66,7 @@ export interface Parts {
 /** A store on PostgreSQL; `open.ts` makes them. */
 export class PostgresStore extends ReadSide<Session> implements contract.Store {
   readonly runs: PostgresRuns
+  readonly examination: PostgresExamination
   readonly #parts: Parts
   readonly #writer = new Writer()
   readonly #wakeUps: WakeUps
@@ -96,6 +98,14 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
       },
       () => this.now(),
     )
+    this.examination = new PostgresExamination(
+      {
+        look: (settings, work) => this.#look(settings, work),
+        change: (verb, work) => this.#change(verb, work),
+      },
+      shared,
+      database.schema,
+    )
     // Two connections are left to everything that is not a commit.
     this.#commits = new Slots(Math.max(1, database.size - 2))
   }
@@ -114,6 +124,14 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
       untilDone(shared.environment, timeoutMs, () =>
         database.atOnce(async (session) => work(session)),
       ),
+    )
+  }
+
+  /** Reads by several statements in one transaction, with settings of its own. */
+  #look<T>(settings: string, work: (session: OwnSession) => Promise<T>): Promise<T> {
+    const { database, shared, timeoutMs } = this.#parts
+    return this.#writer.run(() =>
+      untilDone(shared.environment, timeoutMs, () => database.transaction(work, settings)),
     )
   }
 

@@ -1,0 +1,99 @@
+/** A schema of PostgreSQL, as the doctor sees and mends it. */
+import type { Dossier, Drift, Duty, Examination, Mending, Surgeon } from '../examination.ts'
+import type { Ref } from '../store.ts'
+import { CATALOGUE_SETTINGS } from './catalogue.ts'
+import type { OwnSession } from './connect.ts'
+import type { Shared } from './context.ts'
+import { counters, dossiers, duplicates, scan } from './examine.ts'
+import { leaveDuty, mend, recount, takeDuty } from './mend.ts'
+import { drift, restore } from './schema.ts'
+
+/** How the store reads and writes. */
+export interface Access {
+  look<T>(settings: string, work: (session: OwnSession) => Promise<T>): Promise<T>
+  change<T>(verb: string, work: (session: OwnSession, now: number) => Promise<T>): Promise<T>
+}
+
+/** All statements of a transaction see the same moment. */
+const ONE_MOMENT = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY'
+/** Whoever reads every row does it in the order of the table. */
+const EVERY_ROW = `${ONE_MOMENT}; SET LOCAL enable_seqscan = on`
+const EVERY_ROW_MS = 600_000
+
+/** The doctor's way into a schema. */
+export class PostgresExamination implements Examination {
+  readonly #access: Access
+  readonly #shared: Shared
+  readonly #schema: string
+
+  constructor(access: Access, shared: Shared, schema: string) {
+    this.#access = access
+    this.#shared = shared
+    this.#schema = schema
+  }
+
+  drift() {
+    return this.#access.look(CATALOGUE_SETTINGS, (session) => drift(session, this.#schema))
+  }
+
+  scan() {
+    return this.#readEveryRow(scan)
+  }
+
+  /** PostgreSQL has no such check: its own tools read the files, and as another user. */
+  async storage(): Promise<string[]> {
+    return []
+  }
+
+  dossiers(after: Ref | undefined, limit: number) {
+    return this.#access.look(ONE_MOMENT, (session) => dossiers(session, after, limit))
+  }
+
+  duplicates(limit: number) {
+    return this.#readEveryRow((session) => duplicates(session, limit))
+  }
+
+  counters() {
+    return this.#readEveryRow(counters)
+  }
+
+  #readEveryRow<T>(work: (session: OwnSession) => Promise<T>): Promise<T> {
+    return this.#access.look(EVERY_ROW, async (session) => {
+      await session.takeTime(EVERY_ROW_MS)
+      return work(session)
+    })
+  }
+
+  mend(
+    ref: Ref,
+    decide: (dossier: Dossier, now: number) => Mending | undefined,
+    by: Surgeon,
+  ): Promise<Mending | undefined> {
+    const context = { shared: this.#shared, schema: this.#schema }
+    return this.#access.change('mend', (session, now) =>
+      mend({ ...context, session, now, ref, decide, by }),
+    )
+  }
+
+  recount(): Promise<void> {
+    return this.#access.change('recount', async (session) => {
+      await session.run('SET LOCAL enable_seqscan = on')
+      await session.takeTime(EVERY_ROW_MS)
+      await recount(session, this.#schema)
+    })
+  }
+
+  restore(object: Drift): Promise<void> {
+    return this.#access.change('restore', (session) => restore(session, this.#schema, object))
+  }
+
+  takeDuty(name: string, holder: string, leaseMs: number): Promise<Duty | undefined> {
+    return this.#access.change('takeDuty', (session, now) =>
+      takeDuty(session, now, name, holder, leaseMs),
+    )
+  }
+
+  leaveDuty(name: string, holder: string, place: string | undefined): Promise<boolean> {
+    return this.#access.change('leaveDuty', (session) => leaveDuty(session, name, holder, place))
+  }
+}

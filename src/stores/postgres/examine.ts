@@ -1,0 +1,159 @@
+/** What the doctor reads of a schema: every row of a job as of one moment, and counts. */
+import { FACT_CODES } from '../../core/job/facts.ts'
+import { assemble, FACTS_MAX, isCut, type Owned } from '../dossiers.ts'
+import type {
+  CounterDrift,
+  Dossier,
+  Duplicate,
+  RawEffect,
+  RawFact,
+  RawJob,
+  Scan,
+} from '../examination.ts'
+import type { Ref } from '../store.ts'
+import { type Session, statement } from './connect.ts'
+import { isUuid } from './context.ts'
+
+const FIRST = '00000000-0000-0000-0000-000000000000'
+const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+/** From an id to another, but for the one that the last page ended with. */
+interface Range {
+  readonly from: string
+  readonly to: string
+  readonly but: string | null
+}
+
+/** Where ids are not unique any more, all rows of an id belong to one page. */
+const SELECT_IDS = statement(
+  (s) => `
+  SELECT DISTINCT id FROM ${s}.jobs
+  WHERE id >= $1 AND id <= $2 AND id IS DISTINCT FROM $3 ORDER BY id LIMIT $4`,
+)
+const SELECT_JOBS = statement(
+  (s) => `
+  SELECT *, id AS job, ctid::text AS handle FROM ${s}.jobs
+  WHERE id >= $1 AND id <= $2 AND id IS DISTINCT FROM $3 ORDER BY id, ctid`,
+)
+const SELECT_FACTS = statement(
+  (s) => `
+  SELECT *, CASE kind WHEN ${FACT_CODES.create} THEN job END AS creates, ctid::text AS handle
+  FROM ${s}.ledger
+  WHERE job >= $1 AND job <= $2 AND job IS DISTINCT FROM $3 ORDER BY job, seq, tx, ctid LIMIT $4`,
+)
+const SELECT_EFFECTS = statement(
+  (s) => `
+  SELECT job, type, name, n, state, tries, run_at, claim, error, eid AS handle FROM ${s}.outbox
+  WHERE job >= $1 AND job <= $2 AND job IS DISTINCT FROM $3 ORDER BY job, name, n LIMIT $4`,
+)
+const SELECT_MACHINES = statement((s) => `SELECT id, name, version FROM ${s}.machines`)
+
+/** The next jobs by id, and facts and effects of ids in between that no job has. */
+export async function dossiers(
+  session: Session,
+  after: Ref | undefined,
+  limit: number,
+): Promise<Dossier[]> {
+  const but = isUuid(after) ? after : null
+  const rest = { from: but ?? FIRST, to: LAST, but }
+  const ids = await session.query<{ id: string }>(SELECT_IDS, [...valuesOf(rest), limit])
+  const last = ids.length < limit ? undefined : ids[ids.length - 1]?.id
+  const page: Dossier[] = []
+  for (const one of await readRange(session, { ...rest, to: last ?? LAST }, FACTS_MAX)) {
+    page.push(isCut(one) ? ((await dossier(session, String(one.ref))) ?? one) : one)
+  }
+  return page
+}
+
+/** All that there is of one id. */
+export async function dossier(session: Session, id: string): Promise<Dossier | undefined> {
+  const [only] = await readRange(session, { from: id, to: id, but: null }, Number.MAX_SAFE_INTEGER)
+  return only
+}
+
+async function readRange(session: Session, range: Range, max: number): Promise<Dossier[]> {
+  const values = valuesOf(range)
+  const bounded = [...values, max]
+  type Machine = { id: number; name: string; version: number }
+  const machines = await session.query<Machine>(SELECT_MACHINES)
+  return assemble({
+    jobs: await session.query<Owned<RawJob, string>>(SELECT_JOBS, values),
+    facts: await session.query<Owned<RawFact, string>>(SELECT_FACTS, bounded),
+    effects: await session.query<Owned<RawEffect, string>>(SELECT_EFFECTS, bounded),
+    machines: new Map(machines.map(({ id, name, version }) => [id, { name, version }])),
+    max,
+  })
+}
+
+function valuesOf({ from, to, but }: Range) {
+  return [from, to, but]
+}
+
+const DUPLICATE_IDS = statement(
+  (s) => `SELECT id FROM ${s}.jobs GROUP BY id HAVING count(*) > 1 LIMIT $1`,
+)
+const DUPLICATE_KEYS = statement(
+  (s) => `
+  SELECT id, type, key FROM ${s}.jobs WHERE (type, key) IN (
+    SELECT type, key FROM ${s}.jobs WHERE key IS NOT NULL GROUP BY type, key HAVING count(*) > 1
+  ) ORDER BY type, key, id LIMIT $1`,
+)
+
+/** Ids and keys that several jobs have. */
+export async function duplicates(session: Session, limit: number): Promise<Duplicate[]> {
+  return [
+    ...(await session.query<Duplicate>(DUPLICATE_IDS, [limit])),
+    ...(await session.query<Duplicate>(DUPLICATE_KEYS, [limit])),
+  ]
+}
+
+/** What the sums of the roll-up are, and what the rows say, where they differ. */
+export const COUNTER_DRIFT = (s: string) => `
+  SELECT queue, state, sum(counted)::bigint AS counted, sum(actual)::bigint AS actual FROM (
+    SELECT queue, state, jobs AS counted, 0 AS actual FROM ${s}.ended_counts
+    UNION ALL
+    SELECT queue, state, 0, count(*) FROM ${s}.jobs WHERE outcome IS NOT NULL GROUP BY queue, state
+  ) AS either GROUP BY queue, state HAVING sum(counted) <> sum(actual)`
+const COUNTERS = statement(COUNTER_DRIFT)
+
+/** Where the roll-up of ended jobs is not what the rows say. */
+export function counters(session: Session): Promise<CounterDrift[]> {
+  return session.query<CounterDrift>(COUNTERS)
+}
+
+const STATES_MAX = 1000
+const UNKNOWN_MAX = 10
+
+const SELECT_STATES = statement(
+  (s) => `
+  SELECT state, definition FROM (SELECT DISTINCT machine, state FROM ${s}.jobs LIMIT $1) AS used
+  LEFT JOIN ${s}.machines ON machines.id = used.machine`,
+)
+const NEGATIVE = statement(
+  (s) => `
+  SELECT count(*) AS jobs FROM ${s}.jobs
+  WHERE least(attempt, failures, crashes, releases) < 0`,
+)
+
+/** Plain counts of what cannot be. */
+export async function scan(session: Session): Promise<Scan> {
+  type Used = { state: string; definition: string | null }
+  const used = await session.query<Used>(SELECT_STATES, [STATES_MAX])
+  const unknown = new Set(used.filter((one) => !knows(one)).map(({ state }) => state))
+  const [negative] = await session.query<{ jobs: number }>(NEGATIVE)
+  return {
+    duplicates: (await session.query(DUPLICATE_IDS, [1000])).length,
+    unknownStates: [...unknown].slice(0, UNKNOWN_MAX),
+    negativeAttempts: negative?.jobs ?? 0,
+  }
+}
+
+/** Whether a definition, which may be damaged itself, has a state. */
+function knows({ state, definition }: { state: string; definition: string | null }): boolean {
+  try {
+    const { states } = JSON.parse(definition ?? '{}') as { states?: object }
+    return states !== undefined && Object.hasOwn(states, state)
+  } catch {
+    return false
+  }
+}
