@@ -75,6 +75,16 @@ export {
   staleOutputsOf,
 } from './core/run/staleness.ts'
 export { workerMachine } from './core/worker.ts'
+export type { Patience } from './doctor/checks/check.ts'
+export type { RunRecords } from './doctor/checks/runs-are-whole.ts'
+export {
+  type CheckOptions,
+  Doctor,
+  type RepairOptions,
+  type Report as DoctorReport,
+} from './doctor/doctor.ts'
+export type { Finding, PromiseId, Remedy, Severity } from './doctor/finding.ts'
+export type { Change, Repair } from './doctor/repairs.ts'
 export {
   defineJob,
   type Handler,
@@ -95,6 +105,7 @@ export type {
 } from './engine/effects.ts'
 export * from './engine/errors.ts'
 export type * from './engine/events.ts'
+export { JobHandle } from './engine/job-handle.ts'
 export * from './engine/metrics.ts'
 export type { NotifyFunction, NotifyOptions } from './engine/notify.ts'
 export {
@@ -108,7 +119,6 @@ export type { JobOutcome } from './engine/outcome.ts'
 export {
   createPawl,
   type EnqueueOptions,
-  JobHandle,
   type JobKey,
   Pawl,
   type PawlOptions,

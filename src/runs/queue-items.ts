@@ -7,7 +7,8 @@
  * than the one that has ended; so its jobs are numbered: `<effect key>#<n>`, from 1.
  */
 import type { StartBecause } from '../core/run/events.ts'
-import type { JobHandle, Pawl } from '../engine/pawl.ts'
+import type { JobHandle } from '../engine/job-handle.ts'
+import type { Pawl } from '../engine/pawl.ts'
 import { QueueMissing, WorkJobFailed } from './engine-errors.ts'
 import { sha256Of } from './hash.ts'
 import type { ItemContext, JobWork } from './run-context.ts'

@@ -15,7 +15,7 @@ import type { Store } from './store.ts'
 /** What a store does about findings at its opening. */
 export interface SoundnessOptions {
   /** 'block' unless said otherwise: nothing is claimed. 'warn' only tells the logger. */
-  readonly onFindings?: 'block' | 'warn'
+  readonly onFindings?: 'block' | 'warn' | undefined
   readonly logger?: Logger
 }
 
