@@ -35,6 +35,12 @@ export class Checkup {
     this.#plan()
   }
 
+  /** Something is wrong with the store: a round now would be one more who asks it. */
+  defer(): void {
+    this.#timer?.cancel()
+    this.#plan()
+  }
+
   /** No further round begins. */
   stop(): void {
     this.#isStopped = true
@@ -61,6 +67,6 @@ export class Checkup {
       // The store will be there again, or the worker itself says that it is not.
       if (!this.#isStopped) observe({ type: 'error', worker, error })
     }
-    this.#plan()
+    this.defer()
   }
 }

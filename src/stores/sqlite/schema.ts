@@ -48,38 +48,67 @@ function plain(sql: string): string {
   return sql.replaceAll('"', '').replaceAll(/\s+/g, ' ')
 }
 
-/** Makes one object as it should be; must be called inside a write transaction. */
-export function restore(connection: Connection, { kind, name, problem, expected }: Drift): void {
+const SELECT_KIND = 'SELECT type FROM sqlite_master WHERE name = ?'
+
+/**
+ * Makes one object as it should be, whatever stands in its place; must be called inside a write
+ * transaction. What stands there is asked for, because others may have been quicker; and because
+ * without a look at the file, a connection believes what it last knew of it.
+ */
+export function restore(connection: Connection, { kind, name, expected }: Drift): void {
   const known = expectedObjects().find((object) => object.name === name)
   if (known?.sql !== expected) throw new TypeError(`${name} is no object of this release`)
-  if (kind === 'table' && problem === 'different') {
+  const own = connection.get<{ type: string }>(SELECT_KIND, name)
+  if (own !== undefined && kind === 'table') {
     rebuildTable(connection, known)
     return
   }
-  if (problem === 'different') connection.database.exec(`DROP ${kind} ${name}`)
+  if (own !== undefined) connection.database.exec(`DROP ${own.type} ${name}`)
   connection.database.exec(expected)
 }
 
-const SEQUENCE = 'SELECT seq FROM sqlite_sequence WHERE name = ?'
+const SELECT_THEIRS = `
+  SELECT sql FROM sqlite_master
+  WHERE tbl_name = ? AND type <> 'table' AND sql IS NOT NULL AND substr(name, 1, 5) <> 'pawl_'`
+const SELECT_COLUMNS = 'SELECT name FROM pragma_table_info(?)'
+const SEQUENCE = 'SELECT max(seq) AS seq FROM sqlite_sequence WHERE name = ?'
 
-/** SQLite cannot change the constraints of a table: its rows move into a new one. */
+/**
+ * SQLite cannot change the constraints of a table: its rows move out, and into a new one. A table
+ * is not renamed, because others name it in their triggers, which would then make no sense.
+ */
 function rebuildTable(connection: Connection, { name, sql }: MasterRow): void {
   const { database } = connection
-  const fresh = `${name}_rebuilt`
-  const before = connection.all<{ name: string }>('SELECT name FROM pragma_table_info(?)', name)
-  const last = connection.get<{ seq: number }>(SEQUENCE, name)?.seq
-  const others = connection.all<MasterRow>(`${SELECT_OBJECTS} AND tbl_name = ?`, name)
-  database.exec(sql.replace(name, fresh))
-  const wanted = connection.all<{ name: string }>('SELECT name FROM pragma_table_info(?)', fresh)
-  const columns = wanted
+  const aside = `${name}_rebuilt`
+  const theirs = connection.all<{ sql: string }>(SELECT_THEIRS, name)
+  const before = connection.all<{ name: string }>(SELECT_COLUMNS, name)
+  const last = sequenceOf(connection, name)
+  // Rows that refer to this table wait for it to be full again.
+  database.exec('PRAGMA defer_foreign_keys = ON')
+  database.exec(`CREATE TABLE ${aside} AS SELECT * FROM ${name}`)
+  database.exec(`DROP TABLE ${name}`)
+  database.exec(sql)
+  const columns = connection
+    .all<{ name: string }>(SELECT_COLUMNS, name)
     .map((column) => column.name)
     .filter((column) => before.some((own) => own.name === column))
     .join(', ')
-  database.exec(`INSERT INTO ${fresh} (${columns}) SELECT ${columns} FROM ${name}`)
-  database.exec(`DROP TABLE ${name}`)
-  database.exec(`ALTER TABLE ${fresh} RENAME TO ${name}`)
-  if (last !== undefined) {
-    connection.run('UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?', last, name)
+  database.exec(`INSERT INTO ${name} (${columns}) SELECT ${columns} FROM ${aside}`)
+  database.exec(`DROP TABLE ${aside}`)
+  if (last !== null) keepSequence(connection, name, last)
+  for (const own of expectedObjects()) {
+    if (own.tbl_name === name && own.type !== 'table') database.exec(own.sql)
   }
-  for (const other of others) if (other.type !== 'table') database.exec(other.sql)
+  for (const own of theirs) database.exec(own.sql)
+}
+
+function sequenceOf(connection: Connection, name: string): number | null {
+  return connection.get<{ seq: number | null }>(SEQUENCE, name)?.seq ?? null
+}
+
+/** A number that was given out is never given out again, also where its row is gone. */
+function keepSequence(connection: Connection, name: string, last: number): void {
+  const seq = Math.max(last, sequenceOf(connection, name) ?? 0)
+  connection.run('DELETE FROM sqlite_sequence WHERE name = ?', name)
+  connection.run('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)', name, seq)
 }
