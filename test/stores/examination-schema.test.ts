@@ -52,7 +52,7 @@ describe.each(STORES)('the objects of $name', ({ open, name: place }) => {
     await rejects.toThrow('P8')
   })
 
-  it('are not restored over rows that contradict them, and nothing is lost by the try', async () => {
+  it('are not restored over rows that contradict them, which all stay', async () => {
     const examined = await open()
     const { store, sql, names } = examined
     await enqueue(examined, 'a')

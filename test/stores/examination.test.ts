@@ -103,7 +103,9 @@ describe.each(STORES)('the dossiers of $name', ({ open }) => {
     const ref = await refOf(examined, large)
     const tx = examined.refColumn === 'id' ? ['tx, ', '1, '] : ['', '']
     await examined.sql(`INSERT INTO @ledger (${tx[0]}job, seq, kind, at, path, actor)
-      WITH RECURSIVE numbers (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n <= ${FACTS_MAX})
+      WITH RECURSIVE numbers (n) AS (
+        SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n <= ${FACTS_MAX}
+      )
       SELECT ${tx[1]}CAST('${ref}' AS ${examined.refColumn === 'id' ? 'uuid' : 'INTEGER'}),
         n, ${FACT_CODES.prioritise}, 1, 'queued', 'client' FROM numbers`)
     const seen = await allDossiers(examined, 100)

@@ -31,7 +31,7 @@ export interface Examined {
 }
 
 /** An object, and how to remove it. */
-export interface Named {
+interface Named {
   readonly name: string
   readonly drop: string
 }
@@ -106,7 +106,7 @@ export async function enqueue({ store, environment }: Examined, queue: string): 
 }
 
 /** Enqueues a job and claims it. */
-export async function claim(examined: Examined, queue: string): Promise<Held> {
+async function claim(examined: Examined, queue: string): Promise<Held> {
   await enqueue(examined, queue)
   const request = { worker: 'w1', queues: [queue], limit: 1, leaseMs: LEASE_MS, start: true }
   const [held] = await examined.store.claim(request)

@@ -122,7 +122,8 @@ describe('what is different', () => {
     const mild = `CREATE OR REPLACE FUNCTION @refuse() RETURNS trigger LANGUAGE plpgsql AS
       'BEGIN RETURN NULL; END'`
     await expectRestored(examined, mild, 'function', 'refuse')
-    const commit = `DROP INDEX @one_commit; CREATE INDEX one_commit ON @ledger (job) WHERE kind = 30`
+    const commit = `DROP INDEX @one_commit;
+      CREATE INDEX one_commit ON @ledger (job) WHERE kind = 30`
     await expectRestored(examined, commit, 'index', 'one_commit')
     const check = `ALTER TABLE @jobs DROP CONSTRAINT jobs_seq_check,
       ADD CONSTRAINT jobs_seq_check CHECK (seq >= 0)`
@@ -216,7 +217,7 @@ describe('rows of one id', () => {
 })
 
 describe('a mending and others', () => {
-  it('writes its fact where the row then stands, so that who follows the ledger sees it', async () => {
+  it('writes its fact where the row then stands in the order of the ledger', async () => {
     const examined = await open()
     const { store, sql } = examined
     const id = await succeeded(examined, 'a')

@@ -39,7 +39,7 @@ const sqlStatement =
 const sqlInAnyCase = new RegExp(`^ ?${sqlStatement.source}`, 'i')
 
 /** Files that only one of the two stores has. */
-const unpairedStoreFiles = ['clock.ts', 'listen.ts', 'open.ts']
+const unpairedStoreFiles = ['catalogue.ts', 'clock.ts', 'listen.ts', 'manifest.ts', 'open.ts']
 
 /** Imports between the folders of src go along the arrows. */
 export const importDirection: Rule = (files) =>

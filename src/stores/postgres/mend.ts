@@ -9,7 +9,16 @@
  */
 import { LifecycleUnknown, TransitionRace } from '../../core/errors.ts'
 import { LANES } from '../../core/job/lanes.ts'
-import type { Aside, Dossier, Duty, Mended, Mending, RawJob, Surgeon } from '../examination.ts'
+import type {
+  Aside,
+  Dossier,
+  Duty,
+  Handle,
+  Mended,
+  Mending,
+  RawJob,
+  Surgeon,
+} from '../examination.ts'
 import { columnsOf, type Value } from '../rows.ts'
 import type { Ref } from '../store.ts'
 import { factArrays, LOCK_JOB, placeOf, recordMoved, TX } from './apply.ts'
@@ -104,7 +113,7 @@ function mendedColumns(shared: Shared, { lifecycle, job, lane, leaseUntil }: Men
   return columnsOf(job, machine, lane, leaseUntil)
 }
 
-function handlesOf({ aside }: Mending, origin: Origin) {
+function handlesOf({ aside }: Mending, origin: Origin): Handle[] {
   return aside.filter((one) => one.origin === origin).map(({ handle }) => handle)
 }
 
