@@ -30,7 +30,7 @@ const CONTENT = {
 const STATES = { from_state: null, to_state: 'drafted' } as const
 const BATCH = 1000
 const ROUNDS = 5
-const APPENDS = 300
+const APPENDS = 2000
 
 /** Measures everything, or what has `only` in its name. */
 export async function benchRuns(options: { quick: boolean; only?: string }): Promise<Result[]> {

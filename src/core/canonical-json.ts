@@ -33,7 +33,9 @@ export const DEFAULT_BOUNDS: JsonBounds = { depthMax: 64, bytesMax: 1024 * 1024 
 export function encode(value: unknown, bounds: JsonBounds = DEFAULT_BOUNDS): string {
   const budget = { bytes: bounds.bytesMax, depthMax: bounds.depthMax }
   const text = write(value, '$', 1, budget)
-  if (utf8Length(text) > bounds.bytesMax) throw tooLarge('$', bounds.bytesMax)
+  // No unit takes more than three bytes, so that most texts need not be counted.
+  const mayBeLarge = text.length * 3 > bounds.bytesMax
+  if (mayBeLarge && utf8Length(text) > bounds.bytesMax) throw tooLarge('$', bounds.bytesMax)
   return text
 }
 
@@ -113,18 +115,23 @@ function writeObject(value: object, path: string, depth: number, budget: Budget)
   if (Object.getOwnPropertySymbols(value).length > 0) {
     throw new ValueInvalid(path, 'has a symbol as a key')
   }
-  const parts: string[] = []
+  let text = ''
   for (const key of Object.keys(value).sort()) {
     const own: unknown = (value as Record<string, unknown>)[key]
     if (own === undefined) continue
     const name = spend(quote(key, `a key of ${path}`), path, budget)
-    parts.push(`${name}:${write(own, `${path}.${key}`, depth + 1, budget)}`)
+    const part = `${name}:${write(own, `${path}.${key}`, depth + 1, budget)}`
+    text = text === '' ? part : `${text},${part}`
   }
   spend('{}', path, budget)
-  return `{${parts.join(',')}}`
+  return `{${text}}`
 }
 
+/** What stands in quotes as it is: ASCII without control characters, quotes and backslashes. */
+const PLAIN_TEXT = /^[ !#-[\]-~]*$/
+
 function quote(text: string, path: string): string {
+  if (PLAIN_TEXT.test(text)) return `"${text}"`
   if (/\p{Surrogate}/u.test(text)) throw new ValueInvalid(path, 'contains a lone surrogate')
   return JSON.stringify(text)
 }

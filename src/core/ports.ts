@@ -44,6 +44,8 @@ export type Logger = {
 export interface FileHandle {
   /** Writes all bytes at the end of the file. */
   append(bytes: Uint8Array): Promise<void>
+  /** The same, and returns when they are on the disk. May stop the event loop for that long. */
+  appendDurably(bytes: Uint8Array): Promise<void>
   /** The bytes from a place on; fewer than asked for only where the file ends. */
   read(offset: number, length: number): Promise<Uint8Array>
   info(): Promise<FileInfo>

@@ -2,7 +2,7 @@
  * The files of this machine. No operation follows a link at the last part of its path; whoever
  * calls checks the folders above it.
  */
-import { constants, type Stats } from 'node:fs'
+import { constants, fsyncSync, type Stats, writeSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import type { FileHandle, FileInfo, FileMode, FileSystem } from '../core/ports.ts'
 
@@ -18,6 +18,9 @@ const FLAGS: Readonly<Record<FileMode, number>> = {
 /** Whoever owns the process may read and write; others may not. */
 const FILE_RIGHTS = 0o600
 const FOLDER_RIGHTS = 0o700
+
+/** More than this is written without stopping the event loop. */
+const BLOCKING_BYTES_MAX = 256 * 1024
 
 /** The file system of a real process. */
 export const systemFiles: FileSystem = {
@@ -74,6 +77,19 @@ class SystemFile implements FileHandle {
       const { bytesWritten } = await this.#handle.write(bytes, done, bytes.length - done)
       done += bytesWritten
     }
+  }
+
+  /** In this thread: see docs/decisions/0011-logs-are-written-in-this-thread.md. */
+  async appendDurably(bytes: Uint8Array): Promise<void> {
+    if (bytes.length > BLOCKING_BYTES_MAX) {
+      await this.append(bytes)
+      return this.sync()
+    }
+    const { fd } = this.#handle
+    for (let done = 0; done < bytes.length; ) {
+      done += writeSync(fd, bytes, done, bytes.length - done)
+    }
+    fsyncSync(fd)
   }
 
   async read(offset: number, length: number): Promise<Uint8Array> {

@@ -63,7 +63,7 @@ const systemTimers: Timers = {
  */
 class TimeOrderedIds implements IdSource {
   readonly #clock: Clock
-  readonly #pool = new Uint8Array(8 * 256)
+  readonly #pool = Buffer.alloc(8 * 256)
   #unused = 0
   #time = 0
   #counter = 0
@@ -77,23 +77,25 @@ class TimeOrderedIds implements IdSource {
       randomFillSync(this.#pool)
       this.#unused = this.#pool.length
     }
-    const bytes = this.#pool.subarray(this.#unused - 8, this.#unused)
-    this.#unused -= 8
-    this.#tick(bytes)
+    const end = this.#unused
+    const start = end - 8
+    this.#unused = start
+    this.#tick(this.#pool[start + 6] as number)
+    this.#pool[start] = 0x80 | ((this.#pool[start] as number) & 0x3f)
     const time = this.#time.toString(16).padStart(12, '0')
     const counter = (0x7000 | this.#counter).toString(16)
-    const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0'))
-    const variant = (0x80 | ((bytes[0] as number) & 0x3f)).toString(16)
     const head = `${time.slice(0, 8)}-${time.slice(8)}-${counter}`
-    return `${head}-${variant}${hex[1]}-${hex.slice(2).join('')}`
+    const variant = this.#pool.toString('hex', start, start + 2)
+    return `${head}-${variant}-${this.#pool.toString('hex', start + 2, end)}`
   }
 
-  #tick(bytes: Uint8Array): void {
+  /** Moves on to the next place; `byte` is random. */
+  #tick(byte: number): void {
     const now = Math.max(this.#clock.now(), this.#time)
     if (now > this.#time) {
       this.#time = now
       // Room is left above for the ids of the same millisecond.
-      this.#counter = (bytes[6] as number) << 3
+      this.#counter = byte << 3
     } else if (++this.#counter > 0xfff) {
       this.#time++
       this.#counter = 0

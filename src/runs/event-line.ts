@@ -21,7 +21,7 @@ import type { Environment } from '../environment/system.ts'
 import { EventInvalid } from './errors.ts'
 import { sha256Of } from './hash.ts'
 import type { Author } from './journal.ts'
-import { findEventFault } from './schemas.ts'
+import { type ChainedEvent, findEventFault } from './schemas.ts'
 
 /** The `prev` of the first line. */
 export const NO_HASH = '0'.repeat(64)
@@ -76,7 +76,7 @@ export function chain(log: OpenLog, events: readonly RunEvent[]): Extension {
   let { lastHash } = log
   try {
     const lines = events.map((event) => {
-      const chained = { ...event, prev: lastHash }
+      const chained = chainedTo(lastHash, event)
       const fault = findEventFault(chained)
       if (fault !== undefined) throw new EventInvalid(runId, event.type, fault)
       const line = encode(chained, BOUNDS)
@@ -90,4 +90,11 @@ export function chain(log: OpenLog, events: readonly RunEvent[]): Extension {
     fold.undoAfter(before)
     throw error
   }
+}
+
+/** Field by field, in the order of a line, which is the quickest to make and to write. */
+function chainedTo(prev: string, event: RunEvent): ChainedEvent {
+  const { actor, data, event_id, run_id, seq, span_id, trace_id, ts, type } = event
+  const fields = { actor, data, event_id, prev, run_id, seq, span_id, trace_id, ts, type }
+  return fields as ChainedEvent
 }

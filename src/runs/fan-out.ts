@@ -30,26 +30,32 @@ export function byKey<T>(values: Iterable<T>, keyOf: (value: T) => string): Keye
 
 /**
  * Does all of them, so many at a time, and gives the results in the order of keys. After a failure
- * none is begun; those under way are waited for, because what they finish is kept.
+ * none is begun; those under way are waited for, because what they finish is kept. Work that fails
+ * calls `stop` at once, since the failure itself comes later: when it is in the log.
  */
 export async function fanOut<T, Result>(
   keyed: readonly Keyed<T>[],
   concurrency: number = CONCURRENCY_DEFAULT,
-  work: (one: Keyed<T>) => Promise<Result>,
+  work: (one: Keyed<T>, stop: () => void) => Promise<Result>,
 ): Promise<ReadonlyMap<string, Result>> {
   const why = count(concurrency, 1, CONCURRENCY_MAX)
   if (why !== undefined) throw new CommandInvalid('concurrency', why)
   const results = new Map<string, Result>()
   const failures = new Map<string, unknown>()
   const left = keyed.values()
+  let stopped = false
+  const stop = () => {
+    stopped = true
+  }
   const slot = async () => {
     for (const one of left) {
       try {
-        results.set(one.key, await work(one))
+        results.set(one.key, await work(one, stop))
       } catch (error) {
         failures.set(one.key, error)
+        stop()
       }
-      if (failures.size > 0) return
+      if (stopped) return
     }
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, keyed.length) }, slot))

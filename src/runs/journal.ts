@@ -20,7 +20,8 @@
  *     it, and the writer can go on. If even that cannot be made sure, the writer is broken: it
  *     refuses everything with `JournalClosed`, and the run must be opened again.
  *  3. A snapshot is written after its events are durable, never before. It is written when the
- *     state of the run changed, when 256 events have passed since the last one, and on `close`.
+ *     state of the run changed, on `close`, and when 256 events have passed since the last one and
+ *     the log has grown by four times its length.
  *     A failure to write it fails no append; `close` reports it.
  *  4. Whatever is read is checked: the chain of hashes, the schema of each event, its place in the
  *     order, and that it follows from the run before it. What does not pass is `RunLogDamaged`,

@@ -92,12 +92,19 @@ export class NodeContext implements RunContext<never> {
     work: (value: T, item: ItemContext) => Result | Promise<Result>,
   ): Promise<ReadonlyMap<string, Result>> {
     this.#assertLive()
-    return fanOut(byKey(values, key), concurrency, (one) => {
+    return fanOut(byKey(values, key), concurrency, (one, stop) => {
       const options = {
         ...(inputs !== undefined && { inputs: inputs(one.value) }),
         ...(code !== undefined && { code }),
       }
-      return this.work(one.key, options, (item) => work(one.value, item))
+      return this.work(one.key, options, async (item) => {
+        try {
+          return await work(one.value, item)
+        } catch (error) {
+          stop()
+          throw error
+        }
+      })
     })
   }
 

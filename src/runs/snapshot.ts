@@ -18,8 +18,16 @@ const BOUNDS = { depthMax: 8, bytesMax: 256 * 1024 * 1024 }
 
 /** The text of the snapshot of a run whose last line has this hash. */
 export function encodeSnapshot(run: Run, lastHash: string): string {
-  const snapshot = { ...run, last_event_hash: lastHash }
-  return `${encode({ ...snapshot, sha256: checksumOf(snapshot) }, BOUNDS)}\n`
+  const fields = Object.entries({ ...run, last_event_hash: lastHash })
+  const texts = fields.map(([name, value]) => `${encode(name)}:${encode(value, BOUNDS)}`)
+  // Written once, not once to be hashed and once to be kept: it may be many megabytes.
+  const sha256 = sha256Of(objectOf(texts))
+  return `${objectOf([...texts, `"sha256":"${sha256}"`])}\n`
+}
+
+/** A canonical object of its fields; the quote at the end of a name sorts before all letters. */
+function objectOf(fields: readonly string[]): string {
+  return `{${[...fields].sort().join(',')}}`
 }
 
 /** What was read: a snapshot, or why it is none. */

@@ -174,14 +174,27 @@ export class SimulatedFiles implements FileSystem, FileLocks {
       file.unsynced.push({ kind: 'write', offset: file.now.length, bytes })
       file.now = Buffer.concat([file.now, bytes])
     }
+    const append = async (bytes: Uint8Array) => {
+      this.#step()
+      const kept = Buffer.from(bytes)
+      // A disk that fills up takes a part of the write before it refuses.
+      const part = kept.subarray(0, Math.floor(this.#random.next() * kept.length))
+      this.#mayFail('disk-full', 'ENOSPC', path, () => write(part))
+      write(kept)
+    }
+    const sync = async () => {
+      this.#step()
+      const { unsynced } = file
+      file.unsynced = []
+      this.#mayFail('sync-fails', 'EIO', path)
+      file.onDisk = unsynced.reduce(applied, file.onDisk)
+    }
     return {
-      append: async (bytes) => {
-        this.#step()
-        const kept = Buffer.from(bytes)
-        // A disk that fills up takes a part of the write before it refuses.
-        const part = kept.subarray(0, Math.floor(this.#random.next() * kept.length))
-        this.#mayFail('disk-full', 'ENOSPC', path, () => write(part))
-        write(kept)
+      append,
+      // Two operations, so that everything can go wrong between them.
+      appendDurably: async (bytes) => {
+        await append(bytes)
+        await sync()
       },
       read: async (offset, length) => {
         this.#step()
@@ -196,13 +209,7 @@ export class SimulatedFiles implements FileSystem, FileLocks {
         file.unsynced.push({ kind: 'truncate', length })
         file.now = applied(file.now, { kind: 'truncate', length })
       },
-      sync: async () => {
-        this.#step()
-        const { unsynced } = file
-        file.unsynced = []
-        this.#mayFail('sync-fails', 'EIO', path)
-        file.onDisk = unsynced.reduce(applied, file.onDisk)
-      },
+      sync,
       close: async () => {},
     }
   }

@@ -111,11 +111,11 @@ export function toEvents(
   envelope: RunEnvelope,
   newId: () => string,
 ): RunEvent[] {
-  return facts.map((fact, i) => ({
-    ...fact,
-    ...envelope,
-    event_id: newId(),
-    run_id: runId,
-    seq: lastSeq + 1 + i,
-  }))
+  const { ts, trace_id, span_id, actor } = envelope
+  // Field by field, in the order of a line: spreading would take longer than all the rest.
+  return facts.map(({ type, data }, i) => {
+    const event_id = newId()
+    const seq = lastSeq + 1 + i
+    return { actor, data, event_id, run_id: runId, seq, span_id, trace_id, ts, type } as RunEvent
+  })
 }

@@ -82,7 +82,9 @@ export class RunFold {
 
   /** Gives up the way back to before this event. */
   settle(seq: number): void {
-    this.#undos = this.#undos?.filter(({ fields }) => fields.last_seq >= seq)
+    const undos = this.#undos ?? []
+    const first = undos.findIndex(({ fields }) => fields.last_seq >= seq)
+    undos.splice(0, first < 0 ? undos.length : first)
   }
 
   #put(run: Run, { collection, key, value }: Entry | Absence): void {
@@ -108,18 +110,17 @@ interface Absence {
   readonly value: undefined
 }
 
-function undoOf(run: Run, { fields = {}, entries = [] }: Change): Undo {
-  const names = Object.keys(fields) as (keyof Run)[]
+function undoOf(run: Run, { fields, entries }: Change): Undo {
+  const before: Record<string, unknown> = { last_seq: run.last_seq }
+  for (const name in fields) before[name] = run[name as keyof Run]
   return {
-    fields: {
-      ...Object.fromEntries(names.map((name) => [name, run[name]])),
-      last_seq: run.last_seq,
-    },
-    entries: entries.map(
-      ({ collection, key }) =>
-        ({ collection, key, value: entryOf<unknown>(run[collection], key) }) as Entry | Absence,
-    ),
+    fields: before as Undo['fields'],
+    entries: entries?.map((entry) => entryBefore(run, entry)) ?? [],
   }
+}
+
+function entryBefore(run: Run, { collection, key }: Entry): Entry | Absence {
+  return { collection, key, value: entryOf<unknown>(run[collection], key) } as Entry | Absence
 }
 
 /** Sets an entry; assigning to `__proto__` would change what the record is. */

@@ -81,8 +81,7 @@ export class FolderWriter extends BufferedWriter {
     const bytes = Buffer.from(`${lines.join('\n')}\n`)
     const { file } = this.#opened
     try {
-      await file.append(bytes)
-      await file.sync()
+      await file.appendDurably(bytes)
     } catch (error) {
       await this.#cutBack()
       throw typed(this.runId, 'append', error)
