@@ -73,13 +73,20 @@ export async function openToAppend(disk: Disk, path: string): Promise<FileHandle
   return disk.files.open(path, 'append')
 }
 
-/** The bytes of a file in pieces. */
+/** The bytes of a file in pieces; the next one is read while the last one is worked on. */
 export async function* chunksOf(handle: FileHandle): AsyncGenerator<Uint8Array> {
-  for (let offset = 0; ; ) {
-    const chunk = await handle.read(offset, CHUNK_BYTES)
-    if (chunk.length > 0) yield chunk
-    if (chunk.length < CHUNK_BYTES) return
-    offset += chunk.length
+  let reading = handle.read(0, CHUNK_BYTES)
+  try {
+    for (let offset = CHUNK_BYTES; ; offset += CHUNK_BYTES) {
+      const chunk = await reading
+      const isLast = chunk.length < CHUNK_BYTES
+      if (!isLast) reading = handle.read(offset, CHUNK_BYTES)
+      if (chunk.length > 0) yield chunk
+      if (isLast) return
+    }
+  } finally {
+    // The file is closed next, and nobody else learns of a failure of what was read ahead.
+    await reading.catch(() => {})
   }
 }
 
