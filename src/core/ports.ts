@@ -59,6 +59,10 @@ export interface FileHandle {
 export interface FileInfo {
   readonly size: number
   readonly kind: 'file' | 'folder' | 'link' | 'other'
+  readonly modifiedAtMs: number
+  /** The same in the finest unit that the file system has. */
+  readonly modified: string
+  readonly inode: string
 }
 
 /**

@@ -2,7 +2,7 @@
  * The files of this machine. No operation follows a link at the last part of its path; whoever
  * calls checks the folders above it.
  */
-import { constants, fsyncSync, type Stats, writeSync } from 'node:fs'
+import { type BigIntStats, constants, fsyncSync, writeSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import type { FileHandle, FileInfo, FileMode, FileSystem } from '../core/ports.ts'
 
@@ -26,7 +26,7 @@ const BLOCKING_BYTES_MAX = 256 * 1024
 export const systemFiles: FileSystem = {
   open,
   async info(path) {
-    const stats = await unless('ENOENT', fs.lstat(path))
+    const stats = await unless('ENOENT', fs.lstat(path, { bigint: true }))
     return stats && infoOf(stats)
   },
   async list(path) {
@@ -104,7 +104,7 @@ class SystemFile implements FileHandle {
   }
 
   async info(): Promise<FileInfo> {
-    return infoOf(await this.#handle.stat())
+    return infoOf(await this.#handle.stat({ bigint: true }))
   }
 
   truncate(length: number): Promise<void> {
@@ -120,11 +120,20 @@ class SystemFile implements FileHandle {
   }
 }
 
-function infoOf(stats: Stats): FileInfo {
-  const { size } = stats
-  if (stats.isFile()) return { size, kind: 'file' }
-  if (stats.isDirectory()) return { size, kind: 'folder' }
-  return { size, kind: stats.isSymbolicLink() ? 'link' : 'other' }
+function infoOf(stats: BigIntStats): FileInfo {
+  return {
+    size: Number(stats.size),
+    kind: kindOf(stats),
+    modifiedAtMs: Number(stats.mtimeMs),
+    modified: String(stats.mtimeNs),
+    inode: String(stats.ino),
+  }
+}
+
+function kindOf(stats: BigIntStats): FileInfo['kind'] {
+  if (stats.isFile()) return 'file'
+  if (stats.isDirectory()) return 'folder'
+  return stats.isSymbolicLink() ? 'link' : 'other'
 }
 
 /** What was asked for, or nothing where it fails with this code. */

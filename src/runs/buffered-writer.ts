@@ -12,7 +12,7 @@ import type { Run } from '../core/run/run.ts'
 import type { Environment } from '../environment/system.ts'
 import { JournalClosed, JournalFailed } from './errors.ts'
 import { type Extension, extend, type OpenLog } from './event-line.ts'
-import type { Author, CancelRequest, RunWriter, StoredArtifact } from './journal.ts'
+import type { ArtifactHashes, Author, CancelRequest, RunWriter, StoredArtifact } from './journal.ts'
 import { encodeSnapshot } from './snapshot.ts'
 
 /** Lines that go out together. */
@@ -105,6 +105,10 @@ export abstract class BufferedWriter implements RunWriter {
 
   abstract writeArtifact(name: string, content: Uint8Array): Promise<StoredArtifact>
   abstract readArtifact(name: string, sha256: string): Promise<Uint8Array>
+  abstract findDamaged(
+    artifacts: ArtifactHashes,
+    options?: { readonly paranoid?: boolean },
+  ): Promise<string[]>
   abstract cancelRequest(): Promise<CancelRequest | undefined>
 
   /**

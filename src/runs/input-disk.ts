@@ -1,22 +1,13 @@
 /** Files outside of runs, as far as runs look at them: they are only ever read. */
-
 import { constants } from 'node:fs'
-import { lstat, open, readdir } from 'node:fs/promises'
-
-/** What a file system tells of a file without reading it. */
-export interface InputInfo {
-  readonly kind: 'file' | 'folder' | 'link' | 'other'
-  readonly size: number
-  readonly modifiedAtMs: number
-  /** In the finest unit that the file system has. */
-  readonly modified: string
-  readonly inode: string
-}
+import { open, readdir } from 'node:fs/promises'
+import type { FileInfo } from '../core/ports.ts'
+import { systemFiles } from '../environment/files.ts'
 
 /** The disk on which inputs lie; a test can bring its own. */
 export interface InputDisk {
   /** Nothing where there is no such file; links are not followed. */
-  info(path: string): Promise<InputInfo | undefined>
+  info(path: string): Promise<FileInfo | undefined>
   /** The names in a folder, sorted. */
   list(path: string): Promise<string[]>
   /** All bytes of a file; a link at its name is refused. */
@@ -25,21 +16,7 @@ export interface InputDisk {
 
 /** The disk of this machine. */
 export const inputDisk: InputDisk = {
-  async info(path) {
-    try {
-      const stat = await lstat(path, { bigint: true })
-      return {
-        kind: kindOf(stat),
-        size: Number(stat.size),
-        modifiedAtMs: Number(stat.mtimeMs),
-        modified: String(stat.mtimeNs),
-        inode: String(stat.ino),
-      }
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw error
-    }
-  },
+  info: systemFiles.info,
   async list(path) {
     return (await readdir(path)).sort()
   },
@@ -51,14 +28,4 @@ export const inputDisk: InputDisk = {
       await file.close()
     }
   },
-}
-
-function kindOf(stat: {
-  isFile(): boolean
-  isDirectory(): boolean
-  isSymbolicLink(): boolean
-}): InputInfo['kind'] {
-  if (stat.isFile()) return 'file'
-  if (stat.isDirectory()) return 'folder'
-  return stat.isSymbolicLink() ? 'link' : 'other'
 }

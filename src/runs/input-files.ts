@@ -9,9 +9,7 @@
  *                                folder } },
  *     "folders": { <artifact>: { path, extensions } } }
  *
- * A file whose size, time of change and inode are as they were is not read again, unless somebody
- * is `paranoid`. But if it had changed just before it was looked at, another change in the same
- * tick of the clock would not show: such a file is always read.
+ * A file that looks as it did (`looks.ts`) is not read again, unless somebody is `paranoid`.
  *
  * A folder is an artifact too, the sorted list of the artifacts of its files, so that whoever reads
  * it learns of files that come and go. Names that begin with a dot are left out, and links refused.
@@ -19,14 +17,16 @@
 import { encode } from '../core/canonical-json.ts'
 import { name as checkName } from '../core/checks.ts'
 import { CommandInvalid } from '../core/errors.ts'
+import type { FileInfo } from '../core/ports.ts'
 import type { RunCommand } from '../core/run/commands.ts'
 import { entryOf, type Run } from '../core/run/run.ts'
 import { ARTIFACT_JSON } from './artifacts.ts'
 import { InputFileInvalid } from './engine-errors.ts'
 import { ArtifactChanged, ArtifactMissing } from './errors.ts'
 import { sha256Of } from './hash.ts'
-import type { InputDisk, InputInfo } from './input-disk.ts'
+import type { InputDisk } from './input-disk.ts'
 import type { Author, StoredArtifact } from './journal.ts'
+import { isSameLook, isSettled } from './looks.ts'
 import type { RunLog } from './run-log.ts'
 
 /** A folder whose files are inputs. */
@@ -36,7 +36,7 @@ export interface InputFolder {
   readonly extensions?: readonly string[]
 }
 
-interface FileEntry extends Pick<InputInfo, 'size' | 'modified' | 'modifiedAtMs' | 'inode'> {
+interface FileEntry extends Pick<FileInfo, 'size' | 'modified' | 'modifiedAtMs' | 'inode'> {
   readonly path: string
   readonly sha256: string
   readonly lookedAtMs: number
@@ -52,8 +52,6 @@ interface Manifest {
 /** Who wrote what came from outside. */
 const OUTSIDE = 'outside'
 const MANIFEST = 'run:inputs'
-/** The coarsest clock of a file system that is in use. */
-const TICK_MS = 2000
 const FILE_BYTES_MAX = 256 * 1024 * 1024
 const FILES_MAX = 10_000
 const DEPTH_MAX = 32
@@ -183,7 +181,7 @@ class Look {
       const before = infoOf(path, await disk.info(path))
       if (known?.path === path && this.#isKnown(name, known, before)) return
       const content = await disk.read(path)
-      if (!isSame(before, infoOf(path, await disk.info(path)))) continue
+      if (!isSameLook(before, infoOf(path, await disk.info(path)))) continue
       const { size, modified, modifiedAtMs, inode } = before
       const output = await this.#parts.keep(name, content)
       const { sha256 } = output
@@ -230,10 +228,10 @@ class Look {
     return entryOf(this.#run.artifacts_index, name)?.sha256
   }
 
-  #isKnown(name: string, known: FileEntry, now: InputInfo): boolean {
+  #isKnown(name: string, known: FileEntry, now: FileInfo): boolean {
     const { paranoid, damaged } = this.#options
-    const isSettled = known.modifiedAtMs < known.lookedAtMs - TICK_MS
-    return !paranoid && !damaged.has(name) && isSettled && isSame(known, now)
+    const mayBeKnown = !paranoid && !damaged.has(name)
+    return mayBeKnown && isSettled(known, known.lookedAtMs) && isSameLook(known, now)
   }
 
   /** The files below a folder, by their paths from it on, sorted. */
@@ -284,20 +282,14 @@ function checkInput(name: string, path: string): void {
   }
 }
 
-function infoOf(path: string, info: InputInfo | undefined): InputInfo {
+function infoOf(path: string, info: FileInfo | undefined): FileInfo {
   if (info?.kind !== 'file') throw new InputFileInvalid(path, notA('file', info))
   if (info.size <= FILE_BYTES_MAX) return info
   throw new InputFileInvalid(path, `it is larger than ${FILE_BYTES_MAX} bytes`)
 }
 
-function notA(wanted: string, info: InputInfo | undefined): string {
+function notA(wanted: string, info: FileInfo | undefined): string {
   return info === undefined ? 'it is not there' : `it is no ${wanted}, but a ${info.kind}`
-}
-
-type Looks = Pick<InputInfo, 'size' | 'modified' | 'inode'>
-
-function isSame(a: Looks, b: Looks): boolean {
-  return a.size === b.size && a.modified === b.modified && a.inode === b.inode
 }
 
 function isWanted({ extensions }: Manifest['folders'][string], name: string): boolean {

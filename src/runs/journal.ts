@@ -99,6 +99,9 @@ export interface RestoredRun {
   readonly artifacts: readonly { readonly name: string; readonly content: Uint8Array }[]
 }
 
+/** Artifacts by name. */
+export type ArtifactHashes = Readonly<Record<string, { readonly sha256: string }>>
+
 /** The events of a run that are asked for; both ends are included. */
 export interface EventRange {
   readonly from?: number
@@ -118,6 +121,14 @@ export interface RunReader {
   asOf(seq: number): Promise<Run | undefined>
   /** The content of an artifact; throws `ArtifactMissing` or `ArtifactChanged`. */
   readArtifact(name: string, sha256: string): Promise<Uint8Array>
+  /**
+   * The names of artifacts whose content is gone or was changed, sorted. In a folder, a file that
+   * looks as it did when its content was last found right is not read, unless `paranoid`.
+   */
+  findDamaged(
+    artifacts: ArtifactHashes,
+    options?: { readonly paranoid?: boolean },
+  ): Promise<string[]>
   /** Who holds the run now, as far as can be told; a hint. */
   holder(): Promise<Holder | undefined>
   cancelRequest(): Promise<CancelRequest | undefined>
@@ -147,6 +158,11 @@ export interface RunWriter extends AsyncDisposable {
   /** Keeps a content, durably; the event that makes it an artifact is the caller's to append. */
   writeArtifact(name: string, content: Uint8Array): Promise<StoredArtifact>
   readArtifact(name: string, sha256: string): Promise<Uint8Array>
+  /** As a reader does, and remembers what the files look like. */
+  findDamaged(
+    artifacts: ArtifactHashes,
+    options?: { readonly paranoid?: boolean },
+  ): Promise<string[]>
   /** Whether somebody asked that the run be cancelled. */
   cancelRequest(): Promise<CancelRequest | undefined>
   /** Brings the snapshot up to date and gives the run free; a second call does nothing. */

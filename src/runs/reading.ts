@@ -10,6 +10,7 @@ import type { FailureRecord } from './failure-record.ts'
 import { guarded } from './guarded.ts'
 import { sha256Of } from './hash.ts'
 import type {
+  ArtifactHashes,
   Author,
   CancelRequest,
   Damage,
@@ -156,6 +157,37 @@ export async function readArtifact(
   return content
 }
 
+/** How many contents are looked at side by side. */
+const LOOKS_AT_ONCE = 16
+
+/** The names of artifacts whose content is gone or was changed, sorted; see `RunReader`. */
+export async function findDamaged(
+  source: RunSource,
+  artifacts: ArtifactHashes,
+  options: { readonly paranoid?: boolean; readonly remember?: boolean } = {},
+): Promise<string[]> {
+  const { paranoid = false, remember = false } = options
+  const looks = await source.looks()
+  const damaged: string[] = []
+  const left = Object.entries(artifacts).values()
+  const slot = async () => {
+    for (const [name, { sha256 }] of left) {
+      const read = () => readArtifact(source, name, sha256)
+      try {
+        if (looks === undefined) await read()
+        else await looks.check(artifactPath(name, sha256), paranoid, read)
+      } catch (error) {
+        if (!(error instanceof ArtifactChanged || error instanceof ArtifactMissing)) throw error
+        damaged.push(name)
+      }
+    }
+  }
+  const slots = await Promise.allSettled(Array.from({ length: LOOKS_AT_ONCE }, slot))
+  for (const ended of slots) if (ended.status === 'rejected') throw ended.reason
+  if (remember) await looks?.keep()
+  return damaged.sort()
+}
+
 /** A run, for those who only read it. */
 export class SourceReader implements RunReader {
   readonly #source: RunSource
@@ -206,6 +238,13 @@ export class SourceReader implements RunReader {
   readArtifact(name: string, sha256: string): Promise<Uint8Array> {
     return guarded(this.runId, 'read of an artifact', () =>
       readArtifact(this.#source, name, sha256),
+    )
+  }
+
+  findDamaged(artifacts: ArtifactHashes, options?: { paranoid?: boolean }): Promise<string[]> {
+    const { paranoid = false } = options ?? {}
+    return guarded(this.runId, 'read of artifacts', () =>
+      findDamaged(this.#source, artifacts, { paranoid }),
     )
   }
 

@@ -65,8 +65,12 @@ export class RunLog {
   #decide(author: Author, commands: readonly RunCommand[]): RunFact[] {
     const { machine } = this.#parts
     let run = this.run
+    let unfolded: readonly RunFact[] = []
     const facts: RunFact[] = []
     for (const command of commands) {
+      // What nothing is decided on need not be folded, which in a large run is the greater part.
+      run = foldFacts(run, unfolded)
+      unfolded = []
       const decision = decideRun(machine, run, command)
       if (decision.kind === 'rejected') {
         if (decision.telemetry !== undefined) this.#refused(decision.telemetry, author)
@@ -74,7 +78,7 @@ export class RunLog {
       }
       if (decision.kind === 'same') continue
       facts.push(...decision.facts)
-      run = foldFacts(run, decision.facts)
+      unfolded = decision.facts
     }
     return facts
   }

@@ -264,6 +264,7 @@ export class Runs implements AsyncDisposable {
       now: () => environment.clock.now(),
       keep: keepNothing,
       read: (name: string, sha256: string) => reader.readArtifact(name, sha256),
+      findDamaged: reader.findDamaged.bind(reader),
     }
     const situation = await survey({ machine, run }, reader, inputs, options)
     const { history, damaged, force, changes } = situation
@@ -347,6 +348,7 @@ export class Runs implements AsyncDisposable {
       now: () => environment.clock.now(),
       keep: (name: string, content: Uint8Array) => writer.writeArtifact(name, content),
       read: (name: string, sha256: string) => writer.readArtifact(name, sha256),
+      findDamaged: writer.findDamaged.bind(writer),
     }
     const reading = this.journal.read(writer.runId)
     return reading.then((reader) => survey({ machine, run: writer.run }, reader, inputs, options))

@@ -14,6 +14,8 @@ export interface RunSource {
   /** What was recorded of damage, of whatever bytes. */
   failures(): Promise<readonly FailureRecord[]>
   artifact(path: string): Promise<Uint8Array | undefined>
+  /** What is known of the contents; nothing where each must be read. */
+  looks(): Promise<ArtifactLooks | undefined>
   holder(): Promise<Holder | undefined>
   cancelRequest(): Promise<CancelRequest | undefined>
 }
@@ -22,4 +24,12 @@ export interface RunSource {
 export interface KnownLine {
   readonly seq: number
   readonly hash: string
+}
+
+/** What is known of contents without reading them. */
+export interface ArtifactLooks {
+  /** Reads a content, unless it is known to be right and nobody is `paranoid`. */
+  check(path: string, paranoid: boolean, read: () => Promise<unknown>): Promise<void>
+  /** Remembers what was checked; fails for nobody. */
+  keep(): Promise<void>
 }

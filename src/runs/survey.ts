@@ -1,7 +1,6 @@
 /** What is found when a run is looked at before it is resumed: on the disk, and in its log. */
 import type { RunMachine } from '../core/run/machine.ts'
 import type { Run } from '../core/run/run.ts'
-import { ArtifactChanged, ArtifactMissing } from './errors.ts'
 import { historyOf } from './history.ts'
 import { type InputParts, lookAgain } from './input-files.ts'
 import type { RunReader } from './journal.ts'
@@ -13,7 +12,7 @@ export interface ResumeOptions {
   readonly force?: readonly string[]
   /** Do again also what is stale in name only: items whose inputs turn out to be the same. */
   readonly strict?: boolean
-  /** Read every input file again, whatever its size and times say. */
+  /** Read every input file and every artifact again, whatever its size and times say. */
   readonly paranoid?: boolean
 }
 
@@ -21,25 +20,11 @@ export interface ResumeOptions {
 export async function survey(
   { machine, run }: { readonly machine: RunMachine; readonly run: Run },
   reader: RunReader,
-  inputs: InputParts,
+  inputs: InputParts & Pick<RunReader, 'findDamaged'>,
   { force = [], paranoid = false }: ResumeOptions,
 ): Promise<ResumeSituation> {
-  const damaged = await findDamaged(run, inputs.read)
+  const damaged = await inputs.findDamaged(run.artifacts_index, { paranoid })
   const changes = await lookAgain(inputs, run, { paranoid, damaged: new Set(damaged) })
   const history = await historyOf(reader.events())
   return { machine, run, history, changes, damaged, force }
-}
-
-/** The artifacts whose content is not what was written. */
-async function findDamaged(run: Run, read: InputParts['read']): Promise<string[]> {
-  const damaged: string[] = []
-  for (const [name, { sha256 }] of Object.entries(run.artifacts_index)) {
-    try {
-      await read(name, sha256)
-    } catch (error) {
-      if (!(error instanceof ArtifactChanged || error instanceof ArtifactMissing)) throw error
-      damaged.push(name)
-    }
-  }
-  return damaged.sort()
 }

@@ -33,6 +33,9 @@ interface SimulatedFile {
   now: Buffer
   onDisk: Buffer
   unsynced: Change[]
+  /** What is told of the file: its number, and the number of its last change. */
+  readonly inode: number
+  modified: number
 }
 
 type Entry =
@@ -57,10 +60,12 @@ export class SimulatedFiles implements FileSystem, FileLocks {
   readonly #failures: FileFailure[] = []
   #operations = 0
   #dieAt = Number.POSITIVE_INFINITY
+  #inodes: number
 
-  constructor(random: Random, root: SimulatedFolder = newFolder()) {
+  constructor(random: Random, root: SimulatedFolder = newFolder(), inodes = 0) {
     this.#random = random
     this.#root = root
+    this.#inodes = inodes
   }
 
   /** How many operations were asked for. */
@@ -77,7 +82,8 @@ export class SimulatedFiles implements FileSystem, FileLocks {
   crash(kind: FileCrash): SimulatedFiles {
     this.#dieAt = 0
     const keep = () => kind === 'process' || this.#random.next() < 0.5
-    return new SimulatedFiles(this.#random, this.#surviving(this.#root, keep) as SimulatedFolder)
+    const root = this.#surviving(this.#root, keep) as SimulatedFolder
+    return new SimulatedFiles(this.#random, root, this.#inodes)
   }
 
   /** Makes the next operation fail to which this can happen. */
@@ -95,6 +101,7 @@ export class SimulatedFiles implements FileSystem, FileLocks {
     file.now = bytes
     file.onDisk = bytes
     file.unsynced = []
+    file.modified++
   }
 
   open(path: string, mode: 'append' | 'create'): Promise<FileHandle>
@@ -110,7 +117,7 @@ export class SimulatedFiles implements FileSystem, FileLocks {
     if (mode === 'read') return undefined
     if (folder === undefined) throw errorOf('ENOENT', path)
     const empty = Buffer.alloc(0)
-    const file: SimulatedFile = { kind: 'file', now: empty, onDisk: empty, unsynced: [] }
+    const file = this.#file(empty)
     change(folder, { kind: 'link', name, node: file })
     return this.#handle(path, file)
   }
@@ -173,6 +180,7 @@ export class SimulatedFiles implements FileSystem, FileLocks {
     const write = (bytes: Buffer) => {
       file.unsynced.push({ kind: 'write', offset: file.now.length, bytes })
       file.now = Buffer.concat([file.now, bytes])
+      file.modified++
     }
     const append = async (bytes: Uint8Array) => {
       this.#step()
@@ -208,6 +216,7 @@ export class SimulatedFiles implements FileSystem, FileLocks {
         this.#step()
         file.unsynced.push({ kind: 'truncate', length })
         file.now = applied(file.now, { kind: 'truncate', length })
+        file.modified++
       },
       sync,
       close: async () => {},
@@ -227,7 +236,13 @@ export class SimulatedFiles implements FileSystem, FileLocks {
     const lost = kept.length < node.unsynced.length
     const bytes = kept.reduce(applied, node.onDisk)
     const torn = lost || (kept.length > 0 && !keep()) ? this.#tear(kept, bytes) : bytes
-    return { kind: 'file', now: torn, onDisk: torn, unsynced: [] }
+    return this.#file(torn)
+  }
+
+  /** A new file; also what is left of an old one after a crash, so that it never looks the same. */
+  #file(content: Buffer): SimulatedFile {
+    const numbers = { inode: ++this.#inodes, modified: 0 }
+    return { kind: 'file', now: content, onDisk: content, unsynced: [], ...numbers }
   }
 
   /** Cuts the last write that was kept at any of its bytes. */
@@ -297,7 +312,10 @@ function applied(bytes: Buffer, done: Change): Buffer {
 }
 
 function infoOf(node: Node): FileInfo {
-  return { kind: node.kind, size: node.kind === 'file' ? node.now.length : 0 }
+  const { size, inode, modified } =
+    node.kind === 'file' ? { ...node, size: node.now.length } : { size: 0, inode: 0, modified: 0 }
+  const looks = { modifiedAtMs: 0, modified: String(modified), inode: String(inode) }
+  return { kind: node.kind, size, ...looks }
 }
 
 function errorOf(code: string, path: string): Error {

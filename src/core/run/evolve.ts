@@ -9,6 +9,7 @@
 import { LedgerBroken } from '../errors.ts'
 import type { RunEvent, RunEventData } from './events.ts'
 import { type Artifact, entryOf, type Issue, type Run, type WorkItem } from './run.ts'
+import { keepStaleNames, staleNamesOf } from './stale-names.ts'
 
 /** The run after an event; the first event of a run needs none before it. */
 export function evolveRun(run: Run | null, event: RunEvent): Run {
@@ -16,7 +17,7 @@ export function evolveRun(run: Run | null, event: RunEvent): Run {
   if (problem !== undefined) throw new LedgerBroken(`run ${event.run_id}`, event.seq, problem)
   if (event.type === 'RUN_CREATED') return newRun(event, event.data)
   const before = run as Run
-  const { fields, entries = [] } = changeOf(before, event, Object.keys(before.artifacts_index))
+  const { fields, entries = [] } = changeOf(before, event)
   const after = { ...before, last_seq: event.seq, ...fields }
   for (const { collection, key, value } of entries) {
     Object.assign(after, { [collection]: { ...after[collection], [key]: value } })
@@ -38,7 +39,7 @@ export function foldRun(events: Iterable<RunEvent>): Run | null {
  */
 export class RunFold {
   #run: Run | null = null
-  /** The names of artifacts that are stale: only these can be disowned. */
+  /** The names of artifacts that are stale. */
   readonly #stale = new Set<string>()
   #undos: Undo[] | undefined
 
@@ -53,10 +54,11 @@ export class RunFold {
     if (problem !== undefined) throw new LedgerBroken(`run ${event.run_id}`, event.seq, problem)
     if (event.type === 'RUN_CREATED') {
       this.#run = newRun(event, event.data)
+      keepStaleNames(this.#run, this.#stale)
       return
     }
     const own = run as Run
-    const change = changeOf(own, event, this.#stale)
+    const change = changeOf(own, event)
     this.#undos?.push(undoOf(own, change))
     if (change.fields !== undefined) Object.assign(own, change.fields)
     ;(own as { last_seq: number }).last_seq = event.seq
@@ -71,7 +73,10 @@ export class RunFold {
 
   /** Takes back every event after this one; those before `toUndoable` or `settle` stay. */
   undoAfter(seq: number): void {
-    if (seq === 0) this.#run = null
+    if (seq === 0) {
+      this.#run = null
+      this.#stale.clear()
+    }
     while (this.#run !== null && this.#run.last_seq > seq) {
       const undo = this.#undos?.pop()
       if (undo === undefined) return
@@ -178,12 +183,7 @@ type Entry =
   | { readonly collection: 'section_states'; readonly key: string; readonly value: string }
   | { readonly collection: 'issues'; readonly key: string; readonly value: Issue }
 
-/** `mayBeStale` holds the names of all artifacts that are stale, and perhaps of others. */
-function changeOf(
-  run: Run,
-  event: Exclude<RunEvent, { type: 'RUN_CREATED' }>,
-  mayBeStale: Iterable<string>,
-): Change {
+function changeOf(run: Run, event: Exclude<RunEvent, { type: 'RUN_CREATED' }>): Change {
   switch (event.type) {
     case 'RUN_STATE_CHANGED':
       return { fields: changeOfState(run, event.data) }
@@ -202,7 +202,7 @@ function changeOf(
       const { key } = event.data
       const item: Entry = { collection: 'work_items', key, value: changeOfItem(run, event) }
       const finished = event.type === 'WORK_ITEM_FINISHED'
-      return { entries: finished ? [item, ...disownStale(run, key, mayBeStale)] : [item] }
+      return { entries: finished ? [item, ...disownStale(run, key)] : [item] }
     }
     case 'SECTION_STATE_CHANGED': {
       const { section: key, to_state: value } = event.data
@@ -275,11 +275,11 @@ function changeOfItem(
 }
 
 /** An output that is still stale when its item has finished is no longer one of its outputs. */
-function disownStale(run: Run, key: string, mayBeStale: Iterable<string>): Entry[] {
+function disownStale(run: Run, key: string): Entry[] {
   const disowned: Entry[] = []
-  for (const name of mayBeStale) {
+  for (const name of staleNamesOf(run)) {
     const artifact = run.artifacts_index[name] as Artifact
-    if (artifact.work_item !== key || artifact.stale_because === null) continue
+    if (artifact.work_item !== key) continue
     disowned.push(artifactEntry(name, { ...artifact, work_item: null }))
   }
   return disowned

@@ -5,19 +5,30 @@
  */
 import type { StartBecause } from './events.ts'
 import { entryOf, type Run, type WorkItem } from './run.ts'
+import { staleNamesOf } from './stale-names.ts'
 
 /** Every artifact that depends on this one, directly or not, by name. */
 export function downstreamOf(run: Run, artifact: string): string[] {
+  const outputs = outputsByInput(run)
   const reached = new Set([artifact])
   // A Set iterates over what is added during the loop; each artifact is added once.
-  for (const name of reached) {
-    for (const [output, { work_item }] of Object.entries(run.artifacts_index)) {
-      const inputs = work_item === null ? {} : entryOf(run.work_items, work_item)?.inputs
-      if (Object.hasOwn(inputs ?? {}, name)) reached.add(output)
-    }
-  }
+  for (const name of reached) for (const output of outputs.get(name) ?? []) reached.add(output)
   reached.delete(artifact)
   return [...reached].sort()
+}
+
+/** For everything that an item read, what that item wrote. */
+function outputsByInput(run: Run): Map<string, string[]> {
+  const outputs = new Map<string, string[]>()
+  for (const [output, { work_item }] of Object.entries(run.artifacts_index)) {
+    const item = work_item === null ? undefined : entryOf(run.work_items, work_item)
+    for (const input of Object.keys(item?.inputs ?? {})) {
+      const own = outputs.get(input)
+      if (own === undefined) outputs.set(input, [output])
+      else own.push(output)
+    }
+  }
+  return outputs
 }
 
 /** What is known about a work item before it would start. */
@@ -79,7 +90,6 @@ export function isUnchanged(run: Run, request: ItemRequest): boolean {
 
 /** The outputs of an item that are stale, by name. */
 export function staleOutputsOf(run: Run, key: string): string[] {
-  const outputs = Object.entries(run.artifacts_index).filter(([, own]) => own.work_item === key)
-  const stale = outputs.filter(([, own]) => own.stale_because !== null)
-  return stale.map(([name]) => name).sort()
+  const stale = [...staleNamesOf(run)]
+  return stale.filter((name) => entryOf(run.artifacts_index, name)?.work_item === key).sort()
 }

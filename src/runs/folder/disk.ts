@@ -6,6 +6,7 @@
  *   events.failed-<n>.ndjson what was recorded of a damaged log (`../failure-record.ts`), n from 1
  *   snapshot.json            the fold of the log (`../snapshot.ts`)
  *   artifacts/               contents (`../names.ts`)
+ *   .looks.json              what artifacts looked like when they were right (`looks.ts`)
  *   cancel.json              the wish that the run be cancelled
  *   .lock, .holder.json      the right to write, and who has it
  *   *.tmp                    a file on its way; whoever holds the run removes them
@@ -32,6 +33,7 @@ export const ARTIFACTS = 'artifacts'
 export const CANCEL = 'cancel.json'
 export const LOCK = '.lock'
 export const HOLDER = '.holder.json'
+export const LOOKS = '.looks.json'
 
 const CHUNK_BYTES = 1024 * 1024
 /** Files other than the log are read at once. */

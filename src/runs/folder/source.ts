@@ -1,7 +1,7 @@
 /** A run's folder, as the record of the run. */
 import { decodeFailure, type FailureRecord } from '../failure-record.ts'
 import type { CancelRequest, Holder } from '../journal.ts'
-import type { RunSource } from '../source.ts'
+import type { ArtifactLooks, RunSource } from '../source.ts'
 import {
   ARTIFACTS,
   CANCEL,
@@ -15,6 +15,7 @@ import {
   readWhole,
   SNAPSHOT,
 } from './disk.ts'
+import { FolderLooks } from './looks.ts'
 
 /** The names of what was recorded of a damaged log. */
 export const FAILED_FILE = /^events\.failed-([1-9]\d{0,5})\.ndjson$/
@@ -65,6 +66,11 @@ export class FolderSource implements RunSource {
   async artifact(path: string): Promise<Uint8Array | undefined> {
     const there = await isFolder(this.#disk, `${this.#folder}/${ARTIFACTS}`)
     return there ? readWhole(this.#disk, `${this.#folder}/${path}`) : undefined
+  }
+
+  async looks(): Promise<ArtifactLooks | undefined> {
+    const there = await isFolder(this.#disk, `${this.#folder}/${ARTIFACTS}`)
+    return there ? FolderLooks.load(this.#disk, this.runId) : undefined
   }
 
   holder(): Promise<Holder | undefined> {

@@ -14,9 +14,9 @@ import { JournalFailed } from '../errors.ts'
 import type { OpenLog } from '../event-line.ts'
 import { guarded, typed } from '../guarded.ts'
 import { sha256Of } from '../hash.ts'
-import type { CancelRequest, StoredArtifact } from '../journal.ts'
+import type { ArtifactHashes, CancelRequest, StoredArtifact } from '../journal.ts'
 import { artifactPath } from '../names.ts'
-import { readArtifact } from '../reading.ts'
+import { findDamaged, readArtifact } from '../reading.ts'
 import { ARTIFACTS, type Disk, folderOf, isFolder, SNAPSHOT, writeAtomically } from './disk.ts'
 import { FolderSource } from './source.ts'
 
@@ -70,6 +70,12 @@ export class FolderWriter extends BufferedWriter {
   async readArtifact(name: string, sha256: string): Promise<Uint8Array> {
     return guarded(this.runId, 'read of an artifact', () =>
       readArtifact(this.#source, name, sha256),
+    )
+  }
+
+  findDamaged(artifacts: ArtifactHashes, options?: { paranoid?: boolean }): Promise<string[]> {
+    return guarded(this.runId, 'read of artifacts', () =>
+      findDamaged(this.#source, artifacts, { ...options, remember: true }),
     )
   }
 

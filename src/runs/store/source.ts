@@ -43,6 +43,11 @@ export class StoreSource implements RunSource {
     return this.#tables.content(this.runId, path)
   }
 
+  async looks(): Promise<undefined> {
+    // A row has no look, and its database answers for what it holds.
+    return undefined
+  }
+
   async holder(): Promise<Holder | undefined> {
     return noteOf((await this.#tables.get(this.runId))?.holder)
   }

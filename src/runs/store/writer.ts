@@ -11,9 +11,9 @@ import { type Batch, BufferedWriter } from '../buffered-writer.ts'
 import { JournalFailed, RunLost } from '../errors.ts'
 import type { OpenLog } from '../event-line.ts'
 import { sha256Of } from '../hash.ts'
-import type { CancelRequest, StoredArtifact } from '../journal.ts'
+import type { ArtifactHashes, CancelRequest, StoredArtifact } from '../journal.ts'
 import { artifactPath } from '../names.ts'
-import { readArtifact } from '../reading.ts'
+import { findDamaged, readArtifact } from '../reading.ts'
 import { StoreSource } from './source.ts'
 
 /** What a writer takes over from whoever took the run. */
@@ -60,6 +60,10 @@ export class StoreWriter extends BufferedWriter {
 
   readArtifact(name: string, sha256: string): Promise<Uint8Array> {
     return readArtifact(this.#source, name, sha256)
+  }
+
+  findDamaged(artifacts: ArtifactHashes): Promise<string[]> {
+    return findDamaged(this.#source, artifacts)
   }
 
   cancelRequest(): Promise<CancelRequest | undefined> {
