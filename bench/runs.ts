@@ -12,6 +12,7 @@ import {
   type RunFact,
 } from 'pawl'
 import { compare, inFolder, type Result, timed } from './measure.ts'
+import { benchResume } from './run-resume.ts'
 
 const RUN = 'run-1'
 const AUTHOR = {
@@ -42,6 +43,9 @@ export async function benchRuns(options: { quick: boolean; only?: string }): Pro
     results.push(await inFolder((folder) => benchReplay(folder, replay, events)))
   const append = 'append, one event at a time'
   if (append.includes(only)) results.push(await inFolder((folder) => benchAppend(folder, append)))
+  const items = quick ? 1000 : 10_000
+  const resume = `resume with nothing to do, ${items} items`
+  if (resume.includes(only)) results.push(await benchResume(resume, items))
   return results
 }
 

@@ -7,7 +7,7 @@
  * When a write fails, everything that waited was decided on events that do not exist: all of it is
  * refused, and the run is again what is durable.
  */
-import type { RunEvent, RunFact } from '../core/run/events.ts'
+import { type RunEvent, type RunFact, toEvents } from '../core/run/events.ts'
 import type { Run } from '../core/run/run.ts'
 import type { Environment } from '../environment/system.ts'
 import { JournalClosed, JournalFailed } from './errors.ts'
@@ -36,6 +36,8 @@ interface Waiting {
  */
 const SNAPSHOT_EVERY = 256
 const SNAPSHOT_LENGTHS = 4
+/** Of events that are only assumed, nothing but the content counts. */
+const ASSUMED = { ts: '', trace_id: '', span_id: '', actor: '' }
 /** How long writes may follow each other before the event loop has a turn. */
 const TURN_MS_MAX = 4
 /** How many lines may wait for the write under way. */
@@ -101,6 +103,19 @@ export abstract class BufferedWriter implements RunWriter {
       this.#waitingLines += added.lines.length
       this.#writing ??= this.#write()
     })
+  }
+
+  preview<T>(look: (assume: (facts: readonly RunFact[]) => void) => T): T {
+    const { runId, fold } = this.#log
+    const { last_seq } = this.run
+    try {
+      return look((facts) => {
+        const events = toEvents(runId, this.run.last_seq, facts, ASSUMED, () => '')
+        for (const event of events) fold.add(event)
+      })
+    } finally {
+      fold.undoAfter(last_seq)
+    }
   }
 
   abstract writeArtifact(name: string, content: Uint8Array): Promise<StoredArtifact>

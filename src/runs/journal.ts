@@ -155,6 +155,11 @@ export interface RunWriter extends AsyncDisposable {
    * nothing is written. Throws `RunLost` where another holds the run by now.
    */
   append(facts: readonly RunFact[], author: Author): Promise<RunEvent[]>
+  /**
+   * Lets somebody see the run as it would be after facts that are not appended: `assume` adds them
+   * to `run`, and when `look` returns or throws, they are taken back.
+   */
+  preview<T>(look: (assume: (facts: readonly RunFact[]) => void) => T): T
   /** Keeps a content, durably; the event that makes it an artifact is the caller's to append. */
   writeArtifact(name: string, content: Uint8Array): Promise<StoredArtifact>
   readArtifact(name: string, sha256: string): Promise<Uint8Array>

@@ -63,24 +63,21 @@ export class RunLog {
   }
 
   #decide(author: Author, commands: readonly RunCommand[]): RunFact[] {
-    const { machine } = this.#parts
-    let run = this.run
-    let unfolded: readonly RunFact[] = []
-    const facts: RunFact[] = []
-    for (const command of commands) {
-      // What nothing is decided on need not be folded, which in a large run is the greater part.
-      run = foldFacts(run, unfolded)
-      unfolded = []
-      const decision = decideRun(machine, run, command)
-      if (decision.kind === 'rejected') {
-        if (decision.telemetry !== undefined) this.#refused(decision.telemetry, author)
-        throw decision.error
+    const { machine, writer } = this.#parts
+    return writer.preview((assume) => {
+      const facts: RunFact[] = []
+      for (const command of commands) {
+        const decision = decideRun(machine, writer.run, command)
+        if (decision.kind === 'rejected') {
+          if (decision.telemetry !== undefined) this.#refused(decision.telemetry, author)
+          throw decision.error
+        }
+        if (decision.kind === 'same') continue
+        facts.push(...decision.facts)
+        assume(decision.facts)
       }
-      if (decision.kind === 'same') continue
-      facts.push(...decision.facts)
-      unfolded = decision.facts
-    }
-    return facts
+      return facts
+    })
   }
 
   #refused(refused: RefusedTransition, author: Author): void {

@@ -3,6 +3,7 @@ import { CommandInvalid, type PawlError } from '../errors.ts'
 import type { RunCommand } from './commands.ts'
 import type { RunDecision } from './decide.ts'
 import type { RunFact } from './events.ts'
+import { readNamesOf } from './known-names.ts'
 import { entryOf, type Run } from './run.ts'
 import { downstreamOf, freshnessOf } from './staleness.ts'
 
@@ -69,6 +70,7 @@ function decideWrite(run: Run, command: Of<'write-artifact'>): RunDecision {
 
 /** Whether an item read something else under this name before it became an artifact. */
 function wasReadOtherwise(run: Run, { name, sha256 }: Of<'write-artifact'>): boolean {
+  if (!readNamesOf(run).has(name)) return false
   return Object.values(run.work_items).some(({ inputs }) => {
     const read = entryOf(inputs, name)
     return read !== undefined && read !== sha256

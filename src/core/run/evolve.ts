@@ -8,8 +8,8 @@
  */
 import { LedgerBroken } from '../errors.ts'
 import type { RunEvent, RunEventData } from './events.ts'
+import { keepNames, staleNamesOf } from './known-names.ts'
 import { type Artifact, entryOf, type Issue, type Run, type WorkItem } from './run.ts'
-import { keepStaleNames, staleNamesOf } from './stale-names.ts'
 
 /** The run after an event; the first event of a run needs none before it. */
 export function evolveRun(run: Run | null, event: RunEvent): Run {
@@ -41,6 +41,8 @@ export class RunFold {
   #run: Run | null = null
   /** The names of artifacts that are stale. */
   readonly #stale = new Set<string>()
+  /** The names of everything that was read; what was taken back stays among them. */
+  readonly #read = new Set<string>()
   #undos: Undo[] | undefined
 
   get run(): Run | null {
@@ -54,7 +56,7 @@ export class RunFold {
     if (problem !== undefined) throw new LedgerBroken(`run ${event.run_id}`, event.seq, problem)
     if (event.type === 'RUN_CREATED') {
       this.#run = newRun(event, event.data)
-      keepStaleNames(this.#run, this.#stale)
+      keepNames(this.#run, { stale: this.#stale, read: this.#read })
       return
     }
     const own = run as Run
@@ -96,6 +98,9 @@ export class RunFold {
     const record = run[collection] as Record<string, unknown>
     if (value === undefined) delete record[key]
     else put(record, key, value)
+    if (collection === 'work_items' && value !== undefined) {
+      for (const name in value.inputs) this.#read.add(name)
+    }
     if (collection !== 'artifacts_index') return
     if (value === undefined || value.stale_because === null) this.#stale.delete(key)
     else this.#stale.add(key)

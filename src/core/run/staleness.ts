@@ -4,8 +4,8 @@
  * outputs is stale. Code counts only where its version was declared.
  */
 import type { StartBecause } from './events.ts'
+import { staleNamesOf } from './known-names.ts'
 import { entryOf, type Run, type WorkItem } from './run.ts'
-import { staleNamesOf } from './stale-names.ts'
 
 /** Every artifact that depends on this one, directly or not, by name. */
 export function downstreamOf(run: Run, artifact: string): string[] {

@@ -1,0 +1,173 @@
+// Artifacts are not read again on resume while their files look as they did when they were right.
+import { readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openFolderJournal, type RunContext, type RunOutcome, type Runs } from 'pawl'
+import { describe, expect, it } from 'vitest'
+import { systemFiles } from '../../src/environment/files.ts'
+import { freshFolder, freshRuns, releaseOf } from './bench.ts'
+
+const LOOKS = '.looks.json'
+const LONG_AGO = new Date('2020-01-01T00:00:00Z')
+
+/** A run that has written one artifact and was stopped after it, as often as it is resumed. */
+class Stopped {
+  readonly folder = freshFolder()
+  /** The files of the run that were opened to be read, by their names. */
+  readonly opened: string[] = []
+  readonly made: string[] = []
+  readonly #definition = releaseOf({
+    build: async (run: RunContext) => {
+      await run.work('plan', {}, async () => {
+        this.made.push('plan')
+        await run.artifact('plan.md').write('a plan')
+      })
+    },
+    testing: () => {
+      throw new Error('not today')
+    },
+  })
+
+  async start(): Promise<void> {
+    const runs = await this.#runs()
+    await (await runs.start(this.#definition, { runId: 'r1' })).result()
+    await runs.close()
+    // Otherwise it would have changed within a tick of the look at it.
+    utimesSync(this.content, LONG_AGO, LONG_AGO)
+  }
+
+  async resume(options: { paranoid?: boolean } = {}): Promise<RunOutcome> {
+    const runs = await this.#runs()
+    this.opened.length = 0
+    const outcome = await (await runs.resume('r1', options)).result()
+    await runs.close()
+    return outcome
+  }
+
+  path(name: string): string {
+    return join(this.folder, 'r1', name)
+  }
+
+  get content(): string {
+    const log = readFileSync(this.path('events.ndjson'), 'utf8')
+    const line = log.split('\n').find((each) => each.includes('"name":"plan.md"')) as string
+    return this.path(JSON.parse(line).data.path)
+  }
+
+  /** Whether the content was read by the last resumption. */
+  get wasRead(): boolean {
+    return this.opened.includes(this.content)
+  }
+
+  async #runs(): Promise<Runs> {
+    const open = (path: string, mode: 'read') => {
+      this.opened.push(path)
+      return systemFiles.open(path, mode)
+    }
+    const files = { ...systemFiles, open } as typeof systemFiles
+    const journal = await openFolderJournal({ path: this.folder, files })
+    return freshRuns({ journal, runs: [this.#definition] })
+  }
+}
+
+async function stopped(): Promise<Stopped> {
+  const run = new Stopped()
+  await run.start()
+  return run
+}
+
+describe('on resume, the content of an artifact', () => {
+  it('is read once, and then not while its file looks the same', async () => {
+    const run = await stopped()
+    await run.resume()
+    expect(run.wasRead).toBe(true)
+    await run.resume()
+    expect(run.wasRead).toBe(false)
+    expect(run.made).toEqual(['plan'])
+  })
+
+  it('is read when somebody is paranoid', async () => {
+    const run = await stopped()
+    await run.resume()
+    await run.resume({ paranoid: true })
+    expect(run.wasRead).toBe(true)
+  })
+
+  it('that was changed is noticed, and made again', async () => {
+    const run = await stopped()
+    await run.resume()
+    writeFileSync(run.content, 'A PLAN')
+    await run.resume()
+    expect(run.made).toEqual(['plan', 'plan'])
+    expect(readFileSync(run.content, 'utf8')).toBe('a plan')
+  })
+
+  it('that is gone is noticed, and made again', async () => {
+    const run = await stopped()
+    await run.resume()
+    rmSync(run.content)
+    await run.resume()
+    expect(run.made).toEqual(['plan', 'plan'])
+  })
+
+  it('is read whenever it had changed within a tick of the look at it', async () => {
+    const run = await stopped()
+    const now = new Date()
+    utimesSync(run.content, now, now)
+    await run.resume()
+    await run.resume()
+    expect(run.wasRead).toBe(true)
+  })
+
+  it('that was changed behind its looks is found by whoever is paranoid', async () => {
+    const run = await stopped()
+    await run.resume()
+    writeFileSync(run.content, 'A PLAN')
+    utimesSync(run.content, LONG_AGO, LONG_AGO)
+    await run.resume()
+    expect(run.made).toEqual(['plan'])
+    await run.resume({ paranoid: true })
+    expect(run.made).toEqual(['plan', 'plan'])
+  })
+})
+
+describe('what is known of the looks of artifacts', () => {
+  const damages: Readonly<Record<string, (path: string) => void>> = {
+    'is gone': (path) => rmSync(path),
+    'is empty': (path) => writeFileSync(path, ''),
+    'was cut short': (path) => writeFileSync(path, readFileSync(path).subarray(0, 20)),
+    'is no object': (path) => writeFileSync(path, 'null'),
+    'holds something else': (path) => writeFileSync(path, '{"looks":{"a":1},"version":1}'),
+    'has another version': (path) =>
+      writeFileSync(path, readFileSync(path, 'utf8').replace('"version":1', '"version":2')),
+  }
+  for (const [what, damage] of Object.entries(damages)) {
+    it(`is made anew where it ${what}`, async () => {
+      const run = await stopped()
+      await run.resume()
+      const before = readFileSync(run.path(LOOKS), 'utf8')
+      damage(run.path(LOOKS))
+      await run.resume()
+      expect(run.wasRead).toBe(true)
+      expect(run.made).toEqual(['plan'])
+      expect(readFileSync(run.path(LOOKS), 'utf8')).toBe(before)
+    })
+  }
+
+  it('is not written again where nothing is new', async () => {
+    const run = await stopped()
+    await run.resume()
+    const { ino } = statSync(run.path(LOOKS))
+    await run.resume()
+    expect(statSync(run.path(LOOKS)).ino).toBe(ino)
+  })
+
+  it('is no part of the run: verifying reads every content', async () => {
+    const run = await stopped()
+    await run.resume()
+    writeFileSync(run.content, 'A PLAN')
+    utimesSync(run.content, LONG_AGO, LONG_AGO)
+    const journal = await openFolderJournal({ path: run.folder })
+    expect(await journal.verify('r1')).toMatchObject([{ kind: 'artifact' }])
+    await journal.close()
+  })
+})
