@@ -15,7 +15,7 @@ export class ConfigInvalid extends PawlError {
   constructor(path: string, why: string) {
     super(
       `The configuration ${path} ${why}`,
-      'It is a JSON object; its fields store, jobs, runs, runFolder and operator are optional.',
+      'It is a JSON object of store, jobs, runs, runFolder, runsIn and operator; all are optional.',
       { path, why },
     )
   }

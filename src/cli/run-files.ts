@@ -1,9 +1,12 @@
 /** Opening the runs that a command works on, with the definitions of users' own files. */
 import { existsSync, mkdirSync } from 'node:fs'
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
+import type { Pawl } from '../engine/pawl.ts'
 import type { RunDefinition } from '../runs/define-run.ts'
+import { sha256Of } from '../runs/hash.ts'
 import { httpSink } from '../runs/http-sink.ts'
 import { openRuns, type Runs, type RunsOptions } from '../runs/runs.ts'
+import { openStoreJournal } from '../runs/store/journal.ts'
 import type { ResumeOptions } from '../runs/survey.ts'
 import { RunFileInvalid, StoreMissing, UsageInvalid } from './errors.ts'
 import { evaluate, findIn } from './job-files.ts'
@@ -12,10 +15,10 @@ import { type Call, hasFlag, type OptionSpec, textOf, textsOf } from './spec.ts'
 import { visible } from './visible.ts'
 
 /** Where runs are kept. */
-export const FOLDER_OPTION: OptionSpec = {
-  flags: '--dir <folder>',
-  says: 'the folder of runs: PAWL_RUNS, or .pawl/runs',
-}
+export const PLACE_OPTIONS: readonly OptionSpec[] = [
+  { flags: '--dir <folder>', says: 'the folder of runs: PAWL_RUNS, or .pawl/runs' },
+  { flags: '--in-store', says: 'the runs of the store, not of a folder: PAWL_RUNS_IN=store' },
+]
 
 /** What runs are made of. */
 export const RUNS_OPTION: OptionSpec = {
@@ -28,7 +31,10 @@ export const RUNS_OPTION: OptionSpec = {
 export const RESUME_OPTIONS: readonly OptionSpec[] = [
   { flags: '--force <item>', says: 'do this work item again', repeats: true },
   { flags: '--strict', says: 'do again also what would come out of unchanged inputs' },
-  { flags: '--paranoid', says: 'read every input file, whatever its size and times say' },
+  {
+    flags: '--paranoid',
+    says: 'read every input file and artifact, whatever its size and times say',
+  },
 ]
 
 /** Where events of runs are sent. */
@@ -55,32 +61,73 @@ export function resumeOptionsOf(call: Call): ResumeOptions {
   }
 }
 
-/** Opens the folder of runs, does the work, and closes it. */
-export async function withRuns<T>(
+type Opening = Omit<RunsOptions, 'folder' | 'journal'> & { readonly create?: boolean }
+
+/** Opens the folder of runs, or the store that holds them, does the work, and closes it. */
+export function withRuns<T>(
   call: Call,
   work: (runs: Runs) => Promise<T>,
-  options: Omit<RunsOptions, 'folder'> & { readonly create?: boolean } = {},
+  { create = false, ...options }: Opening = {},
+): Promise<T> {
+  const inFolder = call.settings.runsIn.value === 'folder'
+  if (hasFlag(call, 'inStore') && textOf(call, 'dir') !== undefined) {
+    throw new UsageInvalid('Runs are in a folder or in a store: --dir or --in-store, not both')
+  }
+  return inFolder
+    ? withFolder(call, work, { create, ...options })
+    : withStore(call, work, { create, ...options })
+}
+
+async function withFolder<T>(
+  call: Call,
+  work: (runs: Runs) => Promise<T>,
+  { create, ...options }: Opening,
 ): Promise<T> {
   const { settings, output } = call
   const { value: folder, from } = settings.runFolder
   output.explain(`runs: ${visible(folder)} (from ${visible(from)})`)
-  if (options.create) mkdirSync(folder, { recursive: true })
+  if (create) mkdirSync(folder, { recursive: true })
   else if (!existsSync(folder)) throw new StoreMissing(visible(folder))
-  const { create: _, ...rest } = options
-  await using runs = await openRuns({ folder, logger: loggerOf(call, false), ...rest })
+  await using runs = await openRuns({ folder, logger: loggerOf(call, false), ...options })
   return await work(runs)
+}
+
+async function withStore<T>(
+  call: Call,
+  work: (runs: Runs) => Promise<T>,
+  { create = false, ...options }: Opening,
+): Promise<T> {
+  const { settings, output } = call
+  output.explain(`runs: in the store (from ${visible(settings.runsIn.from)})`)
+  const open = async (pawl: Pawl) => {
+    const journal = openStoreJournal({ store: pawl.store })
+    const logger = loggerOf(call, false)
+    const place = options.telemetry === undefined ? {} : telemetryPlaceOf(call)
+    await using runs = await openRuns({ journal, pawl, logger, ...place, ...options })
+    return await work(runs)
+  }
+  return withPawl(call, open, { create })
+}
+
+/** Each store has a place of its own in which telemetry keeps how far it has come. */
+function telemetryPlaceOf({ settings }: Call): Pick<RunsOptions, 'telemetryFolder'> {
+  const { runFolder, store } = settings
+  const telemetryFolder = join(runFolder.value, `.telemetry-${sha256Of(store.value).slice(0, 16)}`)
+  mkdirSync(runFolder.value, { recursive: true })
+  return { telemetryFolder }
 }
 
 /** The same with the definitions of files, and with a queue where a store was named. */
 export async function withDefinedRuns<T>(
   call: Call,
   work: (runs: Runs, definitions: readonly RunDefinition[]) => Promise<T>,
-  options: Omit<RunsOptions, 'folder'> & { readonly create?: boolean } = {},
+  options: Opening = {},
 ): Promise<T> {
   const runs = await loadRunFiles(call.settings.runs.value)
   const open = (more: Pick<RunsOptions, 'pawl'>) =>
     withRuns(call, (opened) => work(opened, runs), { ...options, runs, ...more })
-  if (textOf(call, 'store') === undefined) return open({})
+  const hasQueue = call.settings.runsIn.value === 'store'
+  if (hasQueue || textOf(call, 'store') === undefined) return open({})
   return withPawl(call, (pawl) => open({ pawl }), { create: true })
 }
 

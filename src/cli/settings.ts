@@ -5,14 +5,15 @@
  * The file is `pawl.config.json` in the present folder, or what --config or PAWL_CONFIG names:
  *
  *   { "store": "sqlite:./jobs.db", "jobs": ["./jobs.ts"], "operator": "ada",
- *     "runs": ["./runs.ts"], "runFolder": "./runs" }
+ *     "runs": ["./runs.ts"], "runFolder": "./runs", "runsIn": "folder" }
  *
- * Paths in it start from its own folder.
+ * Paths in it start from its own folder. Runs are kept in a folder, or with "runsIn": "store" in
+ * the store.
  */
 import { readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { ConfigInvalid } from './errors.ts'
+import { ConfigInvalid, UsageInvalid } from './errors.ts'
 
 /** A setting, and who said so. */
 interface Setting<T> {
@@ -29,9 +30,14 @@ export interface Settings {
   readonly runs: Setting<readonly string[]>
   /** The folder in which runs are kept. */
   readonly runFolder: Setting<string>
+  /** Whether runs are kept in that folder, or in the store. */
+  readonly runsIn: Setting<RunsIn>
   /** Nothing where nobody said it and the system has no name for its user. */
   readonly operator: Setting<string | undefined>
 }
+
+/** Where runs can be kept. */
+type RunsIn = 'folder' | 'store'
 
 /** What settings are read from. */
 export interface SettingSources {
@@ -74,6 +80,12 @@ export function resolveSettings({ options, env, cwd }: SettingSources): Settings
       ['PAWL_RUNS', env.PAWL_RUNS ? resolve(cwd, env.PAWL_RUNS) : undefined],
       [path, config.runFolder === undefined ? undefined : resolve(dirname(path), config.runFolder)],
     ]),
+    runsIn: first<RunsIn>('folder', [
+      ['--in-store', options.inStore === true ? 'store' : undefined],
+      ['--dir', options.dir === undefined ? undefined : 'folder'],
+      ['PAWL_RUNS_IN', runsInOf(env.PAWL_RUNS_IN)],
+      [path, config.runsIn],
+    ]),
     operator: first<string | undefined>(undefined, [
       ['--operator', options.operator as string | undefined],
       ['PAWL_OPERATOR', env.PAWL_OPERATOR],
@@ -100,6 +112,7 @@ interface Config {
   readonly jobs?: readonly string[]
   readonly runs?: readonly string[]
   readonly runFolder?: string
+  readonly runsIn?: RunsIn
   readonly operator?: string
 }
 
@@ -127,13 +140,17 @@ function parse(path: string, text: string): Config {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new ConfigInvalid(path, 'is no JSON object')
   }
-  const { store, jobs, runs, runFolder, operator, ...others } = value as Record<string, unknown>
+  const known = value as Record<string, unknown>
+  const { store, jobs, runs, runFolder, runsIn, operator, ...others } = known
   const [unknown] = Object.keys(others)
   if (unknown !== undefined) throw new ConfigInvalid(path, `has an unknown field "${unknown}"`)
   for (const [field, own] of Object.entries({ store, operator, runFolder })) {
     if (own !== undefined && typeof own !== 'string') {
       throw new ConfigInvalid(path, `must have a text as "${field}"`)
     }
+  }
+  if (runsIn !== undefined && !isRunsIn(runsIn)) {
+    throw new ConfigInvalid(path, 'must have "folder" or "store" as "runsIn"')
   }
   const lists: Record<string, string[]> = {}
   for (const [field, own] of Object.entries({ jobs, runs })) {
@@ -145,6 +162,16 @@ function parse(path: string, text: string): Config {
     lists[field] = list
   }
   return { ...(value as Config), ...lists }
+}
+
+function runsInOf(said: string | undefined): RunsIn | undefined {
+  if (said === undefined || said === '') return undefined
+  if (isRunsIn(said)) return said
+  throw new UsageInvalid('PAWL_RUNS_IN must be folder or store')
+}
+
+function isRunsIn(value: unknown): value is RunsIn {
+  return value === 'folder' || value === 'store'
 }
 
 function isTexts(value: unknown): value is string[] {

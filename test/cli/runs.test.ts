@@ -2,39 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ended, linesOf, Place, said } from './pawl.ts'
-
-const FILE = `
-import { existsSync } from 'node:fs'
-import { defineRun } from 'pawl'
-const to = (state) => async () => state
-export const docs = defineRun({
-  name: 'docs',
-  nodes: {
-    CREATED: to('CLONED_INPUTS'), CLONED_INPUTS: to('INGESTED'), INGESTED: to('FACTS_READY'),
-    FACTS_READY: to('PLAN_READY'), PLAN_READY: to('DRAFTING'),
-    DRAFTING: async (run) => {
-      await run.work('draft', { inputs: { of: run.input } }, () => 'text')
-      if (run.input?.sleeps) {
-        const { signal } = run
-        await new Promise((_, stop) => signal.addEventListener('abort', () => stop(signal.reason)))
-      }
-      if (!existsSync('ink')) throw new Error('there is no ink')
-      return 'DRAFT_READY'
-    },
-    DRAFT_READY: to('LINKING'), LINKING: to('VALIDATING'),
-    VALIDATING: async (run) => { await run.validation(true); return 'READY_FOR_PR' },
-    FIXING: to('VALIDATING'), READY_FOR_PR: to('PR_OPENED'), PR_OPENED: to('DONE'),
-  },
-})
-`
-
-function place(): Place {
-  const own = new Place()
-  writeFileSync(join(own.folder, 'runs.ts'), FILE)
-  writeFileSync(join(own.folder, 'pawl.config.json'), '{"runs":"./runs.ts","runFolder":"./runs"}')
-  return own
-}
+import { ended, linesOf, said } from './pawl.ts'
+import { runPlace as place } from './run-place.ts'
 
 interface Said {
   readonly type?: string

@@ -4,7 +4,7 @@ import type { RunHandle } from '../../runs/runs.ts'
 import { NameUnknown, UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import {
-  FOLDER_OPTION,
+  PLACE_OPTIONS,
   RESUME_OPTIONS,
   RUNS_OPTION,
   resumeOptionsOf,
@@ -14,7 +14,7 @@ import {
   withDefinedRuns,
   withRuns,
 } from '../run-files.ts'
-import { type Call, type CommandSpec, textOf } from '../spec.ts'
+import { type Call, type CommandSpec, hasFlag, textOf } from '../spec.ts'
 import { visible } from '../visible.ts'
 import { sayEvent } from './run-read.ts'
 
@@ -68,7 +68,8 @@ async function follow(call: Call, handle: RunHandle): Promise<ExitCode> {
     if (reason !== undefined) output.say(visible(reason))
     if (error !== undefined) {
       output.say(`${visible(error)}\nIt stands still in ${visible(run.run_state)}.`)
-      output.say(`Resume it: pawl run resume ${handle.id}`)
+      const where = hasFlag(call, 'inStore') ? ' --in-store' : ''
+      output.say(`Resume it: pawl run resume ${handle.id}${where}`)
     }
   }
   if (call.interrupted.aborted && kind === 'stopped') return EXIT.interrupted
@@ -127,15 +128,15 @@ export const runActCommands: readonly CommandSpec[] = [
     summary: 'Begin a run, and work on it until it ends or stands still',
     details:
       'The exit code is 0 when the run is done, and 1 when it failed, was cancelled or stands ' +
-      'still. With --store, work items that are jobs go to that queue. With --json each event is ' +
-      'one line, and the last line is the outcome.',
+      'still. With --store or --in-store, work items that are jobs go to that queue. With --json ' +
+      'each event is one line, and the last line is the outcome.',
     args: [
       { flags: '<name>', says: 'the name of the kind of run' },
       { flags: '[input]', says: 'its input as JSON; null if absent' },
     ],
     options: [
       RUNS_OPTION,
-      FOLDER_OPTION,
+      ...PLACE_OPTIONS,
       TELEMETRY_OPTION,
       { flags: '--id <id>', says: 'an id of your own' },
     ],
@@ -151,7 +152,7 @@ export const runActCommands: readonly CommandSpec[] = [
       'A run that is done is left alone. One that has failed or was cancelled is refused: fork ' +
       'it. See first what would be done, and why: pawl run explain.',
     args: [{ flags: '<run>', says: 'its id' }],
-    options: [RUNS_OPTION, FOLDER_OPTION, TELEMETRY_OPTION, ...RESUME_OPTIONS],
+    options: [RUNS_OPTION, ...PLACE_OPTIONS, TELEMETRY_OPTION, ...RESUME_OPTIONS],
     examples: [
       ['pawl run resume docs-7 --runs ./runs.ts', 'from where it stands'],
       ['pawl run resume docs-7 --runs ./runs.ts --force "draft intro"', 'and do one item again'],
@@ -162,7 +163,7 @@ export const runActCommands: readonly CommandSpec[] = [
     name: 'run cancel',
     summary: 'Cancel runs; a process that works on one is asked to',
     args: [{ flags: '<runs...>', says: 'their ids' }],
-    options: [FOLDER_OPTION, { flags: '--reason <text>', says: 'why; it stands in the log' }],
+    options: [...PLACE_OPTIONS, { flags: '--reason <text>', says: 'why; it stands in the log' }],
     examples: [['pawl run cancel docs-7 --reason "not needed any more"', 'one run']],
     run: cancel,
   },
@@ -173,7 +174,7 @@ export const runActCommands: readonly CommandSpec[] = [
       { flags: '<run>', says: 'its id' },
       { flags: '<commit>', says: 'the whole hash of the commit' },
     ],
-    options: [FOLDER_OPTION],
+    options: PLACE_OPTIONS,
     examples: [['pawl run link docs-7 $(git rev-parse HEAD)', 'the commit that it made']],
     run: link,
   },

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { exportRun, importRun } from '../../runs/bundle.ts'
 import { forkRun } from '../../runs/fork.ts'
 import { UsageInvalid } from '../errors.ts'
-import { FOLDER_OPTION, runIdOf, withRuns } from '../run-files.ts'
+import { PLACE_OPTIONS, runIdOf, withRuns } from '../run-files.ts'
 import { type Call, type CommandSpec, textOf, wholeOf } from '../spec.ts'
 import { visible } from '../visible.ts'
 
@@ -81,7 +81,7 @@ export const runCarryCommands: readonly CommandSpec[] = [
     name: 'run export',
     summary: 'Write a run as one file: its events and every version of its artifacts',
     args: [{ flags: '<run>', says: 'its id' }],
-    options: [FOLDER_OPTION, { flags: '--out <file>', says: 'where to; stdout if absent' }],
+    options: [...PLACE_OPTIONS, { flags: '--out <file>', says: 'where to; stdout if absent' }],
     examples: [['pawl run export docs-7 --out docs-7.bundle', 'one run']],
     run: exportOne,
   },
@@ -89,7 +89,7 @@ export const runCarryCommands: readonly CommandSpec[] = [
     name: 'run import',
     summary: 'Take over a run that was exported; all of it is checked first',
     args: [{ flags: '[file]', says: 'the file; stdin if absent' }],
-    options: [FOLDER_OPTION],
+    options: PLACE_OPTIONS,
     examples: [['pawl run import docs-7.bundle --dir ./elsewhere', 'into another folder']],
     run: importOne,
   },
@@ -99,7 +99,7 @@ export const runCarryCommands: readonly CommandSpec[] = [
     details: 'The way on for a run that has failed or was cancelled.',
     args: [{ flags: '<run>', says: 'the other run' }],
     options: [
-      FOLDER_OPTION,
+      ...PLACE_OPTIONS,
       { flags: '--at <seq>', says: 'the last event that it shares (required)' },
       { flags: '--id <id>', says: 'an id of your own' },
     ],

@@ -12,7 +12,7 @@ import { EXIT, type ExitCode } from '../exit-codes.ts'
 import type { Output } from '../output.ts'
 import { changesBetween } from '../run-diff.ts'
 import {
-  FOLDER_OPTION,
+  PLACE_OPTIONS,
   RESUME_OPTIONS,
   RUNS_OPTION,
   resumeOptionsOf,
@@ -216,18 +216,26 @@ async function diff(call: Call): Promise<undefined> {
   return undefined
 }
 
-/** The snapshot, made anew from the events of a run's folder, wherever that is. */
+/** The snapshot, made anew from the events of a run, in a folder wherever that is. */
 async function replay(call: Call): Promise<undefined> {
   const [argument = ''] = call.args
   const { output, settings } = call
+  if (settings.runsIn.value === 'store') {
+    await withRuns(call, (runs) => printSnapshot(output, runs, runIdOf(argument)))
+    return undefined
+  }
   const isFolder = existsSync(join(resolve(argument), 'events.ndjson'))
   const path = isFolder ? resolve(argument) : join(settings.runFolder.value, argument)
   if (!existsSync(path)) throw new RunNotFound()
   await using runs = await openRuns({ folder: dirname(path) })
-  const { run, lastHash } = await runs.show(basename(path))
-  // A snapshot is canonical JSON, with or without --json.
-  output.line(encodeSnapshot(run, lastHash).trimEnd())
+  await printSnapshot(output, runs, basename(path))
   return undefined
+}
+
+/** A snapshot is canonical JSON, with or without --json. */
+async function printSnapshot(output: Output, runs: Runs, runId: string): Promise<void> {
+  const { run, lastHash } = await runs.show(runId)
+  output.line(encodeSnapshot(run, lastHash).trimEnd())
 }
 
 async function verify(call: Call): Promise<ExitCode> {
@@ -255,7 +263,7 @@ export const runReadCommands: readonly CommandSpec[] = [
   {
     name: 'run list',
     summary: 'List runs by their snapshots',
-    options: [FOLDER_OPTION],
+    options: PLACE_OPTIONS,
     examples: [['pawl run list --json | jq .run_state', 'the states of all runs']],
     run: list,
   },
@@ -263,7 +271,7 @@ export const runReadCommands: readonly CommandSpec[] = [
     name: 'run show',
     summary: 'Show a run: state, sections, work items, artifacts, issues, and who holds it',
     args: [RUN_ARGUMENT],
-    options: [FOLDER_OPTION, { flags: '--at <seq>', says: 'as it was after this event' }],
+    options: [...PLACE_OPTIONS, { flags: '--at <seq>', says: 'as it was after this event' }],
     examples: [
       ['pawl run show docs-7', 'as it is'],
       ['pawl run show docs-7 --at 12', 'as it was after its twelfth event'],
@@ -275,7 +283,7 @@ export const runReadCommands: readonly CommandSpec[] = [
     summary: 'Print the log of a run, checked as it is read',
     args: [RUN_ARGUMENT],
     options: [
-      FOLDER_OPTION,
+      ...PLACE_OPTIONS,
       { flags: '--from <seq>', says: 'from this event on' },
       { flags: '--to <seq>', says: 'up to this event' },
       { flags: '--type <type>', says: 'only this type', repeats: true },
@@ -287,7 +295,7 @@ export const runReadCommands: readonly CommandSpec[] = [
     name: 'run explain',
     summary: 'Say what resuming a run would do again, and why; changes nothing',
     args: [RUN_ARGUMENT],
-    options: [RUNS_OPTION, FOLDER_OPTION, ...RESUME_OPTIONS],
+    options: [RUNS_OPTION, ...PLACE_OPTIONS, ...RESUME_OPTIONS],
     examples: [['pawl run explain docs-7 --force "draft intro"', 'with one item forced']],
     run: explain,
   },
@@ -296,7 +304,7 @@ export const runReadCommands: readonly CommandSpec[] = [
     summary: 'Say what differs between two moments of a run',
     args: [RUN_ARGUMENT],
     options: [
-      FOLDER_OPTION,
+      ...PLACE_OPTIONS,
       { flags: '--from <seq>', says: 'after this event; 1 if absent' },
       { flags: '--to <seq>', says: 'after this event; the last if absent' },
     ],
@@ -308,7 +316,7 @@ export const runReadCommands: readonly CommandSpec[] = [
     summary: 'Print the snapshot of a run, made anew from its events',
     details: 'Byte for byte what snapshot.json holds. Nothing is written.',
     args: [{ flags: '<run>', says: 'its id, or its folder' }],
-    options: [FOLDER_OPTION],
+    options: PLACE_OPTIONS,
     examples: [['pawl run replay runs/docs-7 | diff - runs/docs-7/snapshot.json', 'compare both']],
     run: replay,
   },
@@ -317,7 +325,7 @@ export const runReadCommands: readonly CommandSpec[] = [
     summary: 'Check log, chain of hashes, schemas, snapshot and artifacts of runs',
     details: 'The exit code is 3 when there are findings.',
     args: [{ flags: '[runs...]', says: 'their ids; all if absent' }],
-    options: [FOLDER_OPTION],
+    options: PLACE_OPTIONS,
     examples: [['pawl run verify', 'all runs']],
     run: verify,
   },
