@@ -173,4 +173,5 @@ export {
 export { openStoreJournal, type StoreJournalOptions } from './runs/store/journal.ts'
 export type { ResumeOptions } from './runs/survey.ts'
 export type { TelemetryEvent, TelemetrySink } from './runs/telemetry.ts'
+export type { AuditEntry, AuditFilter, AuditOptions } from './stores/audit.ts'
 export type { Notice } from './stores/notices.ts'

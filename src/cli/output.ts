@@ -69,7 +69,12 @@ export class Output {
 
   /** A line of text, which must hold nothing hidden. */
   line(text = ''): void {
-    if (!this.gone.aborted) this.#stdout.write(`${text}\n`)
+    this.text(`${text}\n`)
+  }
+
+  /** Text as it is, which must hold nothing hidden. */
+  text(text: string): void {
+    if (!this.gone.aborted) this.#stdout.write(text)
   }
 
   /** One line of JSON; `raw` are fields whose values are JSON texts already. */

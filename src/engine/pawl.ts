@@ -11,10 +11,12 @@ import type { Logger } from '../core/ports.ts'
 import { Doctor, type DoctorParts } from '../doctor/doctor.ts'
 import { type Environment, systemEnvironment } from '../environment/system.ts'
 import { CLIENT } from '../stores/asker.ts'
+import type { AuditEntry, AuditFilter, AuditOptions } from '../stores/audit.ts'
 import { StoreClosed } from '../stores/errors.ts'
 import { type PayloadOptions, payloadBoundsOf } from '../stores/requests.ts'
 import type { SoundnessOptions } from '../stores/soundness.ts'
 import type { Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stores/store.ts'
+import { auditOf } from './audit.ts'
 import { Checkup } from './checkup.ts'
 import type { JobDefinition, RunnableJob } from './define-job.ts'
 import { Dispatcher, type DispatcherParts } from './dispatcher.ts'
@@ -282,6 +284,11 @@ export class Pawl implements AsyncDisposable {
   doctor(options: Pick<DoctorParts, 'runs' | 'patience'> = {}): Doctor {
     const { store, environment, lifecycles } = this.#parts
     return new Doctor({ store, environment, lifecycles, ...options })
+  }
+
+  /** What happened to jobs: every fact that a filter shows, oldest first unless said otherwise. */
+  audit(filter: AuditFilter = {}, options: AuditOptions = {}): AsyncGenerator<AuditEntry> {
+    return auditOf(this.store, filter, options)
   }
 
   /** Stops claims from a queue; what runs, runs on. */

@@ -4,6 +4,7 @@
  */
 import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
+import { type AuditEntry, type AuditFilter, type AuditOptions, checkAudit } from './audit.ts'
 import { checkLimit, checkPlace } from './requests.ts'
 import type {
   Counts,
@@ -51,6 +52,12 @@ export interface Queries<C> {
     page: PageOptions,
     expired: () => boolean,
   ): Awaitable<Page<EffectInfo>>
+  audit(
+    connection: C,
+    filter: AuditFilter,
+    options: AuditOptions,
+    expired: () => boolean,
+  ): Awaitable<Page<AuditEntry>>
   tail(connection: C, after: string | undefined, limit: number): Awaitable<TailEntry[]>
   tailEnd(connection: C): Awaitable<string>
 }
@@ -137,6 +144,14 @@ export abstract class ReadSide<C> {
     checkPlace('after', page.after, this.#places.effects)
     const expired = this.#budget()
     return this.read((connection) => this.#queries.listEffects(connection, filter, page, expired))
+  }
+
+  async audit(filter: AuditFilter, options: AuditOptions = {}): Promise<Page<AuditEntry>> {
+    checkLimit(options.limit ?? 0)
+    checkPlace('after', options.after, this.#places.ledger)
+    checkAudit(filter, options)
+    const expired = this.#budget()
+    return this.read((connection) => this.#queries.audit(connection, filter, options, expired))
   }
 
   async tail(after: string | undefined, limit: number): Promise<TailEntry[]> {

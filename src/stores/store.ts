@@ -23,6 +23,7 @@ import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Lane } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { AuditEntry, AuditFilter, AuditOptions } from './audit.ts'
 import type { Examination } from './examination.ts'
 import type { RunTables } from './runs.ts'
 
@@ -419,6 +420,11 @@ export interface Store extends AsyncDisposable {
   counts(): Promise<Counts>
   /** Every queue that has or had jobs, or is paused, by name. */
   listQueues(): Promise<QueueInfo[]>
+  /**
+   * Facts of all jobs by filter and keyset, in the order of the ledger or against it: of what is
+   * complete, so that nothing appears later at a place that was passed.
+   */
+  audit(filter: AuditFilter, options?: AuditOptions): Promise<Page<AuditEntry>>
   /** Facts after a place, or from the beginning; those of each job in their order. */
   tail(after: string | undefined, limit: number): Promise<TailEntry[]>
   /** The place after everything that `tail` could give now, from which only new facts follow. */

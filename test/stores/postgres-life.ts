@@ -117,4 +117,8 @@ async function read(store: Store, id: string): Promise<void> {
   await store.list({ state: 'queued', tag: 't', queue: 'q', error: 'e' })
   await store.counts()
   await store.tail(undefined, 10)
+  for (const order of ['oldest', 'newest'] as const) {
+    await store.audit({ worker: 'w1', operator: 'ann', toState: 'running' }, { order })
+    await store.audit({ jobId: id }, { order, payloads: true })
+  }
 }

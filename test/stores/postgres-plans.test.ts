@@ -265,6 +265,21 @@ const WARM: readonly Hot[] = [
   { what: 'a window of a list', pattern: /AS scanned/, by: ['jobs_pkey'] },
   { what: 'the tail of the ledger', pattern: /tx < \$4/, by: ['ledger_tx'] },
   {
+    what: 'the audit: how much is in a window',
+    pattern: /^SELECT count\(\*\) AS seen FROM @.ledger/,
+    by: ['ledger_tx'],
+  },
+  {
+    what: 'the audit: what is in a window',
+    pattern: /^SELECT l\.seq.* WHERE l\.tx >= /,
+    by: ['ledger_tx'],
+  },
+  {
+    what: 'the audit: the facts of a job',
+    pattern: /^SELECT l\.seq.* WHERE l\.job = /,
+    by: ['ledger_pkey'],
+  },
+  {
     what: 'prune: what has ended',
     pattern: /WHERE lane = 5 AND ended_at < \$1/,
     by: ['jobs_ended'],

@@ -42,3 +42,33 @@ it('a list out of time gives back what it has, and going on shows every job once
   expect(pages.map(({ length }) => length)).toEqual([2, 0, 3, 1])
   expect(pages.flat()).toEqual(ids.toReversed())
 })
+
+it('an audit out of time gives back what it has, and going on shows every fact once', async () => {
+  const environment = testEnvironment()
+  await using store = await openSqliteStore({ path: ':memory:', environment })
+  const items = Array.from({ length: 3 * CHUNK + 1 }, () => ({
+    lifecycle: standard,
+    command: { jobId: environment.ids.next(), queue: 'main', type: 'common' },
+    input: '1',
+  }))
+  await store.enqueue(items)
+  const rare = [0, CHUNK, 3 * CHUNK].map((i) => items[i]?.command.jobId ?? '')
+  const ann = { actor: 'operator', operator: 'ann', note: 'because' } as const
+  await store.tell(rare, { kind: 'park' }, ann)
+  const { clock } = environment
+  const look = clock.now.bind(clock)
+  clock.now = () => {
+    clock.advance(1000)
+    return look()
+  }
+  const seen: string[][] = []
+  let after: string | undefined
+  do {
+    const filter = { toState: 'quarantined' } as const
+    const page = await store.audit(filter, { ...(after !== undefined && { after }) })
+    expect(page.partial).toBe(page.next === undefined ? undefined : true)
+    seen.push(page.items.map(({ fact }) => fact.jobId))
+    after = page.next
+  } while (after !== undefined)
+  expect(seen).toEqual([[], [], [], rare])
+})

@@ -165,6 +165,12 @@ async function read(store: Store, id: string): Promise<void> {
   await under('list', () => store.list({ state: 'queued', tag: 't', queue: 'q', error: 'e' }))
   await under('counts', () => store.counts())
   await under('tail', () => store.tail(undefined, 10))
+  await under('audit', async () => {
+    for (const order of ['oldest', 'newest'] as const) {
+      await store.audit({ worker: 'w1', operator: 'ann', toState: 'running' }, { order })
+      await store.audit({ jobId: id }, { order, payloads: true })
+    }
+  })
   await under('tailEnd', () => store.tailEnd())
 }
 
@@ -283,6 +289,25 @@ const HOT: readonly [what: string, pattern: RegExp, ways: readonly RegExp[]][] =
     'the tail of the ledger',
     /WHERE pos > \? ORDER BY pos/,
     [/SEARCH pawl_ledger USING INTEGER PRIMARY KEY \(rowid>\?\)/],
+  ],
+  [
+    'the audit: a window',
+    /^SELECT (min|max)\(pos\) AS end/,
+    [/SEARCH pawl_ledger USING INTEGER PRIMARY KEY \(rowid[<>]\?\)/],
+  ],
+  [
+    'the audit: what is in a window',
+    /^SELECT l\..* WHERE l\.pos/,
+    [
+      /SEARCH l USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
+      /SEARCH c USING INDEX sqlite_autoindex_pawl_ledger_1 \(job=\? AND seq<\?\)/,
+      BY_RID,
+    ],
+  ],
+  [
+    'the audit: the facts of a job',
+    /^SELECT l\..* WHERE l\.job/,
+    [/SEARCH l USING INDEX sqlite_autoindex_pawl_ledger_1 \(job=\?\)/, BY_ID],
   ],
   [
     'prune: what has ended',

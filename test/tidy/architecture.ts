@@ -8,14 +8,26 @@ const arrows: Record<string, readonly string[]> = {
   core: [],
   environment: ['core'],
   stores: ['core', 'environment'],
+  audit: ['core', 'environment', 'stores'],
   telemetry: ['core', 'environment'],
-  doctor: ['core', 'environment', 'stores'],
+  doctor: ['core', 'environment', 'stores', 'audit'],
   engine: ['core', 'environment', 'stores', 'doctor'],
   runs: ['core', 'environment', 'stores', 'engine'],
   testing: ['core', 'environment', 'stores', 'engine', 'runs'],
   demos: ['core', 'environment', 'stores', 'engine', 'runs', 'testing'],
   http: ['core', 'environment', 'stores', 'engine', 'runs', 'doctor', 'telemetry'],
-  cli: ['core', 'environment', 'stores', 'engine', 'runs', 'doctor', 'telemetry', 'http', 'demos'],
+  cli: [
+    'core',
+    'environment',
+    'stores',
+    'audit',
+    'engine',
+    'runs',
+    'doctor',
+    'telemetry',
+    'http',
+    'demos',
+  ],
 }
 
 /** What would make the core depend on when, where or how often it runs. */

@@ -1,5 +1,6 @@
 /** Every command there is, in the order of the help. */
 import type { CommandSpec } from '../spec.ts'
+import { auditCommands } from './audit.ts'
 import { dbCommands } from './db.ts'
 import { demoCommands } from './demo.ts'
 import { effectCommands } from './effect.ts'
@@ -21,6 +22,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   effect: 'What jobs do to the world outside, and what of it is stuck',
   queue: 'Depth, pauses and workers of queues',
   worker: 'Who works, and on what',
+  audit: 'What happened to jobs, by whom and why, and proof that nothing is missing',
   run: 'Start, resume and read runs',
   telemetry: 'What runs did, for those who watch from outside',
   machine: 'The states and edges of lifecycles, workers and runs',
@@ -37,6 +39,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...jobActCommands,
   ...effectCommands,
   ...queueCommands,
+  ...auditCommands,
   ...runActCommands,
   ...runReadCommands,
   ...runCarryCommands,

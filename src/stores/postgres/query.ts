@@ -156,6 +156,12 @@ const SELECT_OPEN = statement(
   SELECT base + pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS open FROM ${s}.store`,
 )
 
+/** Everything before this transaction is complete: nothing can be written there any more. */
+export async function firstOpen(session: Session): Promise<number> {
+  const [row] = await session.query<{ open: number }>(SELECT_OPEN)
+  return row?.open ?? 0
+}
+
 const SELECT_TAIL = statement(
   (s) => `
   SELECT * FROM ${s}.ledger
@@ -166,7 +172,7 @@ const SELECT_TAIL = statement(
 /** How many transactions are looked through at first; where there is nothing, more and more. */
 const TAIL_WIDTH = 256
 /** Stands before every id. */
-const NO_JOB = '00000000-0000-0000-0000-000000000000'
+export const NO_JOB = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Facts after a place in the ledger: transaction, job and number of the fact. Only what was written
@@ -179,8 +185,7 @@ export async function tail(
   limit: number,
 ): Promise<TailEntry[]> {
   type TailRow = FactRow & { tx: number; job: string }
-  const [row] = await session.query<{ open: number }>(SELECT_OPEN)
-  const open = row?.open ?? 0
+  const open = await firstOpen(session)
   const [place = '0', from = NO_JOB, number = '0'] = (after ?? '').split('.').filter(Boolean)
   let [tx, job, seq] = [Number(place), from, Number(number)]
   for (let width = TAIL_WIDTH; tx < open && limit > 0; width *= 4) {
@@ -198,8 +203,7 @@ export async function tail(
 
 /** The place after every fact of transactions that began before all that are still open. */
 export async function tailEnd(session: Session): Promise<string> {
-  const [row] = await session.query<{ open: number }>(SELECT_OPEN)
-  return `${row?.open ?? 0}.${NO_JOB}.0`
+  return `${await firstOpen(session)}.${NO_JOB}.0`
 }
 
 const COUNT_ENDED = statement(

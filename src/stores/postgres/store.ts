@@ -22,6 +22,7 @@ import {
 import type * as contract from '../store.ts'
 import { mayWake } from '../waking.ts'
 import { compactCounts, hasCommitted } from './apply.ts'
+import { audit } from './audit.ts'
 import { untilDone } from './busy.ts'
 import { claim, recall, type Ticket } from './claim.ts'
 import { commit } from './commit.ts'
@@ -45,7 +46,7 @@ import { WakeUps } from './wake.ts'
 import { listWorkers, removeWorker, reportWorker } from './workers.ts'
 import { Group, Slots, Writer } from './writer.ts'
 
-const QUERIES = { ...query, listEffects, listWorkers }
+const QUERIES = { ...query, audit, listEffects, listWorkers }
 const PLACES = {
   jobs: /^[0-9a-f-]{36}$/,
   effects: /^\d{1,15}$/,

@@ -27,6 +27,7 @@ import {
 import { lookAtOpening, type SoundnessOptions } from '../soundness.ts'
 import type * as contract from '../store.ts'
 import { mayWake } from '../waking.ts'
+import { audit } from './audit.ts'
 import { toPawlError, whileBusy } from './busy.ts'
 import { claim, hasReady } from './claim.ts'
 import { commit } from './commit.ts'
@@ -79,7 +80,7 @@ const SHARED_IN_MEMORY = '?vfs=memdb'
 /** How this store writes places in lists and in the ledger: by the number of a row. */
 const PLACE = /^\d{1,15}$/
 const PLACES = { jobs: PLACE, effects: PLACE, ledger: PLACE }
-const QUERIES = { ...query, listEffects, listWorkers }
+const QUERIES = { ...query, audit, listEffects, listWorkers }
 
 /** An open store, and a way to run statements of the user's own beside it. */
 export interface OpenedSqlite {

@@ -96,6 +96,7 @@ const VERBS: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unk
   payloads: (store) => store.payloads('a'),
   list: (store) => store.list({}),
   counts: (store) => store.counts(),
+  audit: (store) => store.audit({}),
   tail: (store) => store.tail(undefined, 1),
   nextDue: (store) => store.nextDue(),
   progress: (store) => store.progress('00000000-0000-7000-8000-000000000001'),

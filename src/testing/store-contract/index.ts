@@ -4,6 +4,7 @@
  * `describe` and `it`. After every test all promises are checked for every job in the store.
  */
 import { testEnvironment } from '../test-environment.ts'
+import { auditCases } from './audit.ts'
 import { Bench, type Cases, type OpenStore } from './bench.ts'
 import { boundedQueueCases } from './bounded-queues.ts'
 import { checkStore } from './check.ts'
@@ -64,6 +65,7 @@ const THEMES: Readonly<Record<string, Cases>> = {
   'wake-ups': wakeCases,
   reading: readingCases,
   lists: listCases,
+  audit: auditCases,
   retention: retentionCases,
   limits: limitCases,
   'group commit': groupCases,

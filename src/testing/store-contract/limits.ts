@@ -40,6 +40,10 @@ const VERBS: Readonly<
     await bench.enqueue()
     return bench.store.tail(undefined, limit)
   },
+  audit: async (bench, limit) => {
+    await bench.enqueue()
+    return (await bench.store.audit({}, { limit })).items
+  },
   list: async (bench, limit) => {
     await bench.enqueue()
     return (await bench.store.list({}, { limit })).items

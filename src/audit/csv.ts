@@ -1,0 +1,60 @@
+/**
+ * Facts as CSV (RFC 4180: lines end with CR LF, a quote is written twice), for spreadsheets. Names,
+ * reasons and errors can hold anything, and a spreadsheet takes a cell that begins like a formula
+ * for one: such a cell gets an apostrophe in front, which spreadsheets show as text.
+ */
+import type { Fact } from '../core/job/facts.ts'
+import type { AuditEntry } from '../stores/audit.ts'
+
+/** What stands in the columns, in order. */
+const COLUMNS: readonly (readonly [head: string, value: (fact: Fact) => unknown])[] = [
+  ['job', ({ jobId }) => jobId],
+  ['seq', ({ seq }) => seq],
+  ['at', ({ at }) => timeOf(at)],
+  ['trigger', ({ trigger }) => trigger],
+  ['from', ({ from }) => from],
+  ['via', ({ via }) => via?.join(' > ')],
+  ['to', ({ to }) => to],
+  ['actor', ({ actor }) => actor],
+  ['operator', ({ operator }) => operator],
+  ['reason', ({ reason }) => reason],
+  ['note', ({ note }) => note],
+  ['attempt', ({ execution }) => execution?.attempt],
+  ['statuses', ({ execution }) => execution?.statuses.join(' ')],
+  ['worker', ({ execution }) => execution?.worker],
+  ['abort', ({ execution }) => execution?.abort],
+  ['outcome', ({ outcome }) => outcome],
+  ['error', ({ error }) => error?.message],
+  ['trace_id', ({ traceId }) => traceId],
+]
+
+/** How formulas begin, in any width, also after what a spreadsheet strips. */
+const FORMULA = /^[\s'"]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/u
+
+/** The first line: the names of the columns. */
+export function csvHead(payloads: boolean): string {
+  return lineOf(['pos', ...COLUMNS.map(([head]) => head), ...(payloads ? ['payload'] : [])])
+}
+
+/** The line of one fact; `clean` makes its texts harmless for whoever sees them unquoted. */
+export function csvLine({ pos, fact, payload }: AuditEntry, clean: (text: string) => string) {
+  const cells = COLUMNS.map(([, value]) => value(fact))
+  const all = [pos, ...cells, ...(payload === undefined ? [] : [payload])]
+  return lineOf(all.map((cell) => safe(clean(String(cell ?? '')))))
+}
+
+function timeOf(at: number): string {
+  const date = new Date(at)
+  return Number.isNaN(date.getTime()) ? String(at) : date.toISOString()
+}
+
+function safe(cell: string): string {
+  return FORMULA.test(cell) ? `'${cell}` : cell
+}
+
+function lineOf(cells: readonly string[]): string {
+  const quoted = cells.map((cell) =>
+    /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell,
+  )
+  return `${quoted.join(',')}\r\n`
+}

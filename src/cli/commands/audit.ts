@@ -1,0 +1,126 @@
+/** `pawl audit list|export`: what happened, to which jobs, by whom and why. */
+import { createWriteStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { csvHead, csvLine } from '../../audit/csv.ts'
+import { auditOf } from '../../engine/audit.ts'
+import { pagesOf } from '../../engine/pages.ts'
+import type { AuditEntry } from '../../stores/audit.ts'
+import { AUDIT_OPTIONS, auditFilterOf } from '../audit-filters.ts'
+import { UsageInvalid } from '../errors.ts'
+import { withPawl } from '../opening.ts'
+import { PAGING_OPTIONS, walkOf } from '../paging.ts'
+import { type Call, type CommandSpec, hasFlag, textOf } from '../spec.ts'
+import { factLine } from '../story.ts'
+import { visible, visibleJson } from '../visible.ts'
+
+async function list(call: Call): Promise<undefined> {
+  const { output, interrupted } = call
+  const filter = auditFilterOf(call)
+  const walk = walkOf(call)
+  const order = hasFlag(call, 'oldest') ? 'oldest' : 'newest'
+  let after: string | undefined
+  let shown = 0
+  await withPawl(call, async ({ store }) => {
+    for await (const page of pagesOf((page) => store.audit(filter, { ...page, order }), walk)) {
+      after = page.after
+      shown += page.items.length
+      for (const { pos, fact } of page.items) {
+        if (output.json) output.record({ pos, ...fact })
+        else output.line(`${visible(fact.jobId)} ${factLine(fact)}`)
+      }
+      await output.taken()
+      if (interrupted.aborted || output.gone.aborted) break
+    }
+  })
+  if (shown === 0) output.say('No fact matches.')
+  if (after !== undefined) output.say(`There may be more: --after ${after}`)
+  return undefined
+}
+
+async function exportAll(call: Call): Promise<undefined> {
+  const { output } = call
+  const filter = auditFilterOf(call)
+  const format = textOf(call, 'format') ?? 'ndjson'
+  const file = textOf(call, 'out')
+  const payloads = hasFlag(call, 'payloads')
+  await withPawl(call, async ({ store }) => {
+    const texts = textsOf(call, auditOf(store, filter, { payloads }), format, payloads)
+    if (file === undefined) {
+      for await (const text of texts) {
+        output.text(text)
+        await output.taken()
+        if (output.gone.aborted) break
+      }
+      return
+    }
+    await writeNew(file, texts)
+    output.say(`Written to ${visible(file)}.`)
+  })
+  return undefined
+}
+
+/** The export in small pieces, until it ends or somebody interrupts it. */
+async function* textsOf(
+  { interrupted }: Call,
+  entries: AsyncIterable<AuditEntry>,
+  format: string,
+  payloads: boolean,
+): AsyncGenerator<string> {
+  if (format === 'csv') yield csvHead(payloads)
+  for await (const entry of entries) {
+    if (interrupted.aborted) return
+    yield format === 'csv' ? csvLine(entry, visible) : `${visibleJson(JSON.stringify(entry))}\n`
+  }
+}
+
+/** Writes a file that must not be there yet: nothing is replaced. */
+async function writeNew(file: string, texts: AsyncIterable<string>): Promise<void> {
+  try {
+    await pipeline(Readable.from(texts), createWriteStream(file, { flags: 'wx' }))
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (syscall !== 'open') throw error
+    throw new UsageInvalid(`${visible(file)} cannot be written to (${code})`, 'Name a new file.')
+  }
+}
+
+const JOB = '0198a1b2-0000-7000-8000-000000000001'
+
+/** Commands that look into what happened. */
+export const auditCommands: readonly CommandSpec[] = [
+  {
+    name: 'audit list',
+    summary: 'List what happened to jobs, newest first: each step, who made it, and why',
+    details:
+      'Conditions are combined. A step that went through several states is found by each of ' +
+      'them. With --json each fact is one line, with its place (pos) in the ledger.',
+    options: [...AUDIT_OPTIONS, { flags: '--oldest', says: 'oldest first' }, ...PAGING_OPTIONS],
+    examples: [
+      ['pawl audit list --actor operator --from 7d', 'what people did this week'],
+      ['pawl audit list --to-state quarantined --from 1h', 'what was parked in the last hour'],
+      ['pawl audit list --worker web-1-4711 --trigger expire', 'leases that a worker lost'],
+      [`pawl audit list --job ${JOB} --oldest`, 'the life of one job'],
+    ],
+    run: list,
+  },
+  {
+    name: 'audit export',
+    summary: 'Write facts as NDJSON or CSV, oldest first',
+    details:
+      'Whatever is there is written as it is read, so an export may be of any size. A cell of ' +
+      'CSV that a spreadsheet would take for a formula begins with an apostrophe. Only NDJSON ' +
+      'with payloads can be verified later: pawl audit verify --ledger.',
+    options: [
+      { flags: '--format <format>', says: 'ndjson if absent', choices: ['ndjson', 'csv'] },
+      { flags: '--out <file>', says: 'a new file; stdout if absent' },
+      { flags: '--payloads', says: 'also inputs, results and what steps gave' },
+      ...AUDIT_OPTIONS,
+    ],
+    examples: [
+      ['pawl audit export --payloads --out ledger.ndjson', 'all of the ledger'],
+      ['pawl audit export --format csv --actor operator --from 30d', 'for a spreadsheet'],
+    ],
+    run: exportAll,
+  },
+]

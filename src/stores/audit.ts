@@ -1,0 +1,188 @@
+/**
+ * What an audit asks of the ledger: which facts, in which order, with or without their payloads.
+ * The ledger is walked in windows whose size does not depend on the filter, so that a rare match
+ * cannot make one statement long. Conditions on columns are judged by the database; what stands in
+ * the JSON of a fact or on the way of a path is only looked for there, and judged here.
+ */
+import { count, findBroken, NAME_MAX, NOTE_MAX, oneOf, type Rule, text } from '../core/checks.ts'
+import { type ActorKind, FACT_CODES, type Fact, type FactTrigger } from '../core/job/facts.ts'
+import { type FactRow, toFact, type Value } from './rows.ts'
+import type { Page, TailEntry } from './store.ts'
+
+/** Which facts an audit shows; conditions are combined. */
+export interface AuditFilter {
+  readonly jobId?: string
+  readonly actor?: ActorKind
+  /** The person who acted. */
+  readonly operator?: string
+  /** Whatever belongs to an attempt of this worker: its claims, reports, and their expiry. */
+  readonly worker?: string
+  /** What happened. */
+  readonly trigger?: FactTrigger
+  /** The state that the step left, at its beginning or on its way. */
+  readonly fromState?: string
+  /** The state that the step entered, on its way or at its end; after leaving `fromState`. */
+  readonly toState?: string
+  readonly reason?: string
+  /** Not before this time, in milliseconds. */
+  readonly from?: number
+  /** Before this time. */
+  readonly before?: number
+}
+
+/** How an audit is read. */
+export interface AuditOptions {
+  readonly limit?: number
+  /** The place of the last entry, or of a page that ended there. */
+  readonly after?: string
+  /** In the order of the ledger, oldest first, unless said otherwise. */
+  readonly order?: 'oldest' | 'newest'
+  /** Also the payload of each fact. */
+  readonly payloads?: boolean
+}
+
+/** A fact with its place in the ledger. */
+export interface AuditEntry extends TailEntry {
+  /** JSON text, or null where the fact has none; absent where it was not asked for. */
+  readonly payload?: string | null
+}
+
+const ACTORS = ['worker', 'client', 'engine', 'doctor', 'operator']
+
+/** A field that is misspelt or undefined would widen the audit to everything. */
+const RULES: Readonly<Record<string, (value: never) => string | undefined>> = {
+  jobId: (value) => text(value, NAME_MAX),
+  actor: (value) => oneOf(value, ACTORS),
+  operator: (value) => text(value, NAME_MAX),
+  worker: (value) => text(value, NAME_MAX),
+  trigger: (value) => oneOf(value, Object.keys(FACT_CODES)),
+  fromState: (value) => text(value, NAME_MAX),
+  toState: (value) => text(value, NAME_MAX),
+  reason: (value) => text(value, NOTE_MAX),
+  from: (value) => count(value, 0, Number.MAX_SAFE_INTEGER),
+  before: (value) => count(value, 0, Number.MAX_SAFE_INTEGER),
+}
+
+/** Refuses an audit that says less, or something else, than its author may think. */
+export function checkAudit(filter: AuditFilter, { order = 'oldest' }: AuditOptions): void {
+  const rules = Object.entries(filter).map(([field, value]): Rule => {
+    const rule = Object.hasOwn(RULES, field) ? RULES[field] : undefined
+    return [field, rule === undefined ? 'is not known' : rule(value as never)]
+  })
+  const broken = findBroken([...rules, ['order', oneOf(order, ['oldest', 'newest'])]])
+  if (broken !== undefined) throw broken
+}
+
+/** What databases write differently. */
+export interface AuditWords {
+  /** Whether a text contains another. */
+  readonly contains: (text: string, part: string) => string
+  readonly ledger: string
+}
+
+/** A condition on the row `l` of the ledger, with one "?" for its value. */
+export type Condition = readonly [sql: string, value: Value]
+
+/** What the database can judge of a filter, but for the job. */
+export function conditionsOf(filter: AuditFilter, words: AuditWords): Condition[] {
+  const { actor, trigger, from, before, operator, reason, worker } = filter
+  const { contains, ledger } = words
+  const inData = contains(`coalesce(l.data, '')`, '?')
+  const onPath = contains(`'>' || l.path || '>'`, '?')
+  // Only a claim names its worker; whatever follows it belongs to it until the next one.
+  const holder = `(SELECT c.worker FROM ${ledger} AS c
+    WHERE c.job = l.job AND c.seq <= l.seq AND c.worker IS NOT NULL
+    ORDER BY c.seq DESC LIMIT 1)`
+  const all: [string, Value | undefined][] = [
+    ['l.actor = ?', actor],
+    ['l.kind = ?', trigger && FACT_CODES[trigger]],
+    ['l.at >= ?', from],
+    ['l.at < ?', before],
+    [inData, fieldOf('operator', operator)],
+    [inData, fieldOf('reason', reason)],
+    [onPath, filter.fromState && `>${filter.fromState}>`],
+    [onPath, filter.toState && `>${filter.toState}>`],
+    [`(l.actor = 'worker' OR l.attempt IS NOT NULL) AND ${holder} = ?`, worker],
+  ]
+  return all.filter((condition): condition is [string, Value] => condition[1] !== undefined)
+}
+
+/** A field of a fact as `factData` writes it. */
+function fieldOf(name: string, value: string | undefined): string | undefined {
+  return value === undefined ? undefined : `"${name}":${JSON.stringify(value)}`
+}
+
+/** What only the whole fact can say. */
+function isMeant({ operator, reason, fromState, toState }: AuditFilter, fact: Fact) {
+  if (operator !== undefined && fact.operator !== operator) return false
+  if (reason !== undefined && fact.reason !== reason) return false
+  return fromState === undefined && toState === undefined
+    ? true
+    : hasMoved(fact, fromState, toState)
+}
+
+/** Whether a step left one state and, after that, entered the other. */
+function hasMoved(fact: Fact, from: string | undefined, to: string | undefined): boolean {
+  // It stayed where it was: no edge was taken.
+  if (fact.from === fact.to && fact.via === undefined) return false
+  const states = [fact.from, ...(fact.via ?? []), fact.to]
+  const left = from === undefined ? 0 : states.indexOf(from)
+  if (left < 0 || left === states.length - 1) return false
+  return to === undefined || states.indexOf(to, left + 1) > 0
+}
+
+/** The columns of a fact; what is large only where it is wanted. */
+export function columnsOf({ payloads }: AuditOptions): string {
+  const columns = ['seq', 'kind', 'version', 'at', 'path', 'actor', 'attempt', 'statuses', 'claim']
+  const more = ['worker', 'lease_until', 'data', ...(payloads ? ['payload'] : [])]
+  return [...columns, ...more].map((column) => `l.${column}`).join(', ')
+}
+
+/** A row of the ledger with its place; no id where its job is gone. */
+export type AuditRow = FactRow & {
+  readonly place: string
+  readonly job_id: string | null
+  readonly payload?: string | null
+}
+
+const PAGE_DEFAULT = 50
+const PAGE_MAX = 1000
+
+/** A page while it is being filled. */
+export class AuditPage {
+  /** How many facts are looked at before the time is; fewer where they come with payloads. */
+  readonly chunk: number
+  readonly #filter: AuditFilter
+  readonly #limit: number
+  readonly #items: AuditEntry[] = []
+
+  constructor(filter: AuditFilter, { limit = PAGE_DEFAULT, payloads }: AuditOptions) {
+    this.#filter = filter
+    this.#limit = Math.min(limit, PAGE_MAX)
+    this.chunk = payloads ? 100 : 1000
+  }
+
+  get isFull(): boolean {
+    return this.#items.length >= this.#limit
+  }
+
+  /** Adds what is meant, and answers with the page once it is full. */
+  take(rows: readonly AuditRow[]): Page<AuditEntry> | undefined {
+    for (const row of rows) {
+      // A fact without its job cannot say whose it was; seals notice that it is missing.
+      if (row.job_id === null) continue
+      const fact = toFact(row.job_id, row)
+      if (!isMeant(this.#filter, fact)) continue
+      const { place: pos, payload } = row
+      this.#items.push({ pos, fact, ...(payload !== undefined && { payload }) })
+      if (this.isFull) return { items: this.#items, next: pos }
+    }
+    return undefined
+  }
+
+  /** The page as far as it came; with a place where there may be more. */
+  end(next?: string): Page<AuditEntry> {
+    if (next === undefined) return { items: this.#items }
+    return { items: this.#items, next, partial: true }
+  }
+}
