@@ -2,6 +2,14 @@
  * Pawl: a durable job and run engine. This is the public surface; what is not exported here may
  * change without notice.
  */
+export { sealUp } from './audit/seal-up.ts'
+export {
+  type SealCopy,
+  type SealFinding,
+  verifyArchives,
+  verifyExport,
+  verifySeals,
+} from './audit/verify-seals.ts'
 export * from './core/canonical-json.ts'
 export * from './core/errors.ts'
 export {
@@ -175,3 +183,4 @@ export type { ResumeOptions } from './runs/survey.ts'
 export type { TelemetryEvent, TelemetrySink } from './runs/telemetry.ts'
 export type { AuditEntry, AuditFilter, AuditOptions } from './stores/audit.ts'
 export type { Notice } from './stores/notices.ts'
+export type { Pruning, Removal, Seal, SealTables } from './stores/seals.ts'

@@ -8,11 +8,13 @@ import { encode } from '../core/canonical-json.ts'
 import { type FactRow, type JobRow, toFact } from './rows.ts'
 
 /** Bounds of one line; facts are small, payloads are bounded when they are accepted. */
-const LINE_BOUNDS = { depthMax: 32, bytesMax: 64 * 1024 * 1024 }
+export const LINE_BOUNDS = { depthMax: 32, bytesMax: 64 * 1024 * 1024 }
 
 /** A job that will be removed, with its ledger as lines. */
 export interface Sheaf extends Pick<JobRow, 'id' | 'seq' | 'queue' | 'state'> {
   readonly lines: readonly string[]
+  /** Where each line's fact stood in the order of the ledger. */
+  readonly places: readonly number[]
 }
 
 /** The line of one fact. */

@@ -62,6 +62,18 @@ export class StoreBusy extends PawlError {
   }
 }
 
+/** Retention took facts away under a seal, again and again, while they were added up. */
+export class SealUnsettled extends PawlError {
+  readonly code = 'E_SEAL_UNSETTLED'
+  constructor(seal: number, tries: number) {
+    super(
+      `Facts were removed under seal ${seal} while they were added up, ${tries} times in a row`,
+      'Try again when retention has come to its end.',
+      { seal, tries },
+    )
+  }
+}
+
 /** The database cannot be reached, or did not answer in time. */
 export class StoreUnavailable extends PawlError {
   readonly code = 'E_STORE_UNAVAILABLE'

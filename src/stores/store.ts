@@ -26,6 +26,7 @@ import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from './audit.ts'
 import type { Examination } from './examination.ts'
 import type { RunTables } from './runs.ts'
+import type { SealTables } from './seals.ts'
 
 /** Who asks, and what the ledger should say of it. */
 export type Asker = Omit<Context, 'now' | 'random'>
@@ -391,6 +392,9 @@ export interface Store extends AsyncDisposable {
 
   /** The rows themselves, for the doctor. */
   readonly examination: Examination
+
+  /** Seals of the ledger; see `verifySeals`. There are none unless somebody makes them. */
+  readonly seals: SealTables
 
   /** Removes ended jobs with their facts, after archiving if asked, and leaves a record. */
   prune(request: PruneRequest): Promise<number>

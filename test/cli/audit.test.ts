@@ -1,9 +1,10 @@
 // Commands of auditors, end to end on a SQLite file.
-import { existsSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Fact, standard } from 'pawl'
+import { type Fact, type SealFinding, standard } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { createPawl } from '../../src/engine/pawl.ts'
+import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Held, Store } from '../../src/stores/store.ts'
 import { linesOf, Place } from './pawl.ts'
@@ -99,6 +100,100 @@ describe('pawl audit export', () => {
     const nowhere = await place.run(['audit', 'export', '--out', 'no/such/folder'])
     expect(nowhere.code).toBe(2)
     expect(existsSync(join(place.folder, 'no'))).toBe(false)
+  })
+})
+
+/** Opens the file past its guards, as somebody with a shell would. */
+function vandalise(path: string, sql: string): void {
+  const database = new (loadDriver().DatabaseSync)(path)
+  database.exec(sql)
+  database.close()
+}
+
+const DELETE_LEDGER = `DROP TRIGGER pawl_ledger_is_never_deleted;
+  DELETE FROM pawl_ledger WHERE pos = 3`
+
+describe('pawl audit seal and verify', () => {
+  it('find what is deleted afterwards, with exit code 3', async () => {
+    const { place } = await played()
+    const none = await place.run(['audit', 'verify'])
+    expect([none.code, none.stderr]).toEqual([0, expect.stringContaining('no seals')])
+    const made = await place.ok('audit', 'seal')
+    expect(made).toMatch(/^seal 1 {2}6 facts, places 1 to 6, \S+ to \S+ {2}[0-9a-f]{64}\n$/)
+    const again = await place.run(['audit', 'seal'])
+    expect([again.stdout, again.stderr]).toEqual(['', expect.stringContaining('nothing new')])
+    const fine = await place.run(['audit', 'verify'])
+    expect(fine).toMatchObject({ code: 0, stdout: '', stderr: '1 seals verified, 0 findings.\n' })
+    vandalise(place.path, DELETE_LEDGER)
+    const found = await place.run(['audit', 'verify'])
+    expect(found.code).toBe(3)
+    expect(found.stdout).toMatch(/^missing: 1 of the 6 facts of seal 1 are missing, from \d{4}-/)
+    const json = await place.run(['audit', 'verify', '--json'])
+    const [finding] = linesOf<SealFinding>(json.stdout)
+    expect(finding).toMatchObject({ kind: 'missing', seal: 1, range: [1, 6], facts: 1 })
+  })
+
+  it('verify by a copy, which also knows seals that were replaced', async () => {
+    const { place } = await played()
+    await place.ok('audit', 'seal', '--out', 'seals.ndjson')
+    expect(await place.ok('audit', 'verify', '--seals', 'seals.ndjson')).toBe('')
+    vandalise(
+      place.path,
+      `${DELETE_LEDGER}; DROP TRIGGER pawl_seals_are_never_deleted; DELETE FROM pawl_seals`,
+    )
+    await place.ok('audit', 'seal')
+    await place.ok('audit', 'verify')
+    const found = await place.run(['audit', 'verify', '--seals', 'seals.ndjson', '--json'])
+    const kinds = linesOf<SealFinding>(found.stdout).map(({ kind }) => kind)
+    expect([found.code, kinds]).toEqual([3, ['seal-changed', 'missing']])
+  })
+
+  it('verify an export without its store, whatever its payloads hold', async () => {
+    const place = new Place()
+    const odd = JSON.stringify({ text: 'a\u2028b\r\n\u001b[2J \u202e"\\ ü 𝄞' })
+    await place.ok('job', 'enqueue', 'odd', odd)
+    await place.ok('job', 'enqueue', 'plain', '1')
+    await place.ok('audit', 'export', '--payloads', '--out', 'ledger.ndjson')
+    await place.ok('audit', 'seal', '--out', 'seals.ndjson')
+    rmSync(place.path)
+    const verify = ['audit', 'verify', '--ledger', 'ledger.ndjson', '--seals', 'seals.ndjson']
+    expect(await place.run(verify)).toMatchObject({ code: 0, stdout: '' })
+    const path = join(place.folder, 'ledger.ndjson')
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"plain"', '"other"'))
+    const changed = await place.run(verify)
+    expect([changed.code, changed.stdout]).toEqual([3, expect.stringMatching(/^changed: /)])
+  })
+
+  it('compare archives of retention with what was taken from the seals', async () => {
+    const { place } = await played()
+    await place.ok('audit', 'seal')
+    await using store = await openSqliteStore({ path: place.path })
+    const path = join(place.folder, 'pruned.ndjson')
+    const archive = async (lines: string) => appendFileSync(path, lines)
+    expect(await store.prune({ endedBefore: store.now() + 1, limit: 10, archive })).toBe(2)
+    expect(await place.ok('audit', 'verify', '--archive', 'pruned.ndjson')).toBe('')
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"sent\\"', '"lost\\"'))
+    const found = await place.run(['audit', 'verify', '--archive', 'pruned.ndjson'])
+    expect([found.code, found.stdout]).toEqual([3, expect.stringMatching(/^archive-missing: /)])
+  })
+
+  it('refuse files that are something else', async () => {
+    const { place } = await played()
+    await place.ok('audit', 'seal')
+    await place.ok('audit', 'export', '--out', 'bare.ndjson')
+    writeFileSync(join(place.folder, 'bad.ndjson'), '{"number":1}\n')
+    writeFileSync(join(place.folder, 'no.json'), 'no\n')
+    for (const line of [
+      ['--seals', 'nowhere.ndjson'],
+      ['--seals', 'bad.ndjson'],
+      ['--seals', 'no.json'],
+      ['--ledger', 'bare.ndjson'],
+      ['--ledger', 'bare.ndjson', '--seals', 'bad.ndjson'],
+      ['--archive', 'nowhere.ndjson'],
+    ]) {
+      const { code, stderr } = await place.run(['audit', 'verify', ...line])
+      expect([code, stderr]).toEqual([2, expect.stringContaining('E_USAGE')])
+    }
   })
 })
 

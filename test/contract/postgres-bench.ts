@@ -20,7 +20,7 @@ const MANY_VALUES = 'hostile values'
 
 const TABLES = [
   ...['jobs', 'ledger', 'outbox', 'workers', 'pruned', 'queues', 'ended_counts', 'machines'],
-  'own_texts',
+  ...['seals', 'seal_removals', 'own_texts'],
 ]
 
 /**

@@ -38,6 +38,7 @@ describe('several processes', OPERATING, () => {
           { number: 1 },
           { number: 2 },
           { number: 3 },
+          { number: 4 },
         ])
         expect(rowsOf(path, 'SELECT * FROM pawl_machines')).toHaveLength(LIFECYCLES.length)
         expect(integrityOf(path)).toEqual(['ok'])
@@ -87,7 +88,7 @@ describe('a store that this release must not touch', OPERATING, () => {
   const refusals = [
     {
       what: 'a newer schema',
-      sql: `INSERT INTO pawl_migrations VALUES (3, 'of a later release', 0)`,
+      sql: `INSERT INTO pawl_migrations VALUES (99, 'of a later release', 0)`,
       code: 'E_SCHEMA_TOO_NEW',
     },
     {
@@ -97,7 +98,7 @@ describe('a store that this release must not touch', OPERATING, () => {
     },
     {
       what: 'a missing record of a migration',
-      sql: `UPDATE pawl_migrations SET number = 3, checksum = 'other' WHERE number = 1`,
+      sql: `UPDATE pawl_migrations SET number = 99, checksum = 'other' WHERE number = 1`,
       code: 'E_SCHEMA_TOO_NEW',
     },
   ]

@@ -55,7 +55,8 @@ describe('several stores', () => {
     const client = await connected(url)
     const rowsOf = async (table: string) =>
       (await client.query(`SELECT * FROM ${schema}.${table}`)).rows
-    expect(await rowsOf('migrations')).toMatchObject([{ number: 1 }, { number: 2 }, { number: 3 }])
+    const applied = [1, 2, 3, 4].map((number) => ({ number }))
+    expect(await rowsOf('migrations')).toMatchObject(applied)
     expect(await rowsOf('store')).toHaveLength(1)
     expect(await rowsOf('machines')).toHaveLength(LIFECYCLES.length)
     for (const store of stores) await live(store)

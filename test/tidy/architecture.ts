@@ -13,7 +13,7 @@ const arrows: Record<string, readonly string[]> = {
   doctor: ['core', 'environment', 'stores', 'audit'],
   engine: ['core', 'environment', 'stores', 'doctor'],
   runs: ['core', 'environment', 'stores', 'engine'],
-  testing: ['core', 'environment', 'stores', 'engine', 'runs'],
+  testing: ['core', 'environment', 'stores', 'audit', 'engine', 'runs'],
   demos: ['core', 'environment', 'stores', 'engine', 'runs', 'testing'],
   http: ['core', 'environment', 'stores', 'engine', 'runs', 'doctor', 'telemetry'],
   cli: [

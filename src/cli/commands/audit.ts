@@ -1,13 +1,10 @@
 /** `pawl audit list|export`: what happened, to which jobs, by whom and why. */
-import { createWriteStream } from 'node:fs'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { csvHead, csvLine } from '../../audit/csv.ts'
 import { auditOf } from '../../engine/audit.ts'
 import { pagesOf } from '../../engine/pages.ts'
 import type { AuditEntry } from '../../stores/audit.ts'
 import { AUDIT_OPTIONS, auditFilterOf } from '../audit-filters.ts'
-import { UsageInvalid } from '../errors.ts'
+import { writeNew } from '../new-file.ts'
 import { withPawl } from '../opening.ts'
 import { PAGING_OPTIONS, walkOf } from '../paging.ts'
 import { type Call, type CommandSpec, hasFlag, textOf } from '../spec.ts'
@@ -71,17 +68,6 @@ async function* textsOf(
   for await (const entry of entries) {
     if (interrupted.aborted) return
     yield format === 'csv' ? csvLine(entry, visible) : `${visibleJson(JSON.stringify(entry))}\n`
-  }
-}
-
-/** Writes a file that must not be there yet: nothing is replaced. */
-async function writeNew(file: string, texts: AsyncIterable<string>): Promise<void> {
-  try {
-    await pipeline(Readable.from(texts), createWriteStream(file, { flags: 'wx' }))
-  } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException
-    if (syscall !== 'open') throw error
-    throw new UsageInvalid(`${visible(file)} cannot be written to (${code})`, 'Name a new file.')
   }
 }
 

@@ -1,6 +1,7 @@
 /** Every command there is, in the order of the help. */
 import type { CommandSpec } from '../spec.ts'
 import { auditCommands } from './audit.ts'
+import { auditSealCommands } from './audit-seal.ts'
 import { dbCommands } from './db.ts'
 import { demoCommands } from './demo.ts'
 import { effectCommands } from './effect.ts'
@@ -40,6 +41,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...effectCommands,
   ...queueCommands,
   ...auditCommands,
+  ...auditSealCommands,
   ...runActCommands,
   ...runReadCommands,
   ...runCarryCommands,

@@ -11,6 +11,7 @@ import type { FactRow } from '../rows.ts'
 import { TX } from './apply.ts'
 import { type Session, statement } from './connect.ts'
 import { arrayOf } from './rows-at-once.ts'
+import { holdSeals, noteRemovals } from './seals.ts'
 
 const SELECT_ENDED = statement(
   (s) => `
@@ -28,13 +29,18 @@ export async function harvest(
   endedBefore: number,
   limit: number,
 ): Promise<Sheaf[]> {
-  const jobs = await session.query<Omit<Sheaf, 'lines'>>(SELECT_ENDED, [endedBefore, limit])
-  const lines = new Map(jobs.map(({ id }) => [id, [] as string[]]))
-  type Row = FactRow & { job: string; payload: string | null }
-  for (const row of await session.query<Row>(SELECT_FACTS, [arrayOf([...lines.keys()])])) {
-    lines.get(row.job)?.push(lineOf(row.job, row))
+  type Ended = Omit<Sheaf, 'lines' | 'places'>
+  type Row = FactRow & { job: string; tx: number; payload: string | null }
+  const jobs = await session.query<Ended>(SELECT_ENDED, [endedBefore, limit])
+  const rows = new Map(jobs.map(({ id }) => [id, [] as Row[]]))
+  for (const row of await session.query<Row>(SELECT_FACTS, [arrayOf([...rows.keys()])])) {
+    rows.get(row.job)?.push(row)
   }
-  const sheaves = jobs.map((job) => ({ ...job, lines: lines.get(job.id) ?? [] }))
+  const sheaves = jobs.map((job) => {
+    const own = rows.get(job.id) ?? []
+    const lines = own.map((row) => lineOf(row.job, row))
+    return { ...job, lines, places: own.map(({ tx }) => tx) }
+  })
   // One without facts was removed by another process in between: there is nothing to archive.
   return sheaves.filter((sheaf) => sheaf.lines.length > 0)
 }
@@ -62,7 +68,7 @@ const UNCOUNT = statement(
 const RECORD = statement(
   (s) => `
   INSERT INTO ${s}.pruned (at, jobs, facts, first_id, last_id, ended_before, sha256, archived)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING ${TX} AS tx`,
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING number, ${TX} AS tx`,
 )
 
 /**
@@ -76,6 +82,7 @@ export async function removeHarvest(
   endedBefore: number,
   archived: boolean,
 ): Promise<number> {
+  await holdSeals(session)
   const rows = await session.query<{ id: string }>(LOCK, [
     arrayOf(sheaves.map(({ id }) => id)),
     arrayOf(sheaves.map(({ seq }) => seq)),
@@ -90,7 +97,9 @@ export async function removeHarvest(
     arrayOf(removed.map(({ state }) => state)),
   ])
   const values = [now, ...recordOf([first, ...others], endedBefore), archived ? 1 : 0]
-  const [record] = await session.query<{ tx: number }>(RECORD, values)
-  if (record !== undefined) session.wrote = { tx: record.tx }
+  const [record] = await session.query<{ number: number; tx: number }>(RECORD, values)
+  if (record === undefined) return 0
+  await noteRemovals(session, record.number, sheaves, removed)
+  session.wrote = { tx: record.tx }
   return removed.length
 }

@@ -85,7 +85,7 @@ const SELECT_LINES = statement(
 const SELECT_IDS = statement((s) => `SELECT id FROM ${s}.runs WHERE id > $1 ORDER BY id LIMIT $2`)
 
 /** How the store reads and writes. */
-interface Access {
+export interface Access {
   read<T>(work: (session: Session) => Promise<T>): Promise<T>
   /** One statement; `redo` tells that an earlier try may have been done. */
   write<T>(

@@ -39,7 +39,8 @@ import { harvest, removeHarvest } from './prune.ts'
 import * as query from './query.ts'
 import { BoundedQueues, setLimits, setPaused, shed } from './queues.ts'
 import { recover } from './recover.ts'
-import { PostgresRuns } from './runs.ts'
+import { type Access, PostgresRuns } from './runs.ts'
+import { PostgresSeals } from './seals.ts'
 import { decideSuccesses, settle, writeSuccesses } from './settle.ts'
 import { cancel, tell } from './tell.ts'
 import { WakeUps } from './wake.ts'
@@ -68,6 +69,7 @@ export interface Parts {
 export class PostgresStore extends ReadSide<Session> implements contract.Store {
   readonly runs: PostgresRuns
   readonly examination: PostgresExamination
+  readonly seals: PostgresSeals
   readonly #parts: Parts
   readonly #writer = new Writer()
   readonly #wakeUps: WakeUps
@@ -90,15 +92,14 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
       const { answers } = await this.#settle(settlements, undefined)
       return answers
     })
-    this.runs = new PostgresRuns(
-      {
-        read: (work) => this.read(work),
-        write: (verb, work) =>
-          this.#write(verb, (now) => this.#atOnce((session, redo) => work(session, now, redo))),
-        change: (verb, work) => this.#change(verb, work),
-      },
-      () => this.now(),
-    )
+    const access: Access = {
+      read: (work) => this.read(work),
+      write: (verb, work) =>
+        this.#write(verb, (now) => this.#atOnce((session, redo) => work(session, now, redo))),
+      change: (verb, work) => this.#change(verb, work),
+    }
+    this.runs = new PostgresRuns(access, () => this.now())
+    this.seals = new PostgresSeals(access)
     this.examination = new PostgresExamination(
       {
         look: (settings, work) => this.#look(settings, work),

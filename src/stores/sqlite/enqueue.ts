@@ -24,8 +24,7 @@ import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 const INSERT_JOB = `
   INSERT INTO pawl_jobs (lane, machine, state, queue, type, priority, run_at, seq, created_at,
     updated_at, id, key, limit_key, tags, retry_of, timeout_ms, deadline_at, policy)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT (id) DO NOTHING`
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** A job with nothing special about it; those of one call mostly differ in their ids alone. */
 const INSERT_PLAIN = insertInto(
@@ -121,8 +120,16 @@ function insertRows(
   jobs: readonly Plain[],
 ): number | undefined {
   for (const { accepted } of jobs) values.push(accepted.job.id)
+  return unlessTaken(() => insertBlock(connection, INSERT_PLAIN, jobs.length, values))
+}
+
+/**
+ * Nothing where an id was taken. The statement must fail then: one that leaves the row out would
+ * use up a number all the same, and numbers without gaps are how missing rows are noticed.
+ */
+function unlessTaken(insert: () => number): number | undefined {
   try {
-    return insertBlock(connection, INSERT_PLAIN, jobs.length, values)
+    return insert()
   } catch (error) {
     if (isUniqueViolation(error)) return undefined
     throw error
@@ -219,21 +226,20 @@ function findTaken(
 /** Writes one row and its fact. */
 function insertJob(connection: Connection, accepted: Accepted): Enqueued {
   const { job, fact, offer } = accepted
-  const { changes, lastInsertRowid } = connection
-    .sql(INSERT_JOB)
-    .run(
-      ...plainColumns(accepted),
-      job.id,
-      job.key,
-      job.limitKey,
-      job.tags.length === 0 ? null : JSON.stringify(job.tags),
-      job.retryOf,
-      job.timeoutMs,
-      job.deadlineAt,
-      job.policy === null ? null : JSON.stringify(job.policy),
-    )
-  if (Number(changes) === 0) return { kind: 'rejected', error: new JobExists(job.id) }
-  const entry = { rid: Number(lastInsertRowid), fact, payload: offer.item.input }
+  const values = [
+    ...plainColumns(accepted),
+    job.id,
+    job.key,
+    job.limitKey,
+    job.tags.length === 0 ? null : JSON.stringify(job.tags),
+    job.retryOf,
+    job.timeoutMs,
+    job.deadlineAt,
+    job.policy === null ? null : JSON.stringify(job.policy),
+  ]
+  const rid = unlessTaken(() => Number(connection.sql(INSERT_JOB).run(...values).lastInsertRowid))
+  if (rid === undefined) return { kind: 'rejected', error: new JobExists(job.id) }
+  const entry = { rid, fact, payload: offer.item.input }
   insertCreations(connection, sharedColumns(fact), [entry])
   return { kind: 'created', job }
 }

@@ -10,6 +10,7 @@ import { lineOf, recordOf, type Sheaf } from '../archive.ts'
 import type { FactRow } from '../rows.ts'
 import type { Connection } from './connect.ts'
 import type { NumberedRow } from './context.ts'
+import { noteRemovals } from './seals.ts'
 
 const SELECT_ENDED = `
   SELECT rid, id, seq, queue, state FROM pawl_jobs
@@ -28,13 +29,13 @@ export function harvest(
 ): NumberedSheaf[] {
   return (
     connection
-      .all<Omit<NumberedSheaf, 'lines'>>(SELECT_ENDED, endedBefore, limit)
-      .map((job) => ({
-        ...job,
-        lines: connection
-          .all<FactRow & { payload: string | null }>(SELECT_FACTS, job.rid)
-          .map((row) => lineOf(job.id, row)),
-      }))
+      .all<Omit<NumberedSheaf, 'lines' | 'places'>>(SELECT_ENDED, endedBefore, limit)
+      .map((job) => {
+        type Row = FactRow & { pos: number; payload: string | null }
+        const rows = connection.all<Row>(SELECT_FACTS, job.rid)
+        const lines = rows.map((row) => lineOf(job.id, row))
+        return { ...job, lines, places: rows.map(({ pos }) => pos) }
+      })
       // One without facts was removed by another process in between: there is nothing to archive.
       .filter(({ lines }) => lines.length > 0)
   )
@@ -69,6 +70,8 @@ export function removeHarvest(
   const [first, ...others] = removed
   if (first === undefined) return 0
   const record = recordOf([first, ...others], endedBefore)
-  connection.run(INSERT_PRUNED, now, ...record, archived ? 1 : 0)
+  const values = [now, ...record, archived ? 1 : 0]
+  const { lastInsertRowid: number } = connection.sql(INSERT_PRUNED).run(...values)
+  noteRemovals(connection, Number(number), sheaves, removed)
   return removed.length
 }

@@ -48,6 +48,7 @@ import * as query from './query.ts'
 import { setLimits, setPaused, shed } from './queues.ts'
 import { recover } from './recover.ts'
 import { SqliteRuns } from './runs.ts'
+import { SqliteSeals } from './seals.ts'
 import { settle } from './settle.ts'
 import { cancel, tell } from './tell.ts'
 import { WakeUps } from './wake.ts'
@@ -141,6 +142,7 @@ function warnOfOldSqlite(connection: Connection, logger: Logger | undefined): vo
 class SqliteStore extends ReadSide<Connection> implements contract.Store {
   readonly runs: SqliteRuns
   readonly examination: SqliteExamination
+  readonly seals: SqliteSeals
   readonly #shared: Shared
   readonly #writing: Connection
   readonly #reading: Connection
@@ -172,6 +174,7 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     }
     this.runs = new SqliteRuns(access, () => this.now())
     this.examination = new SqliteExamination(access, shared)
+    this.seals = new SqliteSeals(access)
   }
 
   /** Readers are never kept out by a writer of a file, but may be by a recovery after a crash. */

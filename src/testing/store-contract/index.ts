@@ -24,6 +24,7 @@ import { queueCases, queueListCases, wakeCases, workerCases } from './queues-and
 import { listCases, readingCases } from './reading.ts'
 import { promoteCases, recoverCases } from './recover-and-promote.ts'
 import { retentionCases } from './retention.ts'
+import { sealCases } from './seals.ts'
 import { heartbeatCases, settleCases } from './settle.ts'
 import { stepCases } from './steps.ts'
 
@@ -67,6 +68,7 @@ const THEMES: Readonly<Record<string, Cases>> = {
   lists: listCases,
   audit: auditCases,
   retention: retentionCases,
+  seals: sealCases,
   limits: limitCases,
   'group commit': groupCases,
   close: closeCases,

@@ -1,0 +1,320 @@
+/**
+ * What seals say of a ledger; see `../stores/seals.ts`. Three things can be verified: a store by
+ * its own seals or by a copy of them, an exported ledger by a copy, and what retention removed by
+ * its archives. Each answers with findings; none at all means that everything is as it was sealed.
+ */
+import { createHash } from 'node:crypto'
+import { encode } from '../core/canonical-json.ts'
+import type { Fact } from '../core/job/facts.ts'
+import { LINE_BOUNDS } from '../stores/archive.ts'
+import type { AuditEntry } from '../stores/audit.ts'
+import { SealUnsettled } from '../stores/errors.ts'
+import {
+  chainOf,
+  LedgerSum,
+  type Measured,
+  type Pruning,
+  type Removal,
+  type Seal,
+  type SealTables,
+  sealAt,
+} from '../stores/seals.ts'
+
+/** What was found. */
+export interface SealFinding {
+  readonly kind:
+    | 'missing'
+    | 'added'
+    | 'changed'
+    | 'chain-broken'
+    | 'seal-missing'
+    | 'seal-changed'
+    | 'removal-doubtful'
+    | 'archive-missing'
+    | 'archive-changed'
+  readonly message: string
+  /** The seal that it is about. */
+  readonly seal?: number
+  /** Its range in the ledger's order, and the times of the facts there. */
+  readonly range?: readonly [first: number, last: number]
+  readonly times?: readonly [first: number, last: number]
+  /** The record of retention that it is about. */
+  readonly pruned?: number
+  /** How many facts are missing or too many. */
+  readonly facts?: number
+}
+
+/** A seal as it is kept elsewhere, with what had been taken out of it by then. */
+export interface SealCopy extends Seal {
+  readonly removed?: Pick<Removal, 'facts' | 'sum'>
+}
+
+const PAGE = 100
+const TRIES_MAX = 20
+
+/**
+ * Verifies a store by its own seals or, where there is a copy, by that: then a seal that was
+ * changed, made anew or taken out of the store is found as well.
+ */
+export async function* verifySeals(
+  tables: SealTables,
+  copies: readonly SealCopy[] = [],
+): AsyncGenerator<SealFinding> {
+  const copied = new Map(copies.map((copy) => [copy.number, copy]))
+  yield* verifyChain(copies)
+  const named = new Map<number, number>()
+  let before: Seal | undefined
+  for await (const seal of sealsOf(tables)) {
+    yield* findBreak(before, seal)
+    before = seal
+    const copy = copied.get(seal.number)
+    copied.delete(seal.number)
+    if (copy !== undefined) yield* findChange(seal, copy)
+    yield* verifyRange(tables, copy ?? seal, copy, named)
+  }
+  for (const copy of copied.values()) {
+    yield { kind: 'seal-missing', ...of(copy), message: `Seal ${copy.number} is gone` }
+    yield* verifyRange(tables, copy, copy, named)
+  }
+  yield* verifyRemovals(tables, named)
+}
+
+async function* sealsOf(tables: SealTables): AsyncGenerator<Seal> {
+  let last = 0
+  for (;;) {
+    const seals = await tables.list(last, PAGE)
+    yield* seals
+    last = seals[seals.length - 1]?.number ?? last
+    if (seals.length < PAGE) return
+  }
+}
+
+/** Verifies that a list of seals is one chain, as far as it goes without gaps. */
+function* verifyChain(seals: readonly Seal[]): Generator<SealFinding> {
+  let before: Seal | undefined
+  for (const seal of seals.toSorted((a, b) => a.number - b.number)) {
+    const isNext = seal.number === (before?.number ?? 0) + 1
+    if (isNext) yield* findBreak(before, seal)
+    before = seal
+  }
+}
+
+function* findBreak(before: Seal | undefined, seal: Seal): Generator<SealFinding> {
+  const follows = seal.number === (before?.number ?? 0) + 1
+  const adjoins = seal.first === (before?.last ?? 0) + 1
+  if (follows && adjoins && seal.chain === chainOf(before, seal)) return
+  const why = follows
+    ? adjoins
+      ? 'was changed, or one before it'
+      : 'does not begin where the one before it ends'
+    : `stands where seal ${(before?.number ?? 0) + 1} should`
+  yield { kind: 'chain-broken', ...of(seal), message: `Seal ${seal.number} ${why}` }
+}
+
+const FIELDS = ['at', 'first', 'last', 'facts', 'firstAt', 'lastAt', 'sum', 'chain'] as const
+
+function* findChange(seal: Seal, copy: Seal): Generator<SealFinding> {
+  const fields = FIELDS.filter((field) => seal[field] !== copy[field])
+  if (fields.length === 0) return
+  const message = `Seal ${seal.number} is not the one of the copy: ${fields.join(', ')}`
+  yield { kind: 'seal-changed', ...of(copy), message }
+}
+
+/**
+ * Compares what stands in the range of a seal, and what was removed from it, with the seal; notes
+ * which records of retention its removals name.
+ */
+async function* verifyRange(
+  tables: SealTables,
+  seal: Seal,
+  copy: SealCopy | undefined,
+  named: Map<number, number>,
+): AsyncGenerator<SealFinding> {
+  const [measured, removals] = await measureSettled(tables, seal)
+  const removed = new LedgerSum()
+  for (const removal of removals) {
+    removed.merge(removal)
+    named.set(removal.pruned, seal.number)
+  }
+  if (copy?.removed !== undefined && copy.removed.facts > removed.facts) {
+    const message = `Of what retention took from seal ${seal.number} less is noted than once was`
+    yield { kind: 'removal-doubtful', ...of(seal), message }
+  }
+  yield* compare(seal, measured, removed)
+}
+
+/** Facts and removals of one moment: retention may remove some while they are added up. */
+async function measureSettled(
+  tables: SealTables,
+  { number, first, last }: Seal,
+): Promise<readonly [Measured, readonly Removal[]]> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const before = await tables.removalsOf(number)
+    const measured = await tables.measure(first, last)
+    const after = await tables.removalsOf(number)
+    // Removals are only ever added.
+    if (before.length === after.length) return [measured, after]
+  }
+  throw new SealUnsettled(number, TRIES_MAX)
+}
+
+function* compare(
+  seal: Seal,
+  measured: Pick<Measured, 'facts' | 'sum'>,
+  removed: Pick<Measured, 'facts' | 'sum'>,
+): Generator<SealFinding> {
+  const total = new LedgerSum()
+  total.merge(measured)
+  total.merge(removed)
+  const missing = seal.facts - total.facts
+  const what = `of the ${seal.facts} facts of seal ${seal.number}`
+  const when = `from ${stamp(seal.firstAt)} to ${stamp(seal.lastAt)}`
+  if (missing > 0) {
+    const message = `${missing} ${what} are missing, ${when}`
+    yield { kind: 'missing', ...of(seal), facts: missing, message }
+  } else if (missing < 0) {
+    const message = `There are ${-missing} facts more than ${seal.facts} in seal ${seal.number}`
+    yield { kind: 'added', ...of(seal), facts: -missing, message: `${message}, ${when}` }
+  } else if (total.sum !== seal.sum) {
+    yield { kind: 'changed', ...of(seal), message: `At least one ${what} was changed, ${when}` }
+  }
+}
+
+/** What was taken from seals must be what retention says that it removed. */
+async function* verifyRemovals(
+  tables: SealTables,
+  named: Map<number, number>,
+): AsyncGenerator<SealFinding> {
+  for await (const { number: pruned, facts, removals } of pruningsOf(tables)) {
+    named.delete(pruned)
+    if (removals.length === 0) continue
+    const noted = removals.reduce((sum, removal) => sum + removal.facts, 0)
+    if (noted === facts) continue
+    const message = `Retention removed ${facts} facts by record ${pruned}; noted are ${noted}`
+    yield { kind: 'removal-doubtful', pruned, message }
+  }
+  for (const [pruned, seal] of named) {
+    const message = `What was taken from seal ${seal} is in no record of retention (${pruned})`
+    yield { kind: 'removal-doubtful', seal, pruned, message }
+  }
+}
+
+async function* pruningsOf(tables: SealTables): AsyncGenerator<Pruning> {
+  let last = 0
+  for (;;) {
+    const prunings = await tables.prunings(last, PAGE)
+    yield* prunings
+    last = prunings[prunings.length - 1]?.number ?? last
+    if (prunings.length < PAGE) return
+  }
+}
+
+/**
+ * Verifies an exported ledger by a copy of the seals; both should be of one moment, because what
+ * retention removed in between would be missing. Facts after the last seal nobody vouches for.
+ */
+export async function* verifyExport(
+  entries: AsyncIterable<AuditEntry>,
+  copies: readonly SealCopy[],
+): AsyncGenerator<SealFinding> {
+  yield* verifyChain(copies)
+  const seals = copies.toSorted((a, b) => a.number - b.number)
+  const sums = new Map(seals.map(({ number }) => [number, new LedgerSum()]))
+  for await (const { pos, fact, payload = null } of entries) {
+    // On PostgreSQL the place also names job and fact; the range is one of transactions.
+    const sum = sums.get(sealAt(seals, Number.parseInt(pos, 10)))
+    sum?.add(encode({ fact, payload }, LINE_BOUNDS), fact.at)
+  }
+  for (const seal of seals) {
+    const removed = seal.removed ?? new LedgerSum().measured
+    yield* compare(seal, sums.get(seal.number) as LedgerSum, removed)
+  }
+}
+
+/** A removal whose lines are being read from an archive. */
+interface Candidate {
+  readonly pruning: Pruning
+  readonly leftOut: ReadonlySet<string>
+  readonly hash: ReturnType<typeof createHash>
+  readonly sum: LedgerSum
+}
+
+/**
+ * Verifies archives of retention against what it noted when seals existed: every archived removal
+ * must be in them, line for line, and be what was taken from the seals.
+ */
+export async function* verifyArchives(
+  tables: SealTables,
+  lines: AsyncIterable<string>,
+): AsyncGenerator<SealFinding> {
+  const wanted = new Map<string, Pruning[]>()
+  for await (const pruning of pruningsOf(tables)) {
+    if (!pruning.archived || pruning.removals.length === 0) continue
+    wanted.set(pruning.firstId, [...(wanted.get(pruning.firstId) ?? []), pruning])
+  }
+  const proved = new Set<Pruning>()
+  const tampered = new Set<Pruning>()
+  let open: Candidate[] = []
+  for await (const line of lines) {
+    const fact = factIn(line)
+    if (fact?.seq === 1) {
+      open.push(...(wanted.get(fact.jobId) ?? []).map(candidateOf))
+    }
+    for (const one of open) take(one, line, fact?.jobId)
+    for (const one of open.filter(isThrough)) judge(one)
+    open = open.filter((one) => !isThrough(one))
+  }
+  for (const pruning of [...wanted.values()].flat()) {
+    const { number: pruned, facts, at } = pruning
+    const what = `what retention removed by record ${pruned} (${facts} facts, ${stamp(at)})`
+    if (tampered.has(pruning) && !proved.has(pruning)) {
+      const message = `An archive holds ${what}, but not as it was taken from the seals`
+      yield { kind: 'archive-changed', pruned, message }
+    } else if (!proved.has(pruning)) {
+      const message = `No archive holds ${what}, line for line`
+      yield { kind: 'archive-missing', pruned, message }
+    }
+  }
+
+  function judge({ pruning, hash, sum }: Candidate): void {
+    if (hash.digest('hex') !== pruning.sha256) return
+    const removed = new LedgerSum()
+    for (const removal of pruning.removals) removed.merge(removal)
+    if (removed.sum === sum.sum && removed.facts === sum.facts) proved.add(pruning)
+    else tampered.add(pruning)
+  }
+}
+
+function candidateOf(pruning: Pruning): Candidate {
+  const leftOut = new Set(pruning.removals[0]?.leftOut ?? [])
+  return { pruning, leftOut, hash: createHash('sha256'), sum: new LedgerSum() }
+}
+
+function take({ leftOut, hash, sum }: Candidate, line: string, jobId: string | undefined): void {
+  if (jobId !== undefined && leftOut.has(jobId)) return
+  hash.update(`${line}\n`)
+  sum.add(line)
+}
+
+function isThrough({ pruning, sum }: Candidate): boolean {
+  return sum.facts >= pruning.facts
+}
+
+/** The fact of a line; nothing where it is none, which then fits no removal. */
+function factIn(line: string): Pick<Fact, 'jobId' | 'seq'> | undefined {
+  try {
+    const { fact } = JSON.parse(line) as { fact?: Fact }
+    return typeof fact?.jobId === 'string' ? fact : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function of({ number: seal, first, last, firstAt, lastAt }: Seal) {
+  return { seal, range: [first, last], times: [firstAt, lastAt] } as const
+}
+
+function stamp(time: number): string {
+  const date = new Date(time)
+  return Number.isNaN(date.getTime()) ? String(time) : date.toISOString()
+}

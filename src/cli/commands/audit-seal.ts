@@ -1,0 +1,192 @@
+/** `pawl audit seal|verify`: proof that nothing was deleted from the ledger or changed in it. */
+import { sealUp } from '../../audit/seal-up.ts'
+import {
+  type SealCopy,
+  type SealFinding,
+  verifyArchives,
+  verifyExport,
+  verifySeals,
+} from '../../audit/verify-seals.ts'
+import type { AuditEntry } from '../../stores/audit.ts'
+import { LedgerSum, type Seal, type SealTables } from '../../stores/seals.ts'
+import { UsageInvalid } from '../errors.ts'
+import { EXIT, type ExitCode } from '../exit-codes.ts'
+import { linesIn, valuesIn } from '../lines.ts'
+import { writeNew } from '../new-file.ts'
+import { withPawl } from '../opening.ts'
+import { type Call, type CommandSpec, textOf, textsOf } from '../spec.ts'
+import { stamp } from '../times.ts'
+import { visible } from '../visible.ts'
+
+const PAGE = 100
+
+async function seal(call: Call): Promise<undefined> {
+  const { output } = call
+  const file = textOf(call, 'out')
+  await withPawl(call, async ({ store }) => {
+    let made = 0
+    for await (const seal of sealUp(store)) {
+      made++
+      if (output.json) output.record(seal)
+      else output.line(sealLine(seal))
+      await output.taken()
+      if (call.interrupted.aborted || output.gone.aborted) break
+    }
+    if (made === 0) output.say('There is nothing new to be sealed.')
+    if (file === undefined || call.interrupted.aborted) return
+    await writeNew(file, copiesOf(store.seals))
+    output.say(`All seals are written to ${visible(file)}; keep it where others cannot write.`)
+  })
+  return undefined
+}
+
+function sealLine({ number, first, last, facts, firstAt, lastAt, chain }: Seal): string {
+  const when = `${stamp(firstAt)} to ${stamp(lastAt)}`
+  return `seal ${number}  ${facts} facts, places ${first} to ${last}, ${when}  ${chain}`
+}
+
+/** Every seal, with what retention has taken out of it by now. */
+async function* copiesOf(tables: SealTables): AsyncGenerator<string> {
+  let last = 0
+  for (;;) {
+    const seals = await tables.list(last, PAGE)
+    for (const seal of seals) {
+      const removed = new LedgerSum()
+      for (const removal of await tables.removalsOf(seal.number)) removed.merge(removal)
+      const { facts, sum } = removed
+      yield `${JSON.stringify({ ...seal, removed: { facts, sum } })}\n`
+    }
+    last = seals[seals.length - 1]?.number ?? last
+    if (seals.length < PAGE) return
+  }
+}
+
+async function verify(call: Call): Promise<ExitCode> {
+  const [seals, ledger] = [textOf(call, 'seals'), textOf(call, 'ledger')]
+  const archives = textsOf(call, 'archive')
+  const copies = seals === undefined ? [] : await readCopies(seals)
+  if (ledger !== undefined) {
+    if (seals === undefined) throw new UsageInvalid('Say by which seals: --seals seals.ndjson')
+    if (archives.length > 0) throw new UsageInvalid('--archive needs the store, not --ledger')
+    return report(call, verifyExport(entriesIn(ledger), copies), `${copies.length} seals`)
+  }
+  return withPawl(call, async ({ store }) => {
+    const [last] = await lastOf(store.seals)
+    if (last === undefined && seals === undefined) {
+      call.output.say('There are no seals. They are made by: pawl audit seal.')
+      return EXIT.ok
+    }
+    const findings = async function* () {
+      yield* verifySeals(store.seals, copies)
+      if (archives.length > 0) yield* verifyArchives(store.seals, linesOfAll(archives))
+    }
+    const count = Math.max(last?.number ?? 0, copies.length)
+    return report(call, findings(), `${count} seals`)
+  })
+}
+
+async function lastOf(tables: SealTables): Promise<Seal[]> {
+  let last: Seal | undefined
+  for (;;) {
+    const seals = await tables.list(last?.number ?? 0, PAGE)
+    last = seals[seals.length - 1] ?? last
+    if (seals.length < PAGE) return last === undefined ? [] : [last]
+  }
+}
+
+async function* linesOfAll(files: readonly string[]): AsyncGenerator<string> {
+  for (const file of files) yield* linesIn(file)
+}
+
+async function report(
+  { output, interrupted }: Call,
+  findings: AsyncIterable<SealFinding>,
+  what: string,
+): Promise<ExitCode> {
+  let found = 0
+  for await (const finding of findings) {
+    found++
+    if (output.json) output.record(finding)
+    else output.line(`${finding.kind}: ${visible(finding.message)}`)
+    await output.taken()
+    if (interrupted.aborted || output.gone.aborted) return EXIT.interrupted
+  }
+  output.say(`${what} verified, ${found} findings.`)
+  return found > 0 ? EXIT.findings : EXIT.ok
+}
+
+async function readCopies(file: string): Promise<SealCopy[]> {
+  const copies: SealCopy[] = []
+  for await (const value of valuesIn(file)) {
+    if (!isCopy(value)) {
+      throw new UsageInvalid(
+        `${visible(file)} holds something that is no seal`,
+        'It is written by: pawl audit seal --out FILE.',
+      )
+    }
+    copies.push(value)
+  }
+  return copies
+}
+
+function isCopy(value: unknown): value is SealCopy {
+  const { removed, ...seal } = (value ?? {}) as Record<string, unknown>
+  const numbers = ['number', 'at', 'first', 'last', 'facts', 'firstAt', 'lastAt']
+  const isSealed =
+    numbers.every((field) => Number.isSafeInteger(seal[field])) &&
+    typeof seal.sum === 'string' &&
+    typeof seal.chain === 'string'
+  if (!isSealed || removed === undefined) return isSealed
+  const { facts, sum } = (removed ?? {}) as Record<string, unknown>
+  return Number.isSafeInteger(facts) && typeof sum === 'string'
+}
+
+async function* entriesIn(file: string): AsyncGenerator<AuditEntry> {
+  for await (const value of valuesIn(file)) {
+    const { pos, fact, payload } = (value ?? {}) as Partial<AuditEntry>
+    const isWhole = typeof pos === 'string' && typeof fact === 'object' && fact !== null
+    if (!isWhole || payload === undefined) {
+      throw new UsageInvalid(
+        `${visible(file)} is no ledger with payloads`,
+        'It is written by: pawl audit export --payloads --out FILE.',
+      )
+    }
+    yield { pos, fact, payload }
+  }
+}
+
+/** Commands that prove. */
+export const auditSealCommands: readonly CommandSpec[] = [
+  {
+    name: 'audit seal',
+    summary: 'Seal the ledger up to now, so that what is deleted or changed later is found',
+    details:
+      'A seal is a sum over up to 10,000 facts, with a chain of hashes over all seals before it. ' +
+      'Whoever can write to the store can also make seals: keep a copy elsewhere.',
+    options: [{ flags: '--out <file>', says: 'a new file with all seals, as NDJSON' }],
+    examples: [
+      ['pawl audit seal', 'what is new since the last seal'],
+      ['pawl audit seal --out /mnt/worm/seals-2026-11-16.ndjson', 'and a copy for elsewhere'],
+    ],
+    run: seal,
+  },
+  {
+    name: 'audit verify',
+    summary: 'Verify that nothing that was sealed is missing, added or changed',
+    details:
+      'By the seals of the store, or by a copy, which also finds seals that were changed. What ' +
+      'retention removed is accounted for, and can be compared with its archives. An exported ' +
+      'ledger is verified without the store. The exit code is 3 when there are findings.',
+    options: [
+      { flags: '--seals <file>', says: 'a copy of the seals' },
+      { flags: '--archive <file>', says: 'an archive of retention', repeats: true },
+      { flags: '--ledger <file>', says: 'an export with payloads, instead of the store' },
+    ],
+    examples: [
+      ['pawl audit verify', 'by the seals of the store'],
+      ['pawl audit verify --seals seals.ndjson --archive pruned.ndjson', 'by what is elsewhere'],
+      ['pawl audit verify --ledger ledger.ndjson --seals seals.ndjson', 'an export alone'],
+    ],
+    run: verify,
+  },
+]
