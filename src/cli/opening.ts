@@ -20,13 +20,15 @@ export interface Opening {
   readonly jobs?: readonly JobDefinition[]
   /** Told of warnings also without --verbose. */
   readonly warns?: boolean
+  /** Whoever claims nothing need not be kept from it. */
+  readonly onFindings?: 'block' | 'warn'
 }
 
 /** Opens the store, does the work, and closes it. */
 export async function withPawl<T>(
   call: Call,
   work: (pawl: Pawl) => Promise<T>,
-  { create = false, jobs = [], warns = false }: Opening = {},
+  { create = false, jobs = [], warns = false, onFindings = 'block' }: Opening = {},
 ): Promise<T> {
   const { settings, environment } = call
   const { value: store, from } = settings.store
@@ -42,7 +44,7 @@ export async function withPawl<T>(
     if (applied.length === 0) throw new StoreMissing(shown)
     if (pending.length > 0) throw new StoreOutdated(shown, pending)
   }
-  await using pawl = await createPawl({ store, jobs, logger: loggerOf(call, warns) })
+  await using pawl = await createPawl({ store, jobs, onFindings, logger: loggerOf(call, warns) })
   return await work(pawl)
 }
 

@@ -61,12 +61,17 @@ export function repairOfJob(
 }
 
 /** The columns that a repair writes otherwise than they are. */
-function changesOf({ dossier: { row } }: Patient, after: Prescription['after']): Change[] {
+function changesOf({ dossier }: Patient, after: Prescription['after']): Change[] {
   if (after === undefined) return []
-  const { job, lane, leaseUntil } = after
-  const wanted = Object.entries(columnsOf(job, row?.machine ?? 0, lane, leaseUntil))
-  const found = (row ?? {}) as unknown as Readonly<Record<string, unknown>>
-  return wanted
+  const { job, lane, leaseUntil, lifecycle } = after
+  const { machine: _number, ...columns } = columnsOf(job, 0, lane, leaseUntil)
+  const { machine } = dossier
+  const found: Readonly<Record<string, unknown>> = {
+    ...dossier.row,
+    lifecycle: machine && `${machine.name} v${machine.version}`,
+  }
+  const wanted = { ...columns, lifecycle: `${lifecycle.name} v${lifecycle.version}` }
+  return Object.entries(wanted)
     .map(([column, to]) => ({ column, from: found[column] ?? null, to }))
     .filter(({ from, to }) => from !== to)
 }

@@ -4,6 +4,7 @@ import { auditCommands } from './audit.ts'
 import { auditSealCommands } from './audit-seal.ts'
 import { dbCommands } from './db.ts'
 import { demoCommands } from './demo.ts'
+import { doctorCommands } from './doctor.ts'
 import { effectCommands } from './effect.ts'
 import { fm001Commands } from './fm001.ts'
 import { jobActCommands } from './job-act.ts'
@@ -40,6 +41,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...jobActCommands,
   ...effectCommands,
   ...queueCommands,
+  ...doctorCommands,
   ...auditCommands,
   ...auditSealCommands,
   ...runActCommands,

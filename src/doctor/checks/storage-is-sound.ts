@@ -13,9 +13,10 @@ export const storageIsSound: StoreCheck = {
       subject: 'the file',
       what,
       evidence: {},
-      advice:
-        'Stop everything, copy the file, and restore a backup, or what ".recover" of the sqlite3 ' +
-        'shell gets out of the copy.',
+      advice: /^CHECK/.test(what)
+        ? 'The other checks tell which rows; a repair of those mends it.'
+        : 'Stop everything, copy the file, and restore a backup, or what ".recover" of the ' +
+          'sqlite3 shell gets out of the copy.',
     }))
   },
 }
