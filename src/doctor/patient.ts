@@ -10,7 +10,7 @@ import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { checkFacts, type Violation } from '../core/promises.ts'
 import type { Dossier, RawFact, RawJob } from '../stores/examination.ts'
 import { NOTICE } from '../stores/notices.ts'
-import { toFact, toJob } from '../stores/rows.ts'
+import { factPath, factStatuses, toFact, toJob } from '../stores/rows.ts'
 
 /** A fact that cannot be read, or that stands in the place of another. */
 export interface Unreadable {
@@ -85,7 +85,7 @@ function readFacts(id: string, rows: readonly RawFact[]) {
   for (const raw of rows) {
     try {
       const fact = toFact(id, raw)
-      const fault = faultOf(fact) ?? twinOf(facts, fact)
+      const fault = faultOf(fact) ?? strayOf(raw, fact) ?? twinOf(facts, fact)
       if (fault === undefined) facts.push(fact)
       else unreadable.push({ raw, why: fault })
     } catch (error) {
@@ -105,6 +105,23 @@ function faultOf(fact: Fact): string | undefined {
   return fact.execution?.statuses.includes(undefined as never)
     ? 'it enters a status that does not exist'
     : undefined
+}
+
+/** Columns that the fact does not account for were not written with it. */
+function strayOf(raw: RawFact, fact: Fact): string | undefined {
+  const { execution } = fact
+  const written = {
+    path: factPath(fact),
+    statuses: factStatuses(fact),
+    attempt: execution?.attempt ?? null,
+    claim: execution?.claim ?? null,
+    worker: execution?.worker ?? null,
+    lease_until: execution?.leaseUntil ?? null,
+  }
+  const stray = Object.entries(written).find(
+    ([name, value]) => raw[name as keyof RawFact] !== value,
+  )
+  return stray && `its column ${stray[0]} is not of this fact`
 }
 
 function areAttributes(created: JobAttributes): boolean {

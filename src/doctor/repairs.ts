@@ -120,6 +120,12 @@ export function repairOfStore(
   if (finding.remedy === 'rebuild the counters') {
     return [{ ...base, carryOut: () => examination.recount() }]
   }
+  if (finding.remedy === 'note what is wrong and go on') {
+    const { origin, state } = finding.evidence
+    const carryOut = (by: Surgeon) =>
+      examination.note(String(origin), String(state), finding.what, by)
+    return [{ ...base, carryOut }]
+  }
   if (finding.remedy !== 'restore the schema') return []
   const object = drift.find(({ kind, name }) => finding.subject === `${kind} ${name}`)
   return object === undefined ? [] : [{ ...base, carryOut: () => examination.restore(object) }]

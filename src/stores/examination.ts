@@ -129,6 +129,11 @@ export interface Examination {
   dossiers(after: Ref | undefined, limit: number): Promise<Dossier[]>
   duplicates(limit: number): Promise<Duplicate[]>
   counters(): Promise<CounterDrift[]>
+  /**
+   * How many jobs and facts are gone of which no record tells, as far as the numbers that a database
+   * gives out show it; nothing where they show nothing.
+   */
+  vanished(): Promise<{ readonly jobs: number; readonly facts: number } | undefined>
 
   /** Shows one job to whoever decides, and does what was decided, in one transaction. */
   mend(
@@ -140,6 +145,11 @@ export interface Examination {
   recount(): Promise<void>
   /** Makes one object as the migrations made it. */
   restore(drift: Drift): Promise<void>
+
+  /** Keeps what an operator took note of, beside the rows that were taken aside. */
+  note(origin: string, content: string, why: string, by: Surgeon): Promise<void>
+  /** What was noted of one kind, the last 1000 of it. */
+  notes(origin: string): Promise<string[]>
 
   /** Takes on, or goes on with, what one process does at a time. Nothing while another has it. */
   takeDuty(name: string, holder: string, leaseMs: number): Promise<Duty | undefined>

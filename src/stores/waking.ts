@@ -3,7 +3,7 @@
 /** Verbs that make nothing ready, like all those of runs; their commits wake nobody. */
 const SILENT_VERBS = [
   ...['claim', 'heartbeat', 'claimEffects', 'reportWorker', 'removeWorker'],
-  ...['takeDuty', 'leaveDuty', 'recount', 'restore', 'seal'],
+  ...['takeDuty', 'leaveDuty', 'recount', 'restore', 'seal', 'note'],
 ]
 
 /** Whether others are to be woken after a verb; not where it found nothing to do. */

@@ -14,11 +14,13 @@ import { jobsHaveRows } from './jobs-have-rows.ts'
 import { keysAreUnique } from './keys-are-unique.ts'
 import { leasesRanOut } from './leases-ran-out.ts'
 import { ledgerIsWhole } from './ledger-is-whole.ts'
+import { nothingVanished } from './nothing-vanished.ts'
 import { oneCommit } from './one-commit.ts'
 import { queuesAreServed } from './queues-are-served.ts'
 import { retriesWereDue } from './retries-were-due.ts'
 import { rowIsFold } from './row-is-fold.ts'
 import { schemaIsAsDeclared } from './schema-is-as-declared.ts'
+import { sealsHold } from './seals-hold.ts'
 import { stalledJobs } from './stalled-jobs.ts'
 import { statesAreKnown } from './states-are-known.ts'
 import { storageIsSound } from './storage-is-sound.ts'
@@ -53,5 +55,7 @@ export const FULL_CHECKS: readonly StoreCheck[] = [
   idsAreUnique,
   keysAreUnique,
   countersAreRight,
+  sealsHold,
+  nothingVanished,
   storageIsSound,
 ]

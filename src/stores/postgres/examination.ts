@@ -5,7 +5,7 @@ import { CATALOGUE_SETTINGS } from './catalogue.ts'
 import type { OwnSession } from './connect.ts'
 import type { Shared } from './context.ts'
 import { counters, dossiers, duplicates, scan } from './examine.ts'
-import { leaveDuty, mend, recount, takeDuty } from './mend.ts'
+import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
 import { drift, restore } from './schema.ts'
 
 /** How the store reads and writes. */
@@ -44,6 +44,9 @@ export class PostgresExamination implements Examination {
   async storage(): Promise<string[]> {
     return []
   }
+
+  /** Numbers are given out also by transactions that are rolled back: only seals can tell. */
+  async vanished(): Promise<undefined> {}
 
   dossiers(after: Ref | undefined, limit: number) {
     return this.#access.look(ONE_MOMENT, (session) => dossiers(session, after, limit))
@@ -85,6 +88,16 @@ export class PostgresExamination implements Examination {
 
   restore(object: Drift): Promise<void> {
     return this.#access.change('restore', (session) => restore(session, this.#schema, object))
+  }
+
+  note(origin: string, content: string, why: string, by: Surgeon): Promise<void> {
+    return this.#access.change('note', (session, now) =>
+      keepNote(session, now, origin, content, why, by),
+    )
+  }
+
+  notes(origin: string): Promise<string[]> {
+    return this.#access.look(ONE_MOMENT, (session) => notes(session, origin))
   }
 
   takeDuty(name: string, holder: string, leaseMs: number): Promise<Duty | undefined> {

@@ -204,6 +204,35 @@ async function takeAside(
   if (moved !== undefined) session.wrote = { tx: moved.tx }
 }
 
+const KEEP = statement(
+  (s) => `
+  INSERT INTO ${s}.quarantined (at, origin, content, why, operator, note)
+  VALUES ($1, $2, $3, $4, $5, $6)`,
+)
+
+/** Keeps what an operator took note of. */
+export async function keepNote(
+  session: OwnSession,
+  now: number,
+  origin: string,
+  content: string,
+  why: string,
+  { operator, note }: Surgeon,
+): Promise<void> {
+  await session.query(KEEP, [now, origin, content, why, operator, note])
+}
+
+const SELECT_NOTES = statement(
+  (s) => `
+  SELECT content FROM ${s}.quarantined WHERE origin = $1 ORDER BY number DESC LIMIT 1000`,
+)
+
+/** What was noted of one kind. */
+export async function notes(session: Session, origin: string): Promise<string[]> {
+  const rows = await session.query<{ content: string }>(SELECT_NOTES, [origin])
+  return rows.map(({ content }) => content)
+}
+
 /** Writes the row, and the fact where the row then stands in the order of the ledger. */
 async function write(
   { session, ref }: Operation,

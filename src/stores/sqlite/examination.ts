@@ -4,8 +4,9 @@ import type { Ref } from '../store.ts'
 import type { Connection } from './connect.ts'
 import type { Shared } from './context.ts'
 import { counters, dossiers, duplicates, scan, storage } from './examine.ts'
-import { leaveDuty, mend, recount, takeDuty } from './mend.ts'
+import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
 import { drift, restore } from './schema.ts'
+import { missingRows } from './seals.ts'
 import type { Work } from './writer.ts'
 
 /** How the store reads and writes. */
@@ -48,6 +49,10 @@ export class SqliteExamination implements Examination {
     return this.#access.read(counters)
   }
 
+  vanished() {
+    return this.#access.read(missingRows)
+  }
+
   mend(
     ref: Ref,
     decide: (dossier: Dossier, now: number) => Mending | undefined,
@@ -62,6 +67,14 @@ export class SqliteExamination implements Examination {
 
   restore(object: Drift): Promise<void> {
     return this.#access.write('restore', (db) => restore(db, object))
+  }
+
+  note(origin: string, content: string, why: string, by: Surgeon): Promise<void> {
+    return this.#access.write('note', (db, now) => keepNote(db, now, origin, content, why, by))
+  }
+
+  notes(origin: string): Promise<string[]> {
+    return this.#access.read((db) => notes(db, origin))
   }
 
   takeDuty(name: string, holder: string, leaseMs: number): Promise<Duty | undefined> {

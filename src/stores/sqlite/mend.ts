@@ -90,6 +90,26 @@ function takeAside(
   else withoutGuard(connection, guard, remove)
 }
 
+/** Keeps what an operator took note of. */
+export function keepNote(
+  connection: Connection,
+  now: number,
+  origin: string,
+  content: string,
+  why: string,
+  { operator, note }: Surgeon,
+): void {
+  connection.run(KEEP, now, origin, null, content, why, operator, note)
+}
+
+const SELECT_NOTES = `
+  SELECT content FROM pawl_quarantined WHERE origin = ? ORDER BY number DESC LIMIT 1000`
+
+/** What was noted of one kind. */
+export function notes(connection: Connection, origin: string): string[] {
+  return connection.all<{ content: string }>(SELECT_NOTES, origin).map(({ content }) => content)
+}
+
 const SELECT_GUARD = `SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name = ?`
 
 function withoutGuard(connection: Connection, name: string, work: () => void): void {
