@@ -5,6 +5,7 @@ import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { MANIFEST_SCHEMA, manifestDocument } from '../../scripts/documents/postgres-manifest.ts'
 import { systemEnvironment } from '../../src/environment/system.ts'
+import type { Dossier, Mending } from '../../src/stores/examination.ts'
 import { CATALOGUE_SETTINGS, readCatalogue } from '../../src/stores/postgres/catalogue.ts'
 import { Database } from '../../src/stores/postgres/connect.ts'
 import { openPostgresStore, type PostgresOptions } from '../../src/stores/postgres/open.ts'
@@ -213,6 +214,93 @@ describe('rows of one id', () => {
       const refs = (await allDossiers(examined, limit)).map(({ ref }) => ref)
       expect(refs).toEqual([first, id, last])
     }
+  })
+})
+
+describe('over a pool of the user’s own', () => {
+  /** A store whose connection can be made to break when a transaction has just been committed. */
+  async function borrowed({ sql, environment }: Examined) {
+    const [row] = await sql('SELECT current_database() AS name')
+    const url = Object.assign(new URL(sharedPostgres()), { pathname: `/${String(row?.name)}` })
+    const pool = new pg.Pool({ connectionString: url.href, max: 2 })
+    onTestFinished(() => pool.end())
+    const lost = { next: false, count: 0 }
+    pool.on('connect', (client) => {
+      const query = client.query.bind(client) as (asked: pg.QueryConfig) => Promise<unknown>
+      const losing = async (asked: pg.QueryConfig) => {
+        const answer = await query(asked)
+        if (!lost.next || asked.text !== 'COMMIT') return answer
+        lost.next = false
+        lost.count++
+        throw new Error('Connection terminated unexpectedly')
+      }
+      Object.assign(client, { query: losing })
+    })
+    const timers = systemEnvironment().timers
+    const options = { pool, environment: { ...environment, timers }, clock: 'environment' } as const
+    return { store: await opened(options), lost, pool }
+  }
+
+  it('everything is seen, and nothing of its settings is left there', async () => {
+    const examined = await open()
+    const jobs = await fill(examined)
+    const { store, pool } = await borrowed(examined)
+    const names = ['search_path', 'quote_all_identifiers', 'statement_timeout', 'enable_seqscan']
+    const shown = `SELECT ${names.map((name) => `current_setting('${name}') AS ${name}`).join(', ')}`
+    const usual = await examined.sql(shown)
+    const seen = await allDossiers({ ...examined, store }, 2)
+    expect(seen.map(({ ref }) => ref).sort()).toEqual(Object.values(jobs).sort())
+    expect(await store.examination.drift()).toEqual([])
+    expect(await store.examination.counters()).toEqual([])
+    await store.examination.recount()
+    await succeeded({ ...examined, store }, 'after')
+    const client = await pool.connect()
+    const { rows } = await client.query({ text: shown })
+    client.release()
+    expect(rows).toEqual(usual)
+  })
+
+  it('a mending whose end was not heard is done once', async () => {
+    const examined = await open()
+    const { store, lost } = await borrowed(examined)
+    const id = await succeeded(examined, 'a')
+    const job = await store.get(id)
+    if (job === undefined) throw new Error('the job is gone')
+    lost.next = true
+    const mending = mendingOf(job, { priority: 1 }, store.now())
+    expect(await store.examination.mend(id, () => mending, BY)).toBe(mending)
+    expect((await store.facts(id)).map(({ trigger }) => trigger)).toEqual([
+      ...['create', 'claim', 'commit', 'repair'],
+    ])
+    lost.next = true
+    const decide = ({ facts }: Dossier): Mending => ({
+      why: 'nonsense',
+      aside: facts.slice(-1).map(({ handle }) => ({ origin: 'ledger', handle })),
+    })
+    await store.examination.mend(id, decide, BY)
+    expect(lost).toEqual({ next: false, count: 2 })
+    expect(await store.facts(id)).toHaveLength(3)
+    expect(await examined.sql('SELECT 1 FROM @quarantined')).toHaveLength(1)
+  })
+
+  it('a recount, a duty and a restored object are the same when they are done twice', async () => {
+    const examined = await open()
+    const { store, lost } = await borrowed(examined)
+    await examined.sql(`INSERT INTO @ended_counts VALUES ('a', 'failed', 3);
+      DROP INDEX @jobs_ready; ALTER TABLE @jobs DROP CONSTRAINT jobs_pkey`)
+    lost.next = true
+    await store.examination.recount()
+    expect(await store.examination.counters()).toEqual([])
+    lost.next = true
+    expect(await store.examination.takeDuty('look', 'one', 1000)).toEqual({})
+    lost.next = true
+    expect(await store.examination.leaveDuty('look', 'one', 'here')).toBe(true)
+    for (const drift of await store.examination.drift()) {
+      lost.next = true
+      await store.examination.restore(drift)
+    }
+    expect(lost).toEqual({ next: false, count: 5 })
+    expect(await store.examination.drift()).toEqual([])
   })
 })
 
