@@ -24,10 +24,10 @@ interface Range {
   readonly but: string | null
 }
 
-/** Where ids are not unique any more, all rows of an id belong to one page. */
+/** The page ends with an id and not with a row: where ids are not unique any more, all belong. */
 const SELECT_IDS = statement(
   (s) => `
-  SELECT DISTINCT id FROM ${s}.jobs
+  SELECT id FROM ${s}.jobs
   WHERE id >= $1 AND id <= $2 AND id IS DISTINCT FROM $3 ORDER BY id LIMIT $4`,
 )
 const SELECT_JOBS = statement(
