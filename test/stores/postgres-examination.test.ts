@@ -246,7 +246,8 @@ describe('over a pool of the user’s own', () => {
     const jobs = await fill(examined)
     const { store, pool } = await borrowed(examined)
     const names = ['search_path', 'quote_all_identifiers', 'statement_timeout', 'enable_seqscan']
-    const shown = `SELECT ${names.map((name) => `current_setting('${name}') AS ${name}`).join(', ')}`
+    const settings = names.map((name) => `current_setting('${name}') AS ${name}`)
+    const shown = `SELECT ${settings.join(', ')}`
     const usual = await examined.sql(shown)
     const seen = await allDossiers({ ...examined, store }, 2)
     expect(seen.map(({ ref }) => ref).sort()).toEqual(Object.values(jobs).sort())
