@@ -141,9 +141,17 @@ export class Doctor {
   async #walk(options: CheckOptions, tally: Tally): Promise<void> {
     const { full = false } = options
     await this.#lookAtJobs(options, tally)
+    await this.#lookAgain(options, tally)
     const checks = full && !options.signal?.aborted ? FULL_CHECKS : []
     for (const check of [...checks, ...QUICK_CHECKS]) await this.#lookAtStore(check, tally)
     for (const records of this.#parts.runs ?? []) await this.#lookAtRuns(records, tally)
+  }
+
+  /** What was restored may have the key of another; that shows when all are there. */
+  async #lookAgain(options: CheckOptions, tally: Tally): Promise<void> {
+    if (!tally.isRepairing || (await this.#parts.store.examination.duplicates(1)).length === 0)
+      return
+    await this.#lookAtJobs(options, tally)
   }
 
   #surgery(): Surgery {
@@ -306,6 +314,10 @@ class Tally {
   constructor(options: CheckOptions, by?: Surgeon) {
     this.#options = options
     this.#by = by
+  }
+
+  get isRepairing(): boolean {
+    return this.#by !== undefined
   }
 
   add(finding: Finding): void {

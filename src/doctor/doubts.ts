@@ -53,10 +53,17 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Effects that the commit declared and that the outbox has not. */
+/** Effects that the commit declared and that the outbox has not, or not under their keys. */
 export function lostEffects({ facts, effects }: Patient): string[] {
   const declared = sinceRebase(facts).reduce((sum, fact) => sum + (fact.effects ?? 0), 0)
-  return effects.length < declared
-    ? [`the commit declared ${declared} effects, and ${effects.length} are there`]
-    : []
+  if (declared === 0) return []
+  const count = new Map<string, number>()
+  for (const { name } of effects) count.set(name, (count.get(name) ?? 0) + 1)
+  const strays = effects.filter(({ name, n }) => n < 1 || n > (count.get(name) ?? 0))
+  return [
+    ...(effects.length === declared
+      ? []
+      : [`the commit declared ${declared} effects, and ${effects.length} are there`]),
+    ...strays.map(({ name, n }) => `effect ${name}/${n} is not numbered as it was declared`),
+  ]
 }

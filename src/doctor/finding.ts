@@ -21,6 +21,7 @@ export type Remedy =
   | 'take the contradicting rows aside'
   | 'note what is wrong and go on'
   | 'give the key up'
+  | 'park the effects'
   | 'expire the lease'
   | 'finish the commit'
   | 'make the job ready'

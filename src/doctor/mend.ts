@@ -21,7 +21,7 @@ import { FACT_CODES, type Fact, sinceRebase } from '../core/job/facts.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
 import { laneOf } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
-import type { Aside, Mending, RawFact } from '../stores/examination.ts'
+import type { Aside, Mending, RawEffect, RawFact } from '../stores/examination.ts'
 import { doubtsOf, lostEffects } from './doubts.ts'
 import type { Remedy } from './finding.ts'
 import type { Patient } from './patient.ts'
@@ -54,7 +54,8 @@ export function prescribe(
     const aside = [asideOf('jobs', row)]
     return { remedy: ASIDE, why: `another job has the id ${id}, and its facts`, aside }
   }
-  if (row === null && facts.length === 0) return clearAway(patient)
+  const isFounded = facts.some(({ created, rebased }) => created ?? rebased)
+  if (row === null && (!isFounded || around.duplicateIds.has(id))) return clearAway(patient)
   if (lifecycle === undefined) return undefined
   const context: Context = { now: around.now, random: 0, actor: 'doctor', ...by }
   const doubts = doubtsOf(patient)
@@ -151,11 +152,13 @@ function rebuild(
     ...dossier.twins.map((twin) => asideOf('jobs', twin)),
     ...strays.map((effect) => asideOf('outbox', effect)),
   ]
-  if (faults.length === 0 && aside.length === 0) return undefined
+  const unclear = dossier.effects.filter(isUnclear)
+  if (faults.length === 0 && aside.length === 0 && unclear.length === 0) return undefined
   const why = [
     ...faults,
     ...(dossier.twins.length > 0 ? ['there are further rows of it'] : []),
     ...(strays.length > 0 ? ['it has effects that no commit declared'] : []),
+    ...unclear.map(({ name, n }) => `nobody can say where effect ${name}/${n} is`),
   ].join('; ')
   const fact = newFact(context, id, folded.seq + 1, 'repair', folded.state, folded.state)
   const remedy: Remedy =
@@ -163,7 +166,9 @@ function rebuild(
       ? 'restore the row from its facts'
       : faults.length > 0
         ? 'rebuild the row from its facts'
-        : ASIDE
+        : aside.length > 0
+          ? ASIDE
+          : 'park the effects'
   return finish(remedy, why, patient, lifecycle, evolve(folded, fact), fact, aside)
 }
 
@@ -190,5 +195,15 @@ function finish(
   // A lease that lasts beyond all measure would never be taken back.
   const isSound = kept !== null && kept <= fact.at + LEASE_MAX_MS
   const leaseUntil = lane !== 'held' ? null : isSound ? kept : (execution?.leaseUntil ?? fact.at)
-  return { remedy, why, aside, after: { lifecycle, job, lane, leaseUntil, fact } }
+  const removed = new Set(aside.map(({ handle }) => handle))
+  const parked = dossier.effects.filter(isUnclear).map(({ handle }) => handle)
+  const after = { lifecycle, job, lane, leaseUntil, fact }
+  return { remedy, why, aside, parked: parked.filter((one) => !removed.has(one)), after }
+}
+
+const EFFECT_STATES: readonly string[] = ['pending', 'delivered', 'parked']
+
+/** Whether an effect is in a state that none has: a person must find out what became of it. */
+export function isUnclear({ state, tries }: RawEffect): boolean {
+  return !EFFECT_STATES.includes(state) || tries < 0
 }

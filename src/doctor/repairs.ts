@@ -51,12 +51,30 @@ export function repairOfJob(
     ...{ remedy, why, changes: changesOf(patient, after), aside: aside.length },
     ...(after !== undefined && { factSeq: after.fact.seq }),
     carryOut: async (by) => {
-      await store.examination.mend(
-        ref,
-        (dossier, now) => prescribe(examine(dossier, lifecycles), { ...around, now }, by),
-        by,
-      )
+      const mend = (more: Partial<Surroundings>) =>
+        store.examination.mend(
+          ref,
+          (dossier, now) =>
+            prescribe(examine(dossier, lifecycles), { ...around, ...more, now }, by),
+          by,
+        )
+      // Of a job that is restored nobody knows beforehand that another has its key or its id.
+      const own = new Set([patient.id])
+      const isRestored = patient.dossier.row === null && after !== undefined
+      const ways = isRestored ? [{}, { keyless: own }, { duplicateIds: own }] : [{}]
+      await firstThatWorks(ways.map((way) => () => mend(way)))
     },
+  }
+}
+
+async function firstThatWorks(ways: readonly (() => Promise<unknown>)[]): Promise<void> {
+  for (const [i, way] of ways.entries()) {
+    try {
+      await way()
+      return
+    } catch (error) {
+      if (i === ways.length - 1) throw error
+    }
   }
 }
 

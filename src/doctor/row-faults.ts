@@ -3,6 +3,8 @@ import { encode } from '../core/canonical-json.ts'
 import type { Job } from '../core/job/job.ts'
 import { laneOf } from '../core/job/lanes.ts'
 import { DELAY_MAX_MS } from '../core/retry.ts'
+import type { RawJob } from '../stores/examination.ts'
+import { columnsOf } from '../stores/rows.ts'
 import type { Patient } from './patient.ts'
 
 /** No lease was ever given for longer. */
@@ -14,25 +16,30 @@ export function rowFaults(patient: Patient, now: number): string[] {
   if (folded === null) return []
   if (dossier.row === null) return ['there is no row of it']
   if (job === null) return [`the row cannot be read: ${rowFault}`]
-  const fields = differencesOf(job, folded)
+  const isOther = ({ lifecycle, lifecycleVersion }: Job) =>
+    lifecycle !== folded.lifecycle || lifecycleVersion !== folded.lifecycleVersion
+  const columns = [...strayColumns(dossier.row, folded), ...(isOther(job) ? ['machine'] : [])]
   return [
-    ...(fields.length === 0 ? [] : [`row and facts differ in ${fields.join(', ')}`]),
+    ...(columns.length === 0 ? [] : [`row and facts differ in ${columns.join(', ')}`]),
     ...laneFaults(patient, folded, now),
   ]
 }
 
-/** The fields in which two jobs differ; when a lease ends is written without a fact. */
-export function differencesOf(one: Job, other: Job): (keyof Job)[] {
-  return (Object.keys(one) as (keyof Job)[]).filter((field) => {
-    const [a, b] = [one[field], other[field]]
-    if (a === b) return false
-    if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return true
-    return encode(settled(a)) !== encode(settled(b))
-  })
-}
+/** What no fact says, or what is judged with the lane. */
+const OTHERWISE = ['lane', 'lease_until', 'machine']
+const JSON_COLUMNS = ['tags', 'error', 'policy']
 
-function settled(value: object): object {
-  return 'leaseUntil' in value ? { ...value, leaseUntil: 0 } : value
+/** The columns that are not what the facts say. */
+function strayColumns(row: RawJob, folded: Job): string[] {
+  const wanted = columnsOf(folded, row.machine, 'ended', null)
+  return Object.entries(wanted)
+    .filter(([column, value]) => {
+      const own = row[column as keyof RawJob]
+      if (own === value || OTHERWISE.includes(column)) return false
+      if (!JSON_COLUMNS.includes(column) || own === null || value === null) return true
+      return encode(JSON.parse(String(own))) !== encode(JSON.parse(String(value)))
+    })
+    .map(([column]) => column)
 }
 
 /** What the scheduler sees must be what the job is, or it is never claimed, or claimed too often. */

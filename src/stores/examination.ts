@@ -109,6 +109,8 @@ export interface Mending {
   /** Nothing where no job can be made of what is left. */
   readonly after?: Mended
   readonly aside: readonly Aside[]
+  /** Effects that nobody can say anything of: a person must decide about them. */
+  readonly parked?: readonly Handle[]
 }
 
 /** Who answers for a repair. */

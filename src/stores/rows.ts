@@ -9,6 +9,7 @@
  *   path      the states from → via… → to, joined by ">"; one state alone: no edge was taken
  *   statuses  what the attempt entered, by first letters: L, I, C, D, A
  */
+import { crc32 } from 'node:zlib'
 import { LedgerBroken } from '../core/errors.ts'
 import type { AbortReason, ExecutionStatus } from '../core/execution.ts'
 import { type ExecutionChange, FACT_CODES, type Fact, type FactTrigger } from '../core/job/facts.ts'
@@ -256,4 +257,15 @@ function changeOf(row: FactRow, abort?: AbortReason, final?: true): ExecutionCha
     ...(abort !== undefined && { abort }),
     ...(final !== undefined && { final }),
   }
+}
+
+/** The id of the job that a fact creates, with a checksum: should row and ledger ever disagree. */
+export function creationMark(id: string): string {
+  return `${id}-${crc32(id).toString(16).padStart(8, '0')}`
+}
+
+/** The id in a mark; nothing where the mark is damaged. */
+export function idInMark(mark: string | null): string | null {
+  const id = mark?.slice(0, -9) ?? ''
+  return mark !== null && creationMark(id) === mark ? id : null
 }

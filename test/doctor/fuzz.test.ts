@@ -22,8 +22,9 @@ type Copy = Record<Table, Row[]>
 /** What is written without a fact, and so may be anything; and what a store keeps for itself. */
 const VOLATILE: Readonly<Record<Table, readonly string[]>> = {
   jobs: ['lease_until', 'progress', 'cancel_asked_at', 'place'],
-  ledger: ['tx', 'pos'],
-  outbox: ['eid', 'tries', 'run_at', 'claim', 'error', 'payload', 'type', 'state'],
+  // The mark of a creation only repeats the id of the job; names of effects stand nowhere else.
+  ledger: ['tx', 'pos', 'creates'],
+  outbox: ['eid', 'name', 'tries', 'run_at', 'claim', 'error', 'payload', 'type', 'state'],
 }
 const KEYS: Readonly<Record<Table, string>> = {
   jobs: 'id',
@@ -113,7 +114,7 @@ describe.each<Kind>(['sqlite', 'postgres'])('random damage on %s', (kind) => {
     let caught = 0
     for (let round = 0; round < ROUNDS[kind] * factor; round++) {
       // A store that has been through many rounds is as good as new, and is kept small.
-      if (round % 25 === 0) {
+      if (round % 10 === 0) {
         await clinic.close()
         await drop()
         const database = kind === 'sqlite' ? undefined : await freshServerDatabase()
@@ -153,7 +154,7 @@ async function playRound(clinic: Clinic, round: number): Promise<number> {
   const failed = repaired.findings.filter(({ check }) => check === 'repairs-are-carried-out')
   expect(failed, told).toEqual([])
   const clean = await doctor.check({ full: true })
-  const left = clean.findings.filter(({ severity }) => severity !== 'notice')
+  const left = clean.findings.filter(({ severity }) => severity === 'error')
   expect(left, told).toEqual([])
   expect(clean.repairCount, told).toBe(0)
   for (const job of acknowledged as Job[]) {

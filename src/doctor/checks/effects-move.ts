@@ -1,5 +1,6 @@
 import { isCommitted } from '../../core/job/job.ts'
 import type { RawEffect } from '../../stores/examination.ts'
+import { isUnclear } from '../mend.ts'
 import type { JobCheck, Sighting } from './check.ts'
 
 /** An effect is delivered, waits for its time, or is told of. */
@@ -24,6 +25,10 @@ export const effectsMove: JobCheck = {
 
 function stuck(id: string, effect: RawEffect, before: number): Sighting[] {
   const key = `${id}/${effect.name}/${effect.n}`
+  if (isUnclear(effect)) {
+    const { state, tries } = effect
+    return [{ what: `nobody can say where effect ${key} is`, evidence: { state, tries } }]
+  }
   const evidence = { key, tries: effect.tries, error: effect.error }
   if (effect.state === 'parked') {
     const advice = `pawl effect retry ${key} --reason …`

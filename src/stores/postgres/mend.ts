@@ -139,6 +139,7 @@ async function perform(operation: Operation, plan: Plan): Promise<void> {
   const aside = (origin: Origin) => takeAside(operation, mending, origin)
   await withoutGuard(operation, guarded.removedJobs && REMOVED_JOBS, () => aside('jobs'))
   await aside('outbox')
+  await park(operation, mending)
   await withoutGuard(operation, guarded.removedFacts && REMOVED_FACTS, () => aside('ledger'))
   const { after } = mending
   if (after === undefined) return
@@ -202,6 +203,17 @@ async function takeAside(
   const values = [ref, arrayOf(handles), now, mending.why, operator, note]
   const [moved] = await session.query<{ tx: number }>(MOVE_ASIDE[origin], values)
   if (moved !== undefined) session.wrote = { tx: moved.tx }
+}
+
+const PARK = statement(
+  (s) => `
+  UPDATE ${s}.outbox
+  SET state = 'parked', tries = greatest(tries, 0), run_at = $1, claim = NULL, error = $2
+  WHERE eid = ANY ($3::bigint[])`,
+)
+
+async function park({ session, now }: Operation, { parked = [], why }: Mending): Promise<void> {
+  if (parked.length > 0) await session.query(PARK, [now, why, arrayOf(parked)])
 }
 
 const KEEP = statement(

@@ -9,7 +9,14 @@ import type { Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { noticeOf } from '../notices.ts'
-import { factData, factPath, factStatuses, statusLetter, type Value } from '../rows.ts'
+import {
+  creationMark,
+  factData,
+  factPath,
+  factStatuses,
+  statusLetter,
+  type Value,
+} from '../rows.ts'
 import type { Connection } from './connect.ts'
 import { insertNotice } from './notices.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
@@ -156,7 +163,8 @@ export function insertCreations(
   facts: readonly FactEntry[],
 ): void {
   const values = [...shared]
-  for (const { rid, fact, payload } of facts) values.push(rid, fact.seq, fact.jobId, payload)
+  for (const { rid, fact, payload } of facts)
+    values.push(rid, fact.seq, creationMark(fact.jobId), payload)
   insertBlock(connection, INSERT_CREATIONS, facts.length, values)
 }
 

@@ -10,6 +10,7 @@ import type {
   RawJob,
   Scan,
 } from '../examination.ts'
+import { idInMark } from '../rows.ts'
 import type { Ref } from '../store.ts'
 import type { Connection } from './connect.ts'
 
@@ -58,7 +59,9 @@ function readBetween(
   const machines = connection.all<{ id: number; name: string; version: number }>(SELECT_MACHINES)
   return assemble({
     jobs,
-    facts: connection.all<Owned<RawFact, number>>(SELECT_FACTS, from, to, max),
+    facts: connection
+      .all<Owned<RawFact, number>>(SELECT_FACTS, from, to, max)
+      .map((fact) => ({ ...fact, creates: idInMark(fact.creates) })),
     effects: connection.all<Owned<RawEffect, number>>(SELECT_EFFECTS, from, to, max),
     machines: new Map(machines.map(({ id, name, version }) => [id, { name, version }])),
     max,

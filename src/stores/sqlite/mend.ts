@@ -24,9 +24,10 @@ export function mend(
   const seen = dossier(connection, ref)
   const mending = seen && decide(seen, now)
   if (mending === undefined) return undefined
-  const { after, aside, why } = mending
+  const { after, aside, parked = [], why } = mending
   const jobId = after?.job.id ?? seen?.row?.id ?? null
   for (const one of aside) takeAside(connection, now, one, jobId, why, by)
+  for (const eid of parked) connection.run(PARK, now, why, eid)
   const isGone = aside.some(({ origin }) => origin === 'jobs')
   const row = isGone ? null : (seen as Dossier).row
   if (after !== undefined) write(shared, connection, Number(ref), row, after)
@@ -58,6 +59,10 @@ function write(
   }
   appendFact(connection, rid, fact)
 }
+
+const PARK = `
+  UPDATE pawl_outbox SET state = 'parked', tries = max(tries, 0), run_at = ?, claim = NULL, error = ?
+  WHERE eid = ?`
 
 const TABLES = {
   jobs: { name: 'pawl_jobs', key: 'rid', guard: 'pawl_live_jobs_are_not_deleted' },
