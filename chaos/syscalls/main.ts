@@ -1,7 +1,8 @@
 /**
- * `npm run syscalls -- [--points N] [--json]`: a small process on a SQLite file whose system calls
- * fail, one at a time, or which dies at one. Every call on the database's files is a point, with
- * every fate that it can have; `--points` takes fewer, evenly spread. A broken promise fails the
+ * `npm run syscalls -- [--part sqlite|runs] [--points N] [--json]`: a small process on a SQLite file
+ * whose system calls fail, one at a time, or which dies at one; then a run in a folder whose process
+ * dies at each call that changes something. Every call on these files is a point, with every fate
+ * that it can have; `--points` takes fewer of each part, evenly spread. A broken promise fails the
  * command.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -13,6 +14,7 @@ import { mapInLanes } from '../../test/processes/children.ts'
 import { collectGarbage } from '../../test/support/garbage.ts'
 import { canRecord } from '../power/record.ts'
 import { judge } from './judge.ts'
+import { strikeRuns } from './runs.ts'
 import { countCalls, freshPlace, pointsOf, strike } from './strace.ts'
 
 /** Two at a time: each is mostly a process that starts. */
@@ -20,11 +22,16 @@ const LANES = 2
 const COLLECT_EVERY = 10
 
 const { values } = parseArgs({
-  options: { points: { type: 'string' }, json: { type: 'boolean', default: false } },
+  options: {
+    part: { type: 'string' },
+    points: { type: 'string' },
+    json: { type: 'boolean', default: false },
+  },
 })
+const { part } = values
 const max = Number(values.points ?? Number.MAX_SAFE_INTEGER)
-if (!(max >= 1)) {
-  console.error('--points takes a number from 1')
+if (!(max >= 1) || (part !== undefined && part !== 'sqlite' && part !== 'runs')) {
+  console.error('--points takes a number from 1, and --part sqlite or runs')
   process.exit(2)
 }
 if (!canRecord()) {
@@ -35,7 +42,10 @@ if (!canRecord()) {
 
 const folder = mkdtempSync(join(tmpdir(), 'pawl-syscalls-'))
 const start = performance.now()
-const counts = await countCalls(freshPlace(join(folder, 'counting')))
+const isWanted = (name: string) => part === undefined || part === name
+const counts = isWanted('sqlite')
+  ? await countCalls(freshPlace(join(folder, 'counting')))
+  : new Map()
 const points = pointsOf(counts, max)
 const hits: Record<string, number> = {}
 const errors: Record<string, number> = {}
@@ -57,16 +67,20 @@ await mapInLanes(points, LANES, async (point) => {
   if (done % 100 === 0 && !values.json) console.error(`${done} of ${points.length} points`)
 })
 
+const runs = isWanted('runs') ? await strikeRuns(folder, max, LANES) : undefined
 for (const { point, found } of violations) {
   for (const { promise, job, what } of found) console.error(`${point}: ${promise}: ${job} ${what}`)
 }
+for (const { point, found } of runs?.violations ?? [])
+  console.error(`${point}: ${found.join('; ')}`)
+const isBroken = violations.length + (runs?.violations.length ?? 0) > 0
 const seconds = Math.round((performance.now() - start) / 1000)
 const calls = Object.fromEntries(counts)
-const summary = { points: points.length, seconds, calls, hits, errors, violations }
+const summary = { points: points.length, seconds, calls, hits, errors, violations, runs }
 console.log(values.json ? JSON.stringify(summary) : summary)
-if (violations.length > 0) console.error(`The files of these points are kept in ${folder}`)
+if (isBroken) console.error(`The files of these points are kept in ${folder}`)
 else rmSync(folder, { recursive: true, force: true })
-process.exitCode = violations.length > 0 ? 1 : 0
+process.exitCode = isBroken ? 1 : 0
 
 function count(into: Record<string, number>, name: string): void {
   into[name] = (into[name] ?? 0) + 1

@@ -1,5 +1,5 @@
 // Some points of `npm run syscalls`: a system call of a process on a SQLite file fails, or the
-// process dies at it. PAWL_TEST_POINTS takes more of them.
+// process dies at it; and the process of a run dies at one. PAWL_TEST_POINTS takes more of them.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
@@ -17,7 +17,7 @@ if (!canTrace) {
 
 describe.runIf(canTrace)('a SQLite file whose system calls fail', () => {
   it('keeps every promise, and every failure is typed or retried', { timeout }, async () => {
-    const args = [PROGRAM, '--points', String(points), '--json']
+    const args = [PROGRAM, '--part', 'sqlite', '--points', String(points), '--json']
     const { stdout } = await run(process.execPath, args, { maxBuffer: 2 ** 28 })
     const summary = JSON.parse(stdout)
     expect(summary.violations).toEqual([])
@@ -26,5 +26,20 @@ describe.runIf(canTrace)('a SQLite file whose system calls fail', () => {
     const fates = Object.keys(summary.hits).map((hit) => hit.split(' ')[1])
     expect([...new Set(fates)].sort()).toEqual(['EINTR', 'EIO', 'ENOSPC', 'SIGKILL'])
     expect(summary.errors.E_STORE_FAILED).toBeGreaterThan(0)
+  })
+})
+
+describe.runIf(canTrace)('a run in a folder whose process dies at a system call', () => {
+  it('comes to the same end, and does no finished item twice', { timeout }, async () => {
+    const count = String(Math.ceil(points / 2))
+    const args = [PROGRAM, '--part', 'runs', '--points', count, '--json']
+    const { stdout } = await run(process.execPath, args, { maxBuffer: 2 ** 28 })
+    const { runs } = JSON.parse(stdout)
+    expect(runs.violations).toEqual([])
+    expect(runs.points).toBe(Number(count))
+    // Deaths came in the middle of each step of a durable write.
+    for (const call of ['openat', 'write', 'fsync', 'rename']) {
+      expect(runs.hits[call], call).toBeGreaterThan(0)
+    }
   })
 })

@@ -5,6 +5,7 @@ import { openFolderJournal, openRuns, type Run, type RunEvent } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { runChild } from '../../processes/children.ts'
 import { freshFolder } from '../bench.ts'
+import { essenceOf } from './essence.ts'
 
 const CHILD = new URL('pipeline.mjs', import.meta.url)
 
@@ -29,25 +30,6 @@ const child = (told: Told) => runChild<Said>(CHILD, told)
 
 /** Whoever is killed leaves what the system holds for him, so that no disk is needed. */
 const memoryFolder = () => freshFolder(existsSync('/dev/shm') ? '/dev/shm' : undefined)
-
-/** The run without ids, times and counts of attempts, which a crash may change. */
-function essenceOf(run: Run): object {
-  const { last_seq: _seq, fix_attempts: _fixes, validation, ...rest } = run
-  const strip = (record: Readonly<Record<string, object>>, ...names: string[]) =>
-    Object.fromEntries(
-      Object.entries(record).map(([key, value]) => [
-        key,
-        Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name))),
-      ]),
-    )
-  return {
-    ...rest,
-    validation: validation?.ok,
-    artifacts_index: strip(rest.artifacts_index, 'ts', 'writer_worker'),
-    work_items: strip(rest.work_items, 'started_at', 'finished_at', 'attempts', 'worker'),
-    issues: strip(rest.issues, 'opened_at', 'resolved_at'),
-  }
-}
 
 async function read(folder: string): Promise<{ run: Run; events: RunEvent[] }> {
   await using runs = await openRuns({ folder: join(folder, 'runs') })
