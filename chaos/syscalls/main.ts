@@ -1,9 +1,9 @@
 /**
- * `npm run syscalls -- [--part sqlite|runs] [--points N] [--json]`: a small process on a SQLite file
- * whose system calls fail, one at a time, or which dies at one; then a run in a folder whose process
- * dies at each call that changes something. Every call on these files is a point, with every fate
- * that it can have; `--points` takes fewer of each part, evenly spread. A broken promise fails the
- * command.
+ * `npm run syscalls -- [--part sqlite|runs] [--points N] [--json]`: a small process on a SQLite
+ * file whose system calls fail, one at a time, or which dies at one; then a run in a folder whose
+ * process dies at each call that changes something. Every call on these files is a point, with
+ * every fate that it can have; `--points` takes fewer of each part, evenly spread. A broken promise
+ * fails the command.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

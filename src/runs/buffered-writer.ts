@@ -171,7 +171,7 @@ export abstract class BufferedWriter implements RunWriter {
 
   async #write(): Promise<void> {
     while (this.#waiting.length > 0) {
-      await this.#gather()
+      await this.#gathered()
       const group = this.#waiting
       this.#wasShared = group.length > 1
       this.#waiting = []
@@ -196,12 +196,16 @@ export abstract class BufferedWriter implements RunWriter {
    * Waits for those who append at the same time. A turn of the event loop costs a fifth of a write,
    * so one who appends alone waits for it only as often as others need it to get on.
    */
-  async #gather(): Promise<void> {
+  #gathered(): Promise<void> {
     const { clock, timers } = this.environment
     const isAlone = this.#waiting.length === 1 && !this.#wasShared
-    if (isAlone && clock.now() - this.#turnedAt < TURN_MS_MAX) return await Promise.resolve()
-    await new Promise<void>((turn) => timers.defer(turn))
-    this.#turnedAt = clock.now()
+    if (isAlone && clock.now() - this.#turnedAt < TURN_MS_MAX) return Promise.resolve()
+    return new Promise((turn) =>
+      timers.defer(() => {
+        this.#turnedAt = clock.now()
+        turn()
+      }),
+    )
   }
 
   /** The group is all that was appended, so that at its beginning the run is the run after it. */
