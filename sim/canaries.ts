@@ -291,9 +291,9 @@ const FILES: readonly Canary[] = [
     'P9',
     change(
       'runs/folder/writer.js',
-      'await file.append(bytes);',
+      'await file.appendDurably(bytes);',
       'if (snapshot !== undefined) await this.persistSnapshot(snapshot);\n' +
-        '            await file.append(bytes);',
+        '            await file.appendDurably(bytes);',
     ),
   ),
   canary(
@@ -301,7 +301,7 @@ const FILES: readonly Canary[] = [
     'P1',
     change(
       'runs/folder/writer.js',
-      'await file.append(bytes);\n            await file.sync();',
+      'await file.appendDurably(bytes);',
       'await file.append(bytes);',
     ),
   ),
