@@ -29,7 +29,8 @@ export const NO_HASH = '0'.repeat(64)
 /** The longest line, without its line feed. */
 export const LINE_BYTES_MAX = 16 * 1024 * 1024
 
-const BOUNDS = { depthMax: 8, bytesMax: LINE_BYTES_MAX }
+/** What stands around the data of an event is far shorter than this. */
+const DATA_BOUNDS = { depthMax: 7, bytesMax: LINE_BYTES_MAX - 8192 }
 
 /** A log to which lines are added, by its end. */
 export interface OpenLog {
@@ -79,7 +80,7 @@ export function chain(log: OpenLog, events: readonly RunEvent[]): Extension {
       const chained = chainedTo(lastHash, event)
       const fault = findEventFault(chained)
       if (fault !== undefined) throw new EventInvalid(runId, event.type, fault)
-      const line = encode(chained, BOUNDS)
+      const line = lineOf(chained)
       fold.add(event)
       lastHash = sha256Of(line)
       return line
@@ -97,4 +98,16 @@ function chainedTo(prev: string, event: RunEvent): ChainedEvent {
   const { actor, data, event_id, run_id, seq, span_id, trace_id, ts, type } = event
   const fields = { actor, data, event_id, prev, run_id, seq, span_id, trace_id, ts, type }
   return fields as ChainedEvent
+}
+
+/**
+ * The canonical text of an event that fits its schema. Written out, because all its names and their
+ * order are known, and so are the signs of most of its values.
+ */
+function lineOf(event: ChainedEvent): string {
+  const { actor, data, event_id, prev, run_id, seq, span_id, trace_id, ts, type } = event
+  const who = `{"actor":${encode(actor)},"data":${encode(data, DATA_BOUNDS)}`
+  const where = `"event_id":"${event_id}","prev":"${prev}","run_id":"${run_id}","seq":${seq}`
+  const trace = `"span_id":${encode(span_id)},"trace_id":${encode(trace_id)}`
+  return `${who},${where},${trace},"ts":"${ts}","type":"${type}"}`
 }

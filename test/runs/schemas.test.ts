@@ -46,6 +46,26 @@ describe('the schemas', () => {
     expect(snapshot?.(JSON.parse(((await place.get(SNAPSHOT)) as Buffer).toString()))).toBe(true)
   })
 
+  it('a line is canonical, whatever those are called who wrote it', async () => {
+    const place = new Place()
+    await place.example()
+    const journal = await place.open()
+    const names = ['"quoted" \\ back', 'tab\tand\nfeed', 'ünï 名 😀', '</script>\u2028', '\u0000']
+    const author = (actor: string) => ({ actor, trace_id: `${actor}-t`, span_id: `${actor}-s` })
+    for (const name of names) {
+      const writer = await journal.open(RUN, AUTHOR)
+      const data = { section: name, from_state: null, to_state: 'read' }
+      await writer.append([{ type: 'SECTION_STATE_CHANGED', data }], author(name))
+      await writer.close()
+    }
+    const lines = ((await place.get(LOG)) as Buffer).toString().trimEnd().split('\n')
+    const added = lines.slice(-names.length)
+    expect(added.map((line) => canonical(JSON.parse(line)))).toEqual(added)
+    expect(added.map((line) => JSON.parse(line).actor)).toEqual(names)
+    expect((await (await journal.read(RUN)).replay()).run.last_seq).toBe(lines.length)
+    await journal.close()
+  })
+
   it('an event that the schema refuses is neither written nor read', async () => {
     const place = new Place()
     await place.example()
