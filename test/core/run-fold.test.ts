@@ -1,8 +1,9 @@
 // The fold in place: what was added can be taken back, until it is settled.
 import fc from 'fast-check'
-import { evolveRun, foldRun, LedgerBroken } from 'pawl'
+import { evolveRun, foldRun, LedgerBroken, type Run } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { RunFold } from '../../src/core/run/evolve.ts'
+import { readNamesOf, staleNamesOf } from '../../src/core/run/known-names.ts'
 import { anyHistory, play } from './run-arbitraries.ts'
 import { longLife } from './run-support.ts'
 
@@ -19,8 +20,10 @@ describe('events that are taken back', () => {
         for (const event of events.slice(settled)) fold.add(event)
         fold.undoAfter(kept)
         expect(fold.run).toEqual(foldRun(events.slice(0, kept)))
+        expectNamesOf(fold)
         for (const event of events.slice(kept)) fold.add(event)
         expect(fold.run).toEqual(foldRun(events))
+        expectNamesOf(fold)
       }),
       { numRuns: 200 },
     )
@@ -44,6 +47,11 @@ describe('events that are taken back', () => {
     fold.settle(events.length)
     fold.undoAfter(1)
     expect(fold.run).toEqual(run)
+    const half = new RunFold().toUndoable()
+    for (const event of events) half.add(event)
+    half.settle(3)
+    half.undoAfter(1)
+    expect(half.run).toEqual(foldRun(events.slice(0, 3)))
     const read = new RunFold()
     for (const event of events) read.add(event)
     read.settle(1)
@@ -51,6 +59,14 @@ describe('events that are taken back', () => {
     expect(read.run).toEqual(run)
   })
 })
+
+/** The names that a fold keeps are those that a search through its run finds. */
+function expectNamesOf({ run }: RunFold): void {
+  const copy = structuredClone(run) as Run
+  expect([...staleNamesOf(run as Run)].sort()).toEqual([...staleNamesOf(copy)].sort())
+  // What was taken back may still be among the names that were read.
+  expect([...readNamesOf(copy)].filter((name) => !readNamesOf(run as Run).has(name))).toEqual([])
+}
 
 it('an event that does not follow is refused in both ways of folding', () => {
   const { events, run } = longLife()
