@@ -113,6 +113,7 @@ export type {
 } from './engine/effects.ts'
 export * from './engine/errors.ts'
 export type * from './engine/events.ts'
+export type { Explanation } from './engine/explain.ts'
 export { JobHandle } from './engine/job-handle.ts'
 export * from './engine/metrics.ts'
 export type { NotifyFunction, NotifyOptions } from './engine/notify.ts'

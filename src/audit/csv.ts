@@ -4,13 +4,14 @@
  * for one: such a cell gets an apostrophe in front, which spreadsheets show as text.
  */
 import type { Fact } from '../core/job/facts.ts'
+import { stamp } from '../environment/times.ts'
 import type { AuditEntry } from '../stores/audit.ts'
 
 /** What stands in the columns, in order. */
 const COLUMNS: readonly (readonly [head: string, value: (fact: Fact) => unknown])[] = [
   ['job', ({ jobId }) => jobId],
   ['seq', ({ seq }) => seq],
-  ['at', ({ at }) => timeOf(at)],
+  ['at', ({ at }) => stamp(at)],
   ['trigger', ({ trigger }) => trigger],
   ['from', ({ from }) => from],
   ['via', ({ via }) => via?.join(' > ')],
@@ -41,11 +42,6 @@ export function csvLine({ pos, fact, payload }: AuditEntry, clean: (text: string
   const cells = COLUMNS.map(([, value]) => value(fact))
   const all = [pos, ...cells, ...(payload === undefined ? [] : [payload])]
   return lineOf(all.map((cell) => safe(clean(String(cell ?? '')))))
-}
-
-function timeOf(at: number): string {
-  const date = new Date(at)
-  return Number.isNaN(date.getTime()) ? String(at) : date.toISOString()
 }
 
 function safe(cell: string): string {

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto'
 import { encode } from '../core/canonical-json.ts'
 import type { Fact } from '../core/job/facts.ts'
+import { stamp } from '../environment/times.ts'
 import { LINE_BOUNDS } from '../stores/archive.ts'
 import type { AuditEntry } from '../stores/audit.ts'
 import { SealUnsettled } from '../stores/errors.ts'
@@ -312,9 +313,4 @@ function factIn(line: string): Pick<Fact, 'jobId' | 'seq'> | undefined {
 
 function of({ number: seal, first, last, firstAt, lastAt }: Seal) {
   return { seal, range: [first, last], times: [firstAt, lastAt] } as const
-}
-
-function stamp(time: number): string {
-  const date = new Date(time)
-  return Number.isNaN(date.getTime()) ? String(time) : date.toISOString()
 }

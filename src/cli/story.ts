@@ -3,9 +3,10 @@ import { type Fact, hopsOf } from '../core/job/facts.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
 import { laneOf } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { Explanation } from '../engine/explain.ts'
+import { moment, relative, span, stamp } from '../environment/times.ts'
 import type { EffectInfo } from '../stores/store.ts'
 import type { Output, Style } from './output.ts'
-import { moment, relative, span, stamp } from './times.ts'
 import { shortened, visible } from './visible.ts'
 
 /** Everything that is known of a job. */
@@ -19,6 +20,8 @@ export interface Story {
   readonly progress: string | undefined
   /** The first of what it does to the world outside. */
   readonly effects: readonly EffectInfo[]
+  /** Why it is where it is; nothing for a job as it once was. */
+  readonly explanation: Explanation | undefined
   readonly now: number
 }
 
@@ -70,7 +73,8 @@ function linesOf(output: Output, story: Story): [string, string | undefined][] {
     ],
     ['input', input && payload(input)],
     ['result', result && payload(result)],
-    ['next', nextLine(story)],
+    ['now', story.explanation && visible(story.explanation.says)],
+    ['next', story.explanation?.command && visible(story.explanation.command)],
   ]
 }
 
@@ -110,16 +114,6 @@ function leaseLine({ job, now }: Story): string | undefined {
   const until = moment(execution.leaseUntil, now)
   const runs = execution.leaseUntil > now ? 'until' : 'expired'
   return `${visible(execution.worker)}, ${execution.status}, ${runs} ${until}${silent}`
-}
-
-function nextLine({ job, lifecycle, now }: Story): string | undefined {
-  const command = (verb: string) => `pawl job ${verb} ${job.id} --reason …`
-  if (job.stalled) return command('approve')
-  if (lifecycle === undefined || job.outcome === 'succeeded') return undefined
-  if (job.outcome !== null) return command('retry')
-  const lane = laneOf(lifecycle, job, now)
-  if (lane === 'parked') return `${command('redrive')}, or cancel`
-  return lane === 'idle' ? command('submit') : undefined
 }
 
 function payload(text: string): string {

@@ -1,44 +1,6 @@
-/** Times and lengths of time, as people read and write them. */
+/** Times and lengths of time, as people write them. */
 import { toMs } from '../engine/durations.ts'
 import { UsageInvalid } from './errors.ts'
-
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1000],
-] as const
-
-/** A length of time in its largest units: `2h 5m`, `1.2s`, `40ms`. */
-export function span(ms: number): string {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))}ms`
-  if (ms < 10_000) return `${(ms / 1000).toFixed(1)}s`
-  const parts: string[] = []
-  let rest = ms
-  for (const [unit, size] of UNITS) {
-    const count = Math.floor(rest / size)
-    if (count > 0 && parts.length < 2) parts.push(`${count}${unit}`)
-    else if (parts.length > 0) break
-    rest -= count * size
-  }
-  return parts.join(' ')
-}
-
-/** How far away a time is: `3m ago`, `in 20s`. */
-export function relative(time: number, now: number): string {
-  return time <= now ? `${span(now - time)} ago` : `in ${span(time - now)}`
-}
-
-/** A time in UTC; a number that is no time is shown as it is. */
-export function stamp(time: number): string {
-  const date = new Date(time)
-  return Number.isNaN(date.getTime()) ? String(time) : date.toISOString()
-}
-
-/** A time and how far away it is. */
-export function moment(time: number, now: number): string {
-  return `${stamp(time)} (${relative(time, now)})`
-}
 
 /** A duration of an option, in milliseconds. */
 export function readDuration(text: string, option: string): number {

@@ -18,12 +18,14 @@ import type { SoundnessOptions } from '../stores/soundness.ts'
 import type { Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stores/store.ts'
 import { auditOf } from './audit.ts'
 import { Checkup } from './checkup.ts'
+import { circumstancesOf } from './circumstances.ts'
 import type { JobDefinition, RunnableJob } from './define-job.ts'
 import { Dispatcher, type DispatcherParts } from './dispatcher.ts'
 import { type Duration, toMs } from './durations.ts'
 import { storeTxOf } from './effects.ts'
 import { InputInvalid, JobTypeTwice } from './errors.ts'
 import type { PawlEvent } from './events.ts'
+import { type Explanation, explain } from './explain.ts'
 import { type HeartbeatEvents, type HeartbeatHost, TimerHeartbeat } from './heartbeat.ts'
 import { canHaveThread, ThreadHeartbeat } from './heartbeat-thread.ts'
 import { harmless, harmlessLogger } from './hooks.ts'
@@ -284,6 +286,11 @@ export class Pawl implements AsyncDisposable {
   doctor(options: Pick<DoctorParts, 'runs' | 'patience'> = {}): Doctor {
     const { store, environment, lifecycles } = this.#parts
     return new Doctor({ store, environment, lifecycles, ...options })
+  }
+
+  /** Why a job is not running, in one sentence, and the command that would change it. */
+  async explain(id: string): Promise<Explanation> {
+    return explain(await circumstancesOf(this.store, this.#parts.lifecycles, id))
   }
 
   /** What happened to jobs: every fact that a filter shows, oldest first unless said otherwise. */

@@ -1,11 +1,11 @@
-/** What a worker tells of itself, read by those who look at it from outside. */
+/** Workers as they tell of themselves, for whoever looks at them from outside. */
 import type { WorkerRow } from './store.ts'
 
 /** A worker tells of itself every five seconds; one that missed three times is taken for gone. */
 export const SILENT_AFTER_MS = 15_000
 
 /** A worker, with what it told of itself. */
-export interface KnownWorker {
+export interface WorkerInfo {
   readonly id: string
   readonly state: string
   readonly startedAt: number
@@ -13,26 +13,30 @@ export interface KnownWorker {
   readonly live: boolean
   /** Nothing where it works on all. */
   readonly queues: readonly string[] | undefined
-  readonly types: readonly string[]
+  /** Nothing where it did not say. */
+  readonly types: readonly string[] | undefined
   readonly running: number
   readonly concurrency: number
+  /** Slots that are taken by handlers which go on although their attempts are over. */
+  readonly stuck: number
 }
 
-/** A worker by its row. */
-export function workerOf(row: WorkerRow, now: number): KnownWorker {
+/** What a row tells of a worker at a time. */
+export function workerOf(row: WorkerRow, now: number): WorkerInfo {
   const { id, state, startedAt, seenAt } = row
   const info = infoOf(row.info)
   return {
     ...{ id, state, startedAt, seenAt },
     live: now - seenAt <= SILENT_AFTER_MS,
     queues: textsIn(info.queues),
-    types: textsIn(info.types) ?? [],
+    types: textsIn(info.types),
     running: Number(info.running ?? 0),
     concurrency: Number(info.concurrency ?? 0),
+    stuck: Number(info.stuck ?? 0),
   }
 }
 
-/** What other releases tell may differ, and must not break whoever reads it. */
+/** What other releases tell may differ, and must not break anything. */
 function infoOf(text: string): Record<string, unknown> {
   try {
     const info = JSON.parse(text) as unknown

@@ -7,6 +7,7 @@ import {
   verifyExport,
   verifySeals,
 } from '../../audit/verify-seals.ts'
+import { stamp } from '../../environment/times.ts'
 import type { AuditEntry } from '../../stores/audit.ts'
 import { LedgerSum, type Seal, type SealTables } from '../../stores/seals.ts'
 import { UsageInvalid } from '../errors.ts'
@@ -15,7 +16,6 @@ import { linesIn, valuesIn } from '../lines.ts'
 import { writeNew } from '../new-file.ts'
 import { withPawl } from '../opening.ts'
 import { type Call, type CommandSpec, textOf, textsOf } from '../spec.ts'
-import { stamp } from '../times.ts'
 import { visible } from '../visible.ts'
 
 const PAGE = 100

@@ -1,10 +1,10 @@
 /** `pawl db migrate|status|print-sql`: the schema of the store. */
 import { storeSql, storeStatus } from '../../engine/open-store.ts'
+import { stamp } from '../../environment/times.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { withPawl } from '../opening.ts'
 import { withoutSecrets } from '../settings.ts'
 import type { Call, CommandSpec } from '../spec.ts'
-import { stamp } from '../times.ts'
 import { visible } from '../visible.ts'
 
 async function migrate(call: Call): Promise<undefined> {

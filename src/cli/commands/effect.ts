@@ -1,6 +1,7 @@
 /** `pawl effect list|retry`: what jobs do to the world outside, and what of it is stuck. */
 import { pagesOf } from '../../engine/pages.ts'
 import type { EffectSelection, EffectsReport } from '../../engine/retry-effects.ts'
+import { relative, stamp } from '../../environment/times.ts'
 import type { EffectFilter, EffectInfo, EffectState } from '../../stores/store.ts'
 import { confirm } from '../confirm.ts'
 import { UsageInvalid } from '../errors.ts'
@@ -8,7 +9,6 @@ import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { withPawl } from '../opening.ts'
 import { PAGING_OPTIONS, walkOf } from '../paging.ts'
 import { type Call, type CommandSpec, hasFlag, type OptionSpec, textOf, wholeOf } from '../spec.ts'
-import { relative, stamp } from '../times.ts'
 import { identityOf, OPERATOR_OPTIONS } from './job-act.ts'
 
 const FILTER_OPTIONS: readonly OptionSpec[] = [

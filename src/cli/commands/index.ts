@@ -10,6 +10,7 @@ import { fm001Commands } from './fm001.ts'
 import { jobActCommands } from './job-act.ts'
 import { jobEnqueueCommands } from './job-enqueue.ts'
 import { jobReadCommands } from './job-read.ts'
+import { jobShowCommands } from './job-show.ts'
 import { machineCommands } from './machine.ts'
 import { queueCommands } from './queue.ts'
 import { runActCommands } from './run-act.ts'
@@ -38,6 +39,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...workCommands,
   ...jobEnqueueCommands,
   ...jobReadCommands,
+  ...jobShowCommands,
   ...jobActCommands,
   ...effectCommands,
   ...queueCommands,

@@ -1,25 +1,18 @@
-/** `pawl job list|show|tail`: what can be known of jobs. */
+/** `pawl job list|tail`: jobs by filter, and their steps as they happen. */
 import { JobNotFound } from '../../core/errors.ts'
-import { executionsOf } from '../../core/job/executions.ts'
 import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
-import { laneOf } from '../../core/job/lanes.ts'
-import { LIFECYCLES } from '../../core/lifecycles/index.ts'
-import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { pagesOf } from '../../engine/pages.ts'
+import { relative, stamp } from '../../environment/times.ts'
 import type { Store } from '../../stores/store.ts'
 import type { ExitCode } from '../exit-codes.ts'
 import { FILTER_OPTIONS, filterOf } from '../filters.ts'
-import { loadJobFiles } from '../job-files.ts'
 import { withPawl } from '../opening.ts'
 import { PAGING_OPTIONS, walkOf } from '../paging.ts'
 import { type Call, type CommandSpec, hasFlag, textOf } from '../spec.ts'
-import { factLine, printStory } from '../story.ts'
-import { relative, stamp } from '../times.ts'
+import { factLine } from '../story.ts'
 import { visible } from '../visible.ts'
 
-/** How many effects a story tells of; the newest ones. */
-const EFFECTS_MAX = 100
 const TAIL_BATCH = 500
 const TAIL_WAIT_MS = 1000
 
@@ -64,42 +57,6 @@ function printJobs({ output }: Call, jobs: readonly Job[], now: number): void {
       ],
     ]),
   )
-}
-
-async function show(call: Call): Promise<undefined> {
-  const { output, settings } = call
-  const [id = ''] = call.args
-  const jobs = hasFlagText(call, 'jobs') ? await loadJobFiles(settings.jobs.value) : []
-  const lifecycles: Lifecycle[] = [...LIFECYCLES, ...jobs.map((job) => job.lifecycle)]
-  await withPawl(
-    call,
-    async ({ store }) => {
-      const job = await store.get(id)
-      if (job === undefined) throw new JobNotFound(visible(id))
-      const lifecycle = lifecycles.find(
-        ({ name, version }) => name === job.lifecycle && version === job.lifecycleVersion,
-      )
-      const facts = await store.facts(id)
-      const texts = await store.payloads(id)
-      const { input, result } = { result: undefined, input: undefined, ...texts }
-      const progress = await store.progress(id)
-      const { items: effects } = await store.listEffects({ jobId: id }, { limit: EFFECTS_MAX })
-      const now = store.now()
-      if (!output.json) {
-        printStory(output, { job, facts, lifecycle, input, result, progress, effects, now })
-        return
-      }
-      const lane = lifecycle && laneOf(lifecycle, job, now)
-      const executions = executionsOf(facts)
-      output.record({ job, lane, executions, facts, effects }, { input, result, progress })
-    },
-    { jobs },
-  )
-  return undefined
-}
-
-function hasFlagText(call: Call, name: string): boolean {
-  return call.options[name] !== undefined
 }
 
 async function tail(call: Call): Promise<ExitCode | undefined> {
@@ -192,22 +149,6 @@ export const jobReadCommands: readonly CommandSpec[] = [
       ['pawl job list --lane parked --json | jq -r .id', 'the ids of what waits for a person'],
     ],
     run: list,
-  },
-  {
-    name: 'job show',
-    summary: 'Tell the whole story of a job',
-    details:
-      'State, attempts, budgets, lease, error and payloads, and its ledger: every step with its ' +
-      'time, who made it, and why.',
-    args: [{ flags: '<id>', says: 'the id of the job' }],
-    options: [
-      { flags: '--jobs <file>', says: 'a file of jobs with own lifecycles', repeats: true },
-    ],
-    examples: [
-      [`pawl job show ${ID}`, 'the story, for people'],
-      [`pawl job show ${ID} --json`, 'the same as one JSON object'],
-    ],
-    run: show,
   },
   {
     name: 'job tail',

@@ -1,9 +1,9 @@
 /** `pawl queue list|pause|resume`, and `pawl worker list`. */
+import { span, stamp } from '../../environment/times.ts'
 import type { QueueInfo } from '../../stores/store.ts'
 import { workerOf } from '../../stores/worker-info.ts'
 import { withPawl } from '../opening.ts'
 import type { Call, CommandSpec } from '../spec.ts'
-import { span, stamp } from '../times.ts'
 import { visible } from '../visible.ts'
 import { identityOf, OPERATOR_OPTIONS } from './job-act.ts'
 
@@ -80,7 +80,7 @@ async function listWorkers(call: Call): Promise<undefined> {
     const now = store.now()
     const workers = (await store.listWorkers()).map((row) => workerOf(row, now))
     if (output.json) {
-      for (const worker of workers) output.record(worker)
+      for (const worker of workers) output.record({ ...worker, types: worker.types ?? [] })
       return
     }
     if (workers.length === 0) output.say('No worker has told of itself.')
@@ -98,7 +98,7 @@ async function listWorkers(call: Call): Promise<undefined> {
       worker.live ? worker.state : 'silent',
       `${worker.running}/${worker.concurrency}`,
       worker.queues?.join(', ') ?? 'all',
-      worker.types.join(', '),
+      worker.types?.join(', ') ?? '',
       span(worker.seenAt - worker.startedAt),
       `${span(now - worker.seenAt)} ago`,
     ])

@@ -7,10 +7,10 @@ import type { Run } from '../../core/run/run.ts'
 import type { ItemExplanation, RunExplanation } from '../../runs/explain.ts'
 import { openRuns, type Runs } from '../../runs/runs.ts'
 import { encodeSnapshot } from '../../runs/snapshot.ts'
+import { changesBetween } from '../diff.ts'
 import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import type { Output } from '../output.ts'
-import { changesBetween } from '../run-diff.ts'
 import {
   PLACE_OPTIONS,
   RESUME_OPTIONS,

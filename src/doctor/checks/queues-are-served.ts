@@ -1,5 +1,5 @@
 import type { QueueInfo, Store } from '../../stores/store.ts'
-import { type KnownWorker, workerOf } from '../../stores/worker-info.ts'
+import { type WorkerInfo, workerOf } from '../../stores/worker-info.ts'
 import type { Finding } from '../finding.ts'
 import type { StoreCheck, Surgery } from './check.ts'
 
@@ -28,7 +28,7 @@ type Found = Omit<Finding, 'check'>
 async function lookAt(
   { store, now }: Surgery,
   queue: QueueInfo,
-  workers: readonly KnownWorker[],
+  workers: readonly WorkerInfo[],
 ): Promise<Found[]> {
   const evidence = { ready: queue.lanes.ready, waitedMs: now - (queue.readySince ?? now) }
   const own = workers.filter(({ live, queues }) => live && (queues?.includes(queue.name) ?? true))
@@ -38,9 +38,11 @@ async function lookAt(
     return [found(`queue ${queue.name}`, what, evidence, advice)]
   }
   const types = await typesWaiting(store, queue.name)
-  const unknown = types.filter((type) => own.every((worker) => !worker.types.includes(type)))
+  const unknown = types.filter((type) =>
+    own.every((worker) => !(worker.types ?? [type]).includes(type)),
+  )
   const idle = own.filter(({ running, types: known }) => {
-    return running === 0 && types.some((type) => known.includes(type))
+    return running === 0 && types.some((type) => known?.includes(type) ?? true)
   })
   return [
     ...unknown.map((type) => {

@@ -1,19 +1,18 @@
-/** What differs between two moments of a run, place by place. */
-import type { Run } from '../core/run/run.ts'
+/** What differs between two moments of a run or of a job, place by place. */
 
 /** One place that differs; nothing stands for what was not there. */
-export interface RunChange {
+export interface Change {
   readonly path: readonly string[]
   readonly before: unknown
   readonly after: unknown
 }
 
 /** Every place that differs, in the order of paths. */
-export function changesBetween(before: Run, after: Run): RunChange[] {
+export function changesBetween(before: object, after: object): Change[] {
   return diff([], before, after)
 }
 
-function diff(path: readonly string[], before: unknown, after: unknown): RunChange[] {
+function diff(path: readonly string[], before: unknown, after: unknown): Change[] {
   if (!isRecord(before) || !isRecord(after)) {
     return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ path, before, after }]
   }

@@ -1,0 +1,31 @@
+/** Reads what an explanation of a job is made of. */
+import { JobNotFound } from '../core/errors.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { EffectInfo, Store } from '../stores/store.ts'
+import { workerOf } from '../stores/worker-info.ts'
+import type { Circumstances } from './explain.ts'
+
+/** How many effects of each state are looked at; the newest ones. */
+const EFFECTS_MAX = 100
+
+/** A job and its surroundings as they are now; throws `JobNotFound`. */
+export async function circumstancesOf(
+  store: Store,
+  lifecycles: readonly Lifecycle[],
+  id: string,
+): Promise<Circumstances> {
+  const job = await store.get(id)
+  if (job === undefined) throw new JobNotFound(id)
+  const lifecycle = lifecycles.find(
+    ({ name, version }) => name === job.lifecycle && version === job.lifecycleVersion,
+  )
+  const effects: EffectInfo[] = []
+  for (const state of ['parked', 'pending'] as const) {
+    const page = await store.listEffects({ jobId: id, state }, { limit: EFFECTS_MAX })
+    effects.push(...page.items)
+  }
+  const queue = (await store.listQueues()).find(({ name }) => name === job.queue)
+  const now = store.now()
+  const workers = (await store.listWorkers()).map((row) => workerOf(row, now))
+  return { job, lifecycle, queue, workers, effects, now }
+}

@@ -1,0 +1,279 @@
+/**
+ * Why is this job not running? One sentence, and the command that would change it. A pure function
+ * over what can be read of a job and its surroundings; the first reason that holds is the answer:
+ *
+ *   ended               it is over, in one of three ways
+ *   delivering          it has committed, and effects are still to be delivered
+ *   lifecycle-unknown   nobody here can say what its state means
+ *   stalled             its worker went silent, and recovery waits for approval
+ *   running, expired    somebody holds it; or held it, and has lost it
+ *   parked, held-back   it waits for a person: after trouble, or since it was enqueued with `hold`
+ *   waiting, blocked    its time has not come; a limit keeps it back
+ *   paused              it is ready, and its queue is paused
+ *   no-worker, busy     it is ready, and nobody alive takes it; or all who do have their hands full
+ *   ready               it is ready, and next
+ */
+import { isCommitted, type Job } from '../core/job/job.ts'
+import { isDue, laneOf } from '../core/job/lanes.ts'
+import { type Lifecycle, pathOf } from '../core/lifecycles/lifecycle.ts'
+import { moment, relative, span } from '../environment/times.ts'
+import type { EffectInfo, QueueInfo } from '../stores/store.ts'
+import type { WorkerInfo } from '../stores/worker-info.ts'
+
+/** Why a job is where it is. */
+export interface Explanation {
+  readonly kind:
+    | 'ended'
+    | 'delivering'
+    | 'lifecycle-unknown'
+    | 'stalled'
+    | 'running'
+    | 'expired'
+    | 'parked'
+    | 'held-back'
+    | 'waiting'
+    | 'blocked'
+    | 'paused'
+    | 'no-worker'
+    | 'busy'
+    | 'ready'
+  /** One sentence. Names and errors stand in it as they are. */
+  readonly says: string
+  /** What would change it, as it is typed; the reason is for the operator to fill in. */
+  readonly command?: string
+}
+
+/** Everything that an explanation is made of. */
+export interface Circumstances {
+  readonly job: Job
+  /** Nothing where this process does not know it. */
+  readonly lifecycle: Lifecycle | undefined
+  readonly queue: QueueInfo | undefined
+  readonly workers: readonly WorkerInfo[]
+  /** Those that are not delivered; the first of them. */
+  readonly effects: readonly EffectInfo[]
+  readonly now: number
+}
+
+/** Explains a job. */
+export function explain(circumstances: Circumstances): Explanation {
+  const { job, lifecycle, now } = circumstances
+  if (job.outcome !== null) return ended(circumstances)
+  if (isCommitted(job)) return delivering(circumstances)
+  if (lifecycle === undefined) {
+    const name = `${job.lifecycle} version ${job.lifecycleVersion}`
+    return {
+      kind: 'lifecycle-unknown',
+      says: `Its lifecycle ${name} is not known here, so only a process that defines it can tell.`,
+      command: `pawl job explain ${job.id} --jobs ./jobs.ts`,
+    }
+  }
+  if (job.execution !== null) return held(circumstances, job.execution)
+  switch (laneOf(lifecycle, job, now)) {
+    case 'idle':
+      return {
+        kind: 'held-back',
+        says: 'It was enqueued with hold, and nobody has submitted it yet.',
+        command: act('submit', job),
+      }
+    case 'waiting':
+      return waiting(circumstances)
+    case 'blocked':
+      return { kind: 'blocked', says: 'A limit keeps it back until others like it have ended.' }
+    case 'ready':
+      return ready(circumstances)
+    default:
+      return parked(circumstances, lifecycle)
+  }
+}
+
+function ended({ job, lifecycle, now }: Circumstances): Explanation {
+  const when = moment(job.endedAt ?? job.updatedAt, now)
+  if (job.outcome === 'succeeded') return { kind: 'ended', says: `It succeeded, ${when}.` }
+  const how = job.outcome === 'cancelled' ? 'It was cancelled' : 'It failed'
+  const canLeave = lifecycle !== undefined && pathOf(lifecycle, job.state, 'redrive') !== undefined
+  const again = canLeave ? 'a retry runs it again' : 'a retry enqueues a copy of it'
+  const says = `${how}${because(job)}, ${when}; ${again}.`
+  return { kind: 'ended', says, command: act('retry', job) }
+}
+
+function delivering({ job, effects, workers, now }: Circumstances): Explanation {
+  const [parked] = effects.filter(({ state }) => state === 'parked')
+  const begin = 'It has committed, and waits for'
+  if (parked !== undefined) {
+    const { key, tries, error = 'no error' } = parked
+    const says = `${begin} the effect ${key}, which is parked after ${times(tries)}: ${error}.`
+    const command = `pawl effect retry --reason … ${word(key)}`
+    return { kind: 'delivering', says, command }
+  }
+  const [first, ...others] = effects
+  if (first === undefined) {
+    return { kind: 'delivering', says: `${begin} its effects to be noted as delivered.` }
+  }
+  const more = others.length === 0 ? '' : ` and ${others.length} more`
+  const what = `${begin} the effect ${first.key}${more} to be delivered`
+  if (!workers.some((worker) => worker.live && knows(worker, job.type))) {
+    const says = `${what}, and no worker is alive that knows ${job.type}.`
+    return { kind: 'delivering', says, command: 'pawl work --jobs ./jobs.ts' }
+  }
+  const when = first.runAt > now ? `next try ${relative(first.runAt, now)}` : 'due now'
+  const why = first.error === undefined ? '' : `, after ${times(first.tries)}: ${first.error}`
+  return { kind: 'delivering', says: `${what}, ${when}${why}.` }
+}
+
+function held(
+  { job, workers, now }: Circumstances,
+  { worker: holder, status, leaseUntil }: NonNullable<Job['execution']>,
+): Explanation {
+  if (job.stalled) {
+    const silent = `${holder} went silent with it, ${moment(leaseUntil, now)}`
+    const says = `${silent}, and recovery waits for approval.`
+    return { kind: 'stalled', says, command: act('approve', job) }
+  }
+  if (leaseUntil > now) {
+    const does = status === 'LEASED' ? 'has taken' : 'is running'
+    const since = job.startedAt === null ? '' : ` since ${moment(job.startedAt, now)}`
+    const row = workers.find(({ id }) => id === holder)
+    const silent = row !== undefined && !row.live
+    const doubt = silent
+      ? `; it was last seen ${relative(row.seenAt, now)}, and loses it ${relative(leaseUntil, now)}`
+      : ''
+    const says = `${holder} ${does} attempt ${job.attempt}${since}${doubt}.`
+    return { kind: 'running', says, command: act('cancel', job) }
+  }
+  const lost = `The lease of ${holder} expired ${relative(leaseUntil, now)}`
+  if (workers.some(({ live }) => live)) {
+    return { kind: 'expired', says: `${lost}; any worker takes it back within seconds.` }
+  }
+  const says = `${lost}, and no worker is alive to take it back.`
+  return { kind: 'expired', says, command: 'pawl work --jobs ./jobs.ts' }
+}
+
+function parked({ job }: Circumstances, lifecycle: Lifecycle): Explanation {
+  if (job.blockedReason === null && lifecycle.roles.get(job.state) !== 'parked') {
+    const says = `Its state ${job.state} is none of lifecycle ${lifecycle.name}; see the doctor.`
+    return { kind: 'parked', says, command: `${act('force', job)} --to STATE` }
+  }
+  const says = `It is parked for an operator${because(job)}.`
+  return { kind: 'parked', says, command: act('redrive', job) }
+}
+
+function waiting(circumstances: Circumstances): Explanation {
+  const { job, now } = circumstances
+  if (isDue(job, now)) {
+    const lonely = findNobody(circumstances)
+    const since = `It is due since ${moment(job.runAt ?? now, now)}`
+    if (lonely !== undefined) return { ...lonely, says: `${since}, but ${lonely.says}` }
+    return { kind: 'waiting', says: `${since}, and is made ready when a worker next looks.` }
+  }
+  const until = job.runAt === null ? 'somebody sets its time' : moment(job.runAt, now)
+  const after = job.error === null ? '' : `, after ${failures(job)}: ${job.error.message}`
+  const says = `It is not due until ${until}${after}.`
+  return { kind: 'waiting', says, command: act('retry', job) }
+}
+
+function ready(circumstances: Circumstances): Explanation {
+  const { job, queue, workers, now } = circumstances
+  const bound = boundOf(circumstances)
+  if (queue?.pausedAt !== undefined) {
+    const by = queue.pausedBy === undefined ? '' : ` by ${queue.pausedBy}`
+    const since = moment(queue.pausedAt, now)
+    const says = `Its queue ${queue.name} is paused${by} since ${since}${bound}.`
+    const command = `pawl queue resume --reason … ${word(queue.name)}`
+    return { kind: 'paused', says, command }
+  }
+  const lonely = findNobody(circumstances)
+  if (lonely !== undefined) {
+    return { ...lonely, says: `It is ready, but ${lonely.says.slice(0, -1)}${bound}.` }
+  }
+  const able = workers.filter((worker) => takes(worker, job))
+  const taken = able.reduce((sum, { running }) => sum + running, 0)
+  const slots = able.reduce((sum, { concurrency }) => sum + concurrency, 0)
+  const stuck = able.reduce((sum, worker) => sum + worker.stuck, 0)
+  if (able.every(({ running, concurrency }) => running >= concurrency)) {
+    const ignoring = stuck === 0 ? '' : `, ${stuck} of them by handlers that ignore their abort`
+    const all = `all ${slots} slots of ${counted(able.length, 'worker')} for it are taken`
+    const says = `It is ready, but ${all}${ignoring}${bound}.`
+    return { kind: 'busy', says, command: 'pawl work --jobs ./jobs.ts --concurrency 20' }
+  }
+  const others = Math.max(0, (queue?.lanes.ready ?? 1) - 1)
+  const among = others === 0 ? '' : ` among ${counted(others, 'other')} of its queue`
+  const free = `${slots - taken} of ${slots} slots are free for it`
+  const says = `It is ready${among}, and ${free}${bound}.`
+  return { kind: 'ready', says }
+}
+
+/** Why nobody alive takes a job, as half a sentence; nothing where somebody does. */
+function findNobody({ job, workers }: Circumstances): Explanation | undefined {
+  const alive = workers.filter(isWorking)
+  const there = alive.filter(({ queues }) => queues?.includes(job.queue) ?? true)
+  const command = `pawl work --jobs ./jobs.ts`
+  const nobody = (says: string, more = ''): Explanation => ({
+    kind: 'no-worker',
+    says,
+    command: `${command}${more}`,
+  })
+  if (alive.length === 0) return nobody('no worker is alive.')
+  if (there.length === 0) {
+    const all = counted(alive.length, 'live worker')
+    const says = `none of ${all} takes from its queue ${job.queue}.`
+    return nobody(says, ` --queue=${quoted(job.queue)}`)
+  }
+  if (there.some((worker) => knows(worker, job.type))) return undefined
+  return nobody(
+    `none of ${counted(there.length, 'worker')} of its queue knows the type ${job.type}.`,
+  )
+}
+
+/** What the bounds of the queue will do to a job that is ready. */
+function boundOf({ job, queue, now }: Circumstances): string {
+  if (queue?.maxWaitMs === undefined || job.runAt === null) return ''
+  const end = relative(job.runAt + queue.maxWaitMs, now)
+  return `; ready jobs of its queue are given up after ${span(queue.maxWaitMs)}, this one ${end}`
+}
+
+function takes(worker: WorkerInfo, { queue, type }: Job): boolean {
+  return isWorking(worker) && (worker.queues?.includes(queue) ?? true) && knows(worker, type)
+}
+
+/** Whether a worker is alive and still takes jobs. */
+function isWorking({ live, state }: WorkerInfo): boolean {
+  return live && state !== 'Draining' && state !== 'Stopped'
+}
+
+function knows({ types }: WorkerInfo, type: string): boolean {
+  return types?.includes(type) ?? true
+}
+
+function because({ reason, blockedReason, error }: Job): string {
+  const why = blockedReason ?? reason
+  const parts = [...(why === null ? [] : [why]), ...(error === null ? [] : [error.message])]
+  return parts.length === 0 ? '' : ` (${parts.join(': ')})`
+}
+
+function failures({ failures, crashes }: Job): string {
+  return crashes > 0 && failures === 0
+    ? counted(crashes, 'crash', 'crashes')
+    : counted(failures, 'failure')
+}
+
+function times(tries: number): string {
+  return counted(tries, 'try', 'tries')
+}
+
+function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}
+
+function act(verb: string, { id }: Job): string {
+  return `pawl job ${verb} ${id} --reason …`
+}
+
+/** A name as one word of a command; names can hold anything. */
+function word(name: string): string {
+  return name.startsWith('-') ? `-- ${quoted(name)}` : quoted(name)
+}
+
+function quoted(name: string): string {
+  return /^[\w@%+:,./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`
+}
