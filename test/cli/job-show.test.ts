@@ -80,7 +80,7 @@ describe('pawl job diff', () => {
     const [whole] = await place.json<Difference>('job', 'diff', ID)
     expect(whole).toMatchObject({ from: 1, to: 4 })
     const paths = whole?.changes.map(({ path }) => path.join('.'))
-    expect(paths).toEqual(expect.arrayContaining(['state', 'input', 'result', 'outcome']))
+    expect(paths).toEqual(expect.arrayContaining(['state', 'input.to', 'result', 'outcome']))
     expect(whole?.facts.map(({ trigger }) => trigger)).toEqual(['replace', 'claim', 'commit'])
     const [born] = await place.json<Difference>('job', 'diff', ID, '--from', '0', '--to', '1')
     expect(born?.facts).toHaveLength(1)

@@ -128,7 +128,20 @@ function printFacts({ output }: Call, facts: readonly Fact[]): void {
 /** What a difference is made of: the job, and its payloads as values. */
 function viewOf(entries: readonly AuditEntry[], seq: number): object {
   const { job, input, result } = momentOf(entries, seq)
-  return { ...job, ...(input !== undefined && { input }), ...(result !== undefined && { result }) }
+  return {
+    ...job,
+    ...(input !== undefined && { input: valueIn(input) }),
+    ...(result !== undefined && { result: valueIn(result) }),
+  }
+}
+
+/** What a JSON text holds; a payload may be something else, such as a cipher. */
+function valueIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }
 
 /** A value on one line; times as people read them. */
