@@ -16,6 +16,8 @@
  * from each to `removals`, in its own transaction; under seal 0 what no seal covered yet. So at any
  * time: the facts that are there + those removed = the seal.
  *
+ * What the doctor takes aside is kept whole, with who did it, and counts as there.
+ *
  * The sum is this wide because a narrow one can be forged: among thousands of facts that may be
  * chosen freely, some with a given sum modulo 2^512 can be found in about 2^50 steps. For vectors
  * that is a problem of short vectors in lattices, believed to take 2^200 (the construction is known
@@ -93,6 +95,8 @@ export interface SealTables {
   prunings(after: number, limit: number): Promise<Pruning[]>
   /** Adds up what stands in a range of the ledger, both ends included. */
   measure(first: number, last: number): Promise<Measured>
+  /** Adds up what the doctor took aside from such a range; it keeps whole rows. */
+  aside(first: number, last: number): Promise<Measured>
 }
 
 /** How many facts a seal covers. */
@@ -164,6 +168,37 @@ export function sealedLine(
     // Whatever is wrong with it, somebody has changed it.
   }
   return `unreadable ${JSON.stringify(row)}`
+}
+
+/** A row that was taken aside, as both stores select it. */
+export interface AsideRow {
+  readonly number: number
+  readonly job: string | null
+  readonly content: string
+}
+
+/** Adds rows of the ledger that were taken aside, if their place is in a range. */
+export function addAside(
+  sum: LedgerSum,
+  rows: readonly AsideRow[],
+  placeOf: (row: Readonly<Record<string, unknown>>) => unknown,
+  [first, last]: readonly [number, number],
+): void {
+  for (const { job, content } of rows) {
+    const row = rowIn(content)
+    const place = row === undefined ? 0 : Number(placeOf({ ...row }))
+    if (row !== undefined && place >= first && place <= last) sum.add(sealedLine(job, row), row.at)
+  }
+}
+
+/** The row of a fact; nothing where somebody has changed it to what is none. */
+function rowIn(content: string): (FactRow & { readonly payload: string | null }) | undefined {
+  try {
+    const row = JSON.parse(content) as (FactRow & { payload: string | null }) | null
+    return row ?? undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** What vouches for a seal and all those before it. */

@@ -21,7 +21,14 @@ interface Bench {
   /** The column of the order of the ledger, and the handle of a job in its tables. */
   readonly order: 'pos' | 'tx'
   readonly jobHandle: (id: string) => string
+  /** Moves facts aside, as the doctor does. */
+  readonly aside: (id: string, seq: number) => string
 }
+
+const COLUMNS = [
+  ...['pos', 'job', 'seq', 'kind', 'version', 'at', 'path', 'actor', 'attempt', 'statuses'],
+  ...['claim', 'worker', 'lease_until', 'data', 'payload'],
+]
 
 async function onSqlite(): Promise<Bench> {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-tampered-'))
@@ -54,6 +61,13 @@ async function onSqlite(): Promise<Bench> {
     },
     order: 'pos',
     jobHandle: (id) => `(SELECT rid FROM @jobs WHERE id = '${id}')`,
+    aside: (id, seq) => `
+      INSERT INTO @quarantined (at, origin, job, content, why, operator, note)
+      SELECT 1, 'pawl_ledger', '${id}', json_object(${COLUMNS.map((name) => `'${name}', ${name}`)}),
+        'it contradicts', 'ann', 'because'
+      FROM @ledger WHERE job = (SELECT rid FROM @jobs WHERE id = '${id}') AND seq = ${seq};
+      DELETE FROM @ledger
+      WHERE job = (SELECT rid FROM @jobs WHERE id = '${id}') AND seq = ${seq}`,
   }
 }
 
@@ -77,6 +91,11 @@ async function onPostgres(): Promise<Bench> {
     vandalise: (sql) => run(`SET session_replication_role = replica; ${sql}`),
     order: 'tx',
     jobHandle: (id) => `'${id}'`,
+    aside: (id, seq) => `
+      INSERT INTO @quarantined (at, origin, job, content, why, operator, note)
+      SELECT 1, 'ledger', job, row_to_json(gone)::text, 'it contradicts', 'ann', 'because'
+      FROM @ledger AS gone WHERE job = '${id}' AND seq = ${seq};
+      DELETE FROM @ledger WHERE job = '${id}' AND seq = ${seq}`,
   }
 }
 
@@ -250,6 +269,23 @@ describe.each([
       ['chain-broken', 2],
       ['seal-changed', 2],
       ['added', 2, 1],
+    ])
+  })
+
+  it('something else than the doctor took facts away', async () => {
+    const bench = await open()
+    const { store } = bench
+    const [, second = '', third = ''] = await play(bench)
+    await bench.vandalise(`${bench.aside(second, 3)}; ${bench.aside(second, 2)}`)
+    expect(await findingsOf(store)).toEqual([])
+    const job = bench.jobHandle(third)
+    await bench.vandalise(`DELETE FROM @ledger WHERE job = ${job} AND seq = 2`)
+    expect(kindsOf(await findingsOf(store))).toEqual([['missing', 3, 1]])
+    await bench.vandalise(`UPDATE @quarantined SET content = '{' WHERE number = 1`)
+    const kinds = kindsOf(await findingsOf(store))
+    expect(kinds).toEqual([
+      ['missing', 2, 2],
+      ['missing', 3, 1],
     ])
   })
 

@@ -10,6 +10,8 @@ import type { Sheaf } from '../archive.ts'
 import { SealUnsettled } from '../errors.ts'
 import type { FactRow } from '../rows.ts'
 import {
+  type AsideRow,
+  addAside,
   LedgerSum,
   leftOutOf,
   MEASURE_PAGE,
@@ -68,6 +70,11 @@ const INSERT_SEAL = statement(
   (s) => `
   INSERT INTO ${s}.seals (number, at, first, last, facts, first_at, last_at, sum, chain)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ${TX} AS tx`,
+)
+const SELECT_ASIDE = statement(
+  (s) => `
+  SELECT number, job, content FROM ${s}.quarantined
+  WHERE origin = 'ledger' AND number > $1 ORDER BY number LIMIT ${MEASURE_PAGE}`,
 )
 /** One text for each schema, so that stores in one database do not wait for each other. */
 const key = (s: string) => `hashtext('pawl seals ${s.replaceAll("'", "''")}'), 2`
@@ -143,6 +150,19 @@ export class PostgresSeals implements SealTables {
       const end = rows[rows.length - 1]
       if (end === undefined || rows.length < MEASURE_PAGE) return sum.measured
       ;[tx, job, seq] = [end.tx, end.job, end.seq]
+    }
+  }
+
+  async aside(first: number, last: number): Promise<Measured> {
+    const sum = new LedgerSum()
+    for (let after = 0; ; ) {
+      const number = after
+      const rows = await this.#access.read((session) =>
+        session.query<AsideRow>(SELECT_ASIDE, [number]),
+      )
+      addAside(sum, rows, ({ tx }) => tx, [first, last])
+      if (rows.length < MEASURE_PAGE) return sum.measured
+      after = (rows[rows.length - 1] as AsideRow).number
     }
   }
 }

@@ -9,6 +9,8 @@ import type { Sheaf } from '../archive.ts'
 import { SealUnsettled } from '../errors.ts'
 import type { FactRow } from '../rows.ts'
 import {
+  type AsideRow,
+  addAside,
   LedgerSum,
   leftOutOf,
   MEASURE_PAGE,
@@ -56,6 +58,10 @@ const COUNT_RANGE = 'SELECT count(*) AS facts FROM pawl_ledger WHERE pos BETWEEN
 const INSERT_SEAL = `
   INSERT INTO pawl_seals (number, at, first, last, facts, first_at, last_at, sum, chain)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+const SELECT_ASIDE = `
+  SELECT number, job, content FROM pawl_quarantined
+  WHERE origin = 'pawl_ledger' AND number > ? ORDER BY number LIMIT ${MEASURE_PAGE}`
 
 /** How the store reads and writes. */
 interface Access {
@@ -115,6 +121,17 @@ export class SqliteSeals implements SealTables {
       const end = rows[rows.length - 1]
       if (end === undefined || rows.length < MEASURE_PAGE) return sum.measured
       place = end.pos + 1
+    }
+  }
+
+  async aside(first: number, last: number): Promise<Measured> {
+    const sum = new LedgerSum()
+    for (let after = 0; ; ) {
+      const number = after
+      const rows = await this.#access.read((db) => db.all<AsideRow>(SELECT_ASIDE, number))
+      addAside(sum, rows, ({ pos }) => pos, [first, last])
+      if (rows.length < MEASURE_PAGE) return sum.measured
+      after = (rows[rows.length - 1] as AsideRow).number
     }
   }
 }
