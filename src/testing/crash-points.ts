@@ -27,6 +27,7 @@ const VERBS = [
   'reportWorker',
   'removeWorker',
   'prune',
+  'seal',
 ] as const
 const MOMENTS = ['begun', 'written', 'committed'] as const
 

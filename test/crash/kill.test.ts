@@ -32,7 +32,7 @@ const WRITING = [
 const READING = [
   ...['now', 'steps', 'listWorkers', 'get', 'getMany', 'getByKey', 'facts', 'asOf'],
   ...['payloads', 'list', 'counts', 'tail', 'progress', 'nextDue', 'listEffects'],
-  ...['listQueues', 'tailEnd'],
+  ...['listQueues', 'tailEnd', 'audit'],
 ]
 const OTHER = ['constructor', 'close', 'onWake', 'read']
 const POINTS = ['begun', 'written', 'committed']

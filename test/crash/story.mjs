@@ -138,6 +138,7 @@ const story = [
   ['park', () => store.tell([idOf('parked'), idOf('discarded')], { kind: 'park' }, OPERATOR)],
   ['redrive', () => store.tell([idOf('parked')], { kind: 'redrive' }, OPERATOR)],
   ['discard', () => store.tell([idOf('discarded')], { kind: 'discard' }, OPERATOR)],
+  ['seal', () => store.seals.make()],
   ['prune', () => store.prune({ endedBefore: clock.now(), limit: 100, archive: archiveLines })],
 ]
 

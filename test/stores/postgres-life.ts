@@ -48,6 +48,7 @@ export async function playLife(
   await store.recover(10)
   await operate(store)
   await read(store, first.job.id)
+  await store.seals.make()
   await store.prune({ endedBefore: clock.now() + 1, limit: 10 })
 }
 

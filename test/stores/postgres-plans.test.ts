@@ -280,6 +280,21 @@ const WARM: readonly Hot[] = [
     by: ['ledger_pkey'],
   },
   {
+    what: 'a seal: where it ends',
+    pattern: /^SELECT tx, count\(\*\) AS facts FROM @.ledger/,
+    by: ['ledger_tx'],
+  },
+  {
+    what: 'a seal: its facts',
+    pattern: /^SELECT \* FROM @.ledger WHERE tx >= \$1 AND tx <= \$4/,
+    by: ['ledger_tx'],
+  },
+  {
+    what: 'a seal: how many they are',
+    pattern: /^SELECT count\(\*\) AS facts FROM @.ledger WHERE tx/,
+    by: ['ledger_tx'],
+  },
+  {
     what: 'prune: what has ended',
     pattern: /WHERE lane = 5 AND ended_at < \$1/,
     by: ['jobs_ended'],

@@ -154,6 +154,7 @@ async function play(store: Store, clock: ManualClock): Promise<void> {
   await under('tell', () => store.tell([jobId], { kind: 'park' }, OPERATOR))
   await under('redrive', () => store.tell([jobId], { kind: 'redrive' }, OPERATOR))
   await read(store, first.job.id)
+  await under('seal', () => store.seals.make())
   await under('prune', () => store.prune({ endedBefore: clock.now() + 1, limit: 10 }))
 }
 
@@ -297,7 +298,7 @@ const HOT: readonly [what: string, pattern: RegExp, ways: readonly RegExp[]][] =
   ],
   [
     'the audit: what is in a window',
-    /^SELECT l\..* WHERE l\.pos/,
+    /^SELECT l\.seq.* WHERE l\.pos/,
     [
       /SEARCH l USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/,
       /SEARCH c USING INDEX sqlite_autoindex_pawl_ledger_1 \(job=\? AND seq<\?\)/,
@@ -308,6 +309,21 @@ const HOT: readonly [what: string, pattern: RegExp, ways: readonly RegExp[]][] =
     'the audit: the facts of a job',
     /^SELECT l\..* WHERE l\.job/,
     [/SEARCH l USING INDEX sqlite_autoindex_pawl_ledger_1 \(job=\?\)/, BY_ID],
+  ],
+  [
+    'a seal: where it ends',
+    /^SELECT max\(pos\) AS last/,
+    [/SEARCH pawl_ledger USING INTEGER PRIMARY KEY \(rowid>\?\)/],
+  ],
+  [
+    'a seal: its facts',
+    /^SELECT l\.\*.* WHERE l\.pos BETWEEN/,
+    [/SEARCH l USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/, BY_RID],
+  ],
+  [
+    'a seal: how many they are',
+    /^SELECT count\(\*\) AS facts FROM pawl_ledger/,
+    [/SEARCH pawl_ledger USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/],
   ],
   [
     'prune: what has ended',
