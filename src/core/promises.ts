@@ -73,6 +73,9 @@ export const checkP2 = predicate('P2', (lifecycle, facts, base) => {
     const offTable = fact.trigger === 'force' || fact.trigger === 'repair'
     const problems = offTable ? forceProblems(lifecycle, fact) : hopProblems(lifecycle, fact)
     for (const what of problems) report(fact.seq, what)
+    const isMoved = fact.from !== fact.to || fact.via !== undefined
+    const outcome = isMoved ? outcomeOf(lifecycle.roles.get(fact.to)) : undefined
+    if (fact.outcome !== outcome) report(fact.seq, `ends ${fact.outcome}, not ${outcome}`)
   }
   return [...violations, ...executionViolations(facts, base)]
 })

@@ -51,11 +51,11 @@ export function examine(dossier: Dossier, lifecycles: readonly Lifecycle[]): Pat
   const { row } = dossier
   const id = idOf(dossier)
   const { facts, unreadable } = readFacts(id, dossier.facts)
-  const { folded, foldFault } = foldOf(facts)
   const named = nameOf(facts) ?? dossier.machine
   const lifecycle = lifecycles.find(
     ({ name, version }) => name === named?.name && version === named.version,
   )
+  const { folded, foldFault } = foldOf(lifecycle, facts)
   const { job, rowFault } = readRow(row, dossier.machine)
   return {
     dossier,
@@ -150,13 +150,29 @@ function twinOf(facts: readonly Fact[], { seq, trigger, step }: Fact): string | 
   return undefined
 }
 
-function foldOf(facts: readonly Fact[]): Pick<Patient, 'folded' | 'foldFault'> {
+function foldOf(
+  lifecycle: Lifecycle | undefined,
+  facts: readonly Fact[],
+): Pick<Patient, 'folded' | 'foldFault'> {
   try {
     const folded = fold(facts)
-    return { folded, foldFault: folded === null ? 'there are no facts' : undefined }
+    if (folded === null) return { folded, foldFault: 'there are no facts' }
+    const fault = lifecycle && incoherence(lifecycle, folded)
+    return fault === undefined
+      ? { folded, foldFault: undefined }
+      : { folded: null, foldFault: fault }
   } catch (error) {
     return { folded: null, foldFault: messageOf(error) }
   }
+}
+
+/** Where a job is and what its attempt is doing belong together. */
+function incoherence(lifecycle: Lifecycle, { state, execution }: Job): string | undefined {
+  const role = lifecycle.roles.get(state)
+  const isOpen = execution !== null && execution.status !== 'DONE'
+  return (role === 'held') === isOpen
+    ? undefined
+    : `its facts leave it in ${state} with ${execution?.status ?? 'no attempt'}`
 }
 
 /** The lifecycle that the facts name. */

@@ -116,6 +116,7 @@ describe('P2 reports of chains and triggers', () => {
     ])
     expect(found(append(retried(), { trigger: 'reschedule', to: 'cancelled' }))).toEqual([
       'P2 at 4: reschedule does not take retrying → cancelled',
+      'P2 at 4: ends undefined, not cancelled',
     ])
   })
 
@@ -181,7 +182,9 @@ describe('P2 reports of operators', () => {
   it('a forced move into a held or succeeded state, or into one that does not exist', () => {
     for (const trigger of ['force', 'repair'] as const) {
       for (const to of ['running', 'succeeded', 'frozen']) {
-        expect(found(append(retried(), { trigger, to, ...operator })), to).toHaveLength(1)
+        const outcome = to === 'succeeded' ? ({ outcome: to } as const) : {}
+        const facts = append(retried(), { trigger, to, ...outcome, ...operator })
+        expect(found(facts), to).toHaveLength(1)
       }
     }
   })
@@ -238,6 +241,7 @@ describe('P2 reports of attempts', () => {
     const facts = append(append(leased(), { to: 'succeeded' }), { seq: 9, ...change('DONE') })
     expect(damage(facts)).toEqual([
       'P2 at 3: prioritise does not take running → succeeded',
+      'P2 at 3: ends undefined, not succeeded',
       'P2 at 9: seq 4 is missing',
       'P2 at 9: execution 1 went from LEASED to DONE',
     ])
