@@ -3,6 +3,7 @@
 import { checkFacts, checkP9, type Fact, fold, type Job, LedgerBroken, standard } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { sinceRebase } from '../../src/core/job/facts.ts'
+import { append } from '../invariants/tamper.ts'
 import { played } from './job-play.ts'
 
 /** Create, claim, a failure that will be retried. */
@@ -46,20 +47,12 @@ describe('a repair that says what the job is', () => {
   })
 
   it('lets nothing pass that comes after it', () => {
-    const later = (changes: Partial<Fact>): Fact => ({
-      ...(facts[0] as Fact),
-      created: undefined as never,
-      seq: 8,
-      from: 'quarantined',
-      to: 'queued',
-      trigger: 'redrive',
-      operator: 'ann',
-      note: 'again',
-      resets: true,
-      ...changes,
-    })
+    const redrive = { trigger: 'redrive', to: 'queued', operator: 'ann', note: 'again' } as const
+    const before = [...damaged, repairOf()]
     const judged = (changes: Partial<Fact>) =>
-      checkFacts(standard, [...damaged, repairOf(), later(changes)]).map(({ promise }) => promise)
+      checkFacts(standard, append(before, { ...redrive, resets: true, ...changes })).map(
+        ({ promise }) => promise,
+      )
     expect(judged({})).toEqual([])
     expect(judged({ seq: 9 })).toContain('P2')
     expect(judged({ to: 'running' })).toContain('P2')
