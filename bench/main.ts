@@ -1,6 +1,7 @@
 // `npm run bench -- <name> [--quick] [--only <part of a name>] [--json]`: progress on stderr; with
 // --json the last line on stdout is one JSON object. Without a name, the names are listed.
 import { parseArgs } from 'node:util'
+import { benchDoctor } from './doctor.ts'
 import { benchEngine } from './engine.ts'
 import type { Result } from './measure.ts'
 import { benchPostgres } from './postgres-stores.ts'
@@ -11,6 +12,7 @@ import { benchStores } from './stores.ts'
 type Bench = (options: { quick: boolean; only?: string }) => Promise<Result[]>
 
 const benches: Readonly<Record<string, Bench>> = {
+  doctor: benchDoctor,
   engine: benchEngine,
   runs: benchRuns,
   stores: async (options) => [...(await benchStores(options)), ...(await benchPostgres(options))],
