@@ -46,6 +46,7 @@ async function measure(kind: string, place: string, jobs: number): Promise<Resul
   await fill(store, jobs / 10)
   const small = await checked(place)
   await fill(store, jobs - jobs / 10)
+  const large = await checked(place)
   const pairs: { pawl: number; reference: number }[] = []
   for (let round = 0; round <= ROUNDS; round++) {
     const turns = [() => undisturbed(store), () => disturbed(store, place)]
@@ -54,7 +55,6 @@ async function measure(kind: string, place: string, jobs: number): Promise<Resul
     const [reference, own] = round % 2 === 0 ? figures : figures.toReversed()
     if (round > 0) pairs.push({ pawl: own as number, reference: reference as number })
   }
-  const large = await checked(place)
   return [
     resultOf(NAMES.rate(kind), pairs),
     resultOf(NAMES.memory(kind), [{ pawl: large.rssMiB, reference: small.rssMiB }]),

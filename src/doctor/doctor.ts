@@ -79,6 +79,7 @@ const PAGE = 500
 /** A round is short: it shares its thread with handlers. */
 const ROUND_PAGE = 100
 const KEPT_MAX = 1000
+const REST_MAX_MS = 1000
 const QUICK_MS = 2000
 const DEFAULT_PATIENCE: Patience = {
   workerMs: SILENT_AFTER_MS,
@@ -183,6 +184,7 @@ export class Doctor {
     const until = environment.clock.now() + QUICK_MS
     let place: Ref | undefined
     for (;;) {
+      const began = environment.clock.now()
       const page = await this.#page(place, tally)
       for (const dossier of page) await this.#lookAt(dossier, ward, tally)
       onProgress?.(tally.jobs)
@@ -193,9 +195,17 @@ export class Doctor {
         tally.complete = (await store.examination.dossiers(place, 1)).length === 0
         return
       }
-      // Whoever shares this thread gets a turn between pages.
-      await new Promise<void>((turn) => environment.timers.defer(turn))
+      await this.#rest(environment.clock.now() - began)
     }
+  }
+
+  /** Those who work come first: the doctor rests as long as it has looked, and lets others run. */
+  #rest(ms: number): Promise<void> {
+    const { timers } = this.#parts.environment
+    return new Promise((turn) => {
+      if (ms > 0) timers.after(Math.min(ms, REST_MAX_MS), turn)
+      else timers.defer(turn)
+    })
   }
 
   async #page(after: Ref | undefined, tally: Tally): Promise<Dossier[]> {

@@ -21,12 +21,13 @@ export interface RawJob extends JobRow {
   readonly cancel_asked_at: number | null
 }
 
-/** The row of a fact, whole. */
+/** The row of a fact. */
 export interface RawFact extends FactRow {
   readonly handle: Handle
+  /** The input, where the fact has one; other payloads are not shown. */
   readonly payload: string | null
   /** The id of the job that this fact creates, where the ledger itself knows it. */
-  readonly creates: string | null
+  creates: string | null
 }
 
 /** The row of an effect or a notice, without its payload. */

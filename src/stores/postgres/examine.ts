@@ -37,7 +37,9 @@ const SELECT_JOBS = statement(
 )
 const SELECT_FACTS = statement(
   (s) => `
-  SELECT *, CASE kind WHEN ${FACT_CODES.create} THEN job END AS creates, ctid::text AS handle
+  SELECT job, seq, kind, version, at, path, actor, attempt, statuses, claim, worker, lease_until,
+    data, CASE WHEN kind IN (${FACT_CODES.create}, ${FACT_CODES.replace}) THEN payload END AS payload,
+    CASE kind WHEN ${FACT_CODES.create} THEN job END AS creates, ctid::text AS handle
   FROM ${s}.ledger
   WHERE job >= $1 AND job <= $2 AND job IS DISTINCT FROM $3 ORDER BY job, seq, tx, ctid LIMIT $4`,
 )

@@ -1,5 +1,6 @@
 /** What the doctor reads of a SQLite file: every row of a job in one look, and counts. */
 
+import { FACT_CODES } from '../../core/job/facts.ts'
 import { assemble, FACTS_MAX, isCut, type Owned } from '../dossiers.ts'
 import type {
   CounterDrift,
@@ -14,11 +15,15 @@ import { idInMark } from '../rows.ts'
 import type { Ref } from '../store.ts'
 import type { Connection } from './connect.ts'
 
+/** Results and what steps returned may be large, and nobody looks at them here. */
+const INPUT = `CASE WHEN kind IN (${FACT_CODES.create}, ${FACT_CODES.replace}) THEN payload END`
 const SELECT_JOBS = `
   SELECT *, rid AS job, rid AS handle FROM pawl_jobs WHERE rid > ? ORDER BY rid LIMIT ?`
 const SELECT_JOB = 'SELECT *, rid AS job, rid AS handle FROM pawl_jobs WHERE rid = ?'
 const SELECT_FACTS = `
-  SELECT *, pos AS handle FROM pawl_ledger
+  SELECT job, seq, kind, version, at, path, actor, attempt, statuses, claim, worker, lease_until,
+    data, ${INPUT} AS payload, creates, pos AS handle
+  FROM pawl_ledger
   WHERE job > ? AND job <= ? ORDER BY job, seq, pos LIMIT ?`
 const SELECT_EFFECTS = `
   SELECT job, type, name, n, state, tries, run_at, claim, error, eid AS handle FROM pawl_outbox
@@ -59,13 +64,17 @@ function readBetween(
   const machines = connection.all<{ id: number; name: string; version: number }>(SELECT_MACHINES)
   return assemble({
     jobs,
-    facts: connection
-      .all<Owned<RawFact, number>>(SELECT_FACTS, from, to, max)
-      .map((fact) => ({ ...fact, creates: idInMark(fact.creates) })),
+    facts: connection.all<Owned<RawFact, number>>(SELECT_FACTS, from, to, max).map(withId),
     effects: connection.all<Owned<RawEffect, number>>(SELECT_EFFECTS, from, to, max),
     machines: new Map(machines.map(({ id, name, version }) => [id, { name, version }])),
     max,
   })
+}
+
+/** In its place: a copy of every row would cost as much as everything else. */
+function withId<T extends { creates: string | null }>(fact: T): T {
+  if (fact.creates !== null) fact.creates = idInMark(fact.creates)
+  return fact
 }
 
 const DUPLICATE_IDS = `
