@@ -41,6 +41,18 @@ export interface ExpiredEvent {
   readonly expiredForMs: number
 }
 
+/** A job that took edges of its lifecycle by what was asked for here. */
+export interface MovedEvent {
+  readonly type: 'moved'
+  readonly worker: string | null
+  /** The job as it is now. */
+  readonly job: Job
+  /** The states that it went through, from the one that it left to the one that it is in. */
+  readonly path: readonly string[]
+  /** How long it had been in the first of them, where that is known: for attempts that end. */
+  readonly stayedMs?: number
+}
+
 /** A handler that goes on although its attempt was given up. */
 export interface StuckEvent {
   /** `unstuck` is told when the handler of a `stuck` has ended after all. */
@@ -79,6 +91,7 @@ export type PawlEvent =
   /** An attempt that has no lease any more; the job is as it was claimed. */
   | { readonly type: 'lost'; readonly worker: string; readonly job: Job }
   | StuckEvent
+  | MovedEvent
   | RefusedEvent
   /** A command that changed nothing: the job is where it would have led to. */
   | {

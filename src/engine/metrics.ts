@@ -5,7 +5,7 @@
  * expects. A label never holds what is unbounded, such as the id of a job.
  */
 import { isCommitted, type Job } from '../core/job/job.ts'
-import type { PawlEvent, RefusedEvent } from './events.ts'
+import type { MovedEvent, PawlEvent, RefusedEvent } from './events.ts'
 
 /** What a measurement is. */
 export interface Metric {
@@ -35,6 +35,18 @@ export const METRICS = {
     kind: 'histogram',
     labels: ['queue'],
     help: 'From the moment at which a job might run to its lease.',
+  },
+  pawl_transitions_total: {
+    kind: 'counter',
+    labels: ['machine', 'from', 'to'],
+    help:
+      'Edges that jobs took by what this process asked for. Not among them: jobs that came due, ' +
+      'and those whose last effect was delivered.',
+  },
+  pawl_transition_stay_seconds: {
+    kind: 'histogram',
+    labels: ['machine', 'from', 'to'],
+    help: 'How long jobs had been held when they left that state, by the edge they took first.',
   },
   pawl_transitions_rejected_total: {
     kind: 'counter',
@@ -99,6 +111,9 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
     case 'lost':
       metrics.count('pawl_executions_total', { ...kindOf(event.job), outcome: 'duplicate' })
       break
+    case 'moved':
+      measureMove(metrics, event)
+      break
     case 'refused':
       metrics.count('pawl_transitions_rejected_total', edgeOf(event))
       break
@@ -124,6 +139,17 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
       metrics.gauge('pawl_worker_loop_state', { worker: event.worker, state: event.from }, 0)
       metrics.gauge('pawl_worker_loop_state', { worker: event.worker, state: event.to }, 1)
   }
+}
+
+/** A path of several edges is as many transitions; only in the first state did time pass. */
+function measureMove(metrics: Metrics, { job, path, stayedMs }: MovedEvent): void {
+  const edges = path.slice(1).map((to, i) => {
+    return { machine: job.lifecycle, from: path[i] as string, to }
+  })
+  for (const edge of edges) metrics.count('pawl_transitions_total', edge)
+  const [first] = edges
+  if (first === undefined || stayedMs === undefined) return
+  metrics.observe('pawl_transition_stay_seconds', first, stayedMs / 1000)
 }
 
 function edgeOf({ machine, from, to, error }: RefusedEvent): MetricLabels {

@@ -234,7 +234,8 @@ export class Pawl implements AsyncDisposable {
   /** Made by `createPawl`. */
   constructor(parts: Parts) {
     this.#parts = parts
-    this.store = watchStore(parts.store, { worker: null, observe: parts.observe })
+    const { lifecycles, observe } = parts
+    this.store = watchStore(parts.store, { worker: null, observe, lifecycles })
     const settled = (job: Job) => isSettled(job, parts.lifecycles)
     this.#results = new Results(parts.store, parts.environment, settled)
   }
@@ -315,7 +316,7 @@ export class Pawl implements AsyncDisposable {
 
   /** Starts a worker, for every kind of job that has code here unless said otherwise. */
   async work(options: WorkOptions = {}): Promise<JobWorker> {
-    const { store, environment, logger, jobs, bounds } = this.#parts
+    const { store, environment, logger, jobs, bounds, lifecycles } = this.#parts
     const settings = settingsOf(options, environment)
     const runnable = runnableOf(jobs, options.jobs)
     const tell = harmless('onEvent', options.onEvent, { clock: environment.clock, logger })
@@ -331,7 +332,7 @@ export class Pawl implements AsyncDisposable {
     const dispatcher = this.#dispatcher(options, settings.id, observe)
     let checkup: Checkup | undefined
     const worker = new JobWorker({
-      store: watchStore(store, { worker: settings.id, observe }),
+      store: watchStore(store, { worker: settings.id, observe, lifecycles }),
       environment,
       bounds,
       logger,

@@ -1,11 +1,14 @@
 /**
- * A store whose answers are noticed: what was accepted, what was refused or changed nothing, and
- * which leases recovery found expired become events, whoever asked. Everything passes through.
+ * A store whose answers are noticed: what was accepted, which jobs moved, what was refused or
+ * changed nothing, and which leases recovery found expired become events, whoever asked. Everything
+ * passes through.
  */
 import { InvalidTransition, type PawlError } from '../core/errors.ts'
+import { type Fact, hopsOf } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { passing } from '../stores/passing.ts'
-import type { Answer, CommitAnswer, Recovered, Store } from '../stores/store.ts'
+import type { Answer, CommitAnswer, Held, Recovered, Store } from '../stores/store.ts'
 import type { PawlEvent } from './events.ts'
 
 /** Who is told, and on whose behalf the store is used. */
@@ -13,6 +16,8 @@ export interface Watch {
   /** Null where it is the program itself that asks. */
   readonly worker: string | null
   readonly observe: (event: PawlEvent) => void
+  /** Those that jobs here may have. */
+  readonly lifecycles: readonly Lifecycle[]
 }
 
 /** What was asked of which job, as far as the asker knows it. */
@@ -32,6 +37,11 @@ export function watchStore(store: Store, watch: Watch): Store {
       }
       return results
     },
+    async claim(request) {
+      const claimed = await store.claim(request)
+      noteClaimed(watch, claimed)
+      return claimed
+    },
     async tell(ids, command, asker) {
       const answers = await store.tell(ids, command, asker)
       noteAll(watch, answers, (i) => ({ jobId: ids[i] as string, command: command.kind }))
@@ -44,6 +54,7 @@ export function watchStore(store: Store, watch: Watch): Store {
     },
     async settle(settlements, next) {
       const settled = await store.settle(settlements, next)
+      noteClaimed(watch, settled.claimed)
       noteAll(watch, settled.answers, (i) => {
         const { held, command } = settlements[i] as (typeof settlements)[0]
         return { jobId: held.job.id, command: command.kind, job: held.job }
@@ -60,6 +71,11 @@ export function watchStore(store: Store, watch: Watch): Store {
       for (const answer of answers) noteRecovered(watch, answer)
       return answers
     },
+    async shed(limit) {
+      const answers = await store.shed(limit)
+      for (const answer of answers) if (answer.kind === 'done') noteMoved(watch, answer)
+      return answers
+    },
   }
   return passing(store, watched)
 }
@@ -71,11 +87,59 @@ function noteAll(
 ): void {
   for (const [i, answer] of answers.entries()) {
     if (answer.kind === 'rejected') noteRefused(watch, askedOf(i), answer.error)
+    else if (answer.kind === 'done') noteDone(watch, answer, askedOf(i).job)
     else if (answer.kind === 'same') {
       const { worker } = watch
       watch.observe({ type: 'same', worker, command: askedOf(i).command, job: answer.job })
     }
   }
+}
+
+/** `held` is the job as its holder had it, where it was the holder who asked. */
+function noteDone(
+  watch: Watch,
+  answer: { readonly job: Job; readonly fact?: Fact },
+  held: Job | undefined,
+): void {
+  const { job, fact } = answer
+  if (fact !== undefined) noteMoved(watch, { job, fact }, held?.startedAt)
+  if (fact !== undefined || held === undefined || held.state === job.state) return
+  const via = lifecycleOf(watch, job)?.paths.get(held.state)?.get('succeed') ?? [job.state]
+  const stayedMs = job.updatedAt - (held.startedAt ?? job.updatedAt)
+  tellMoved(watch, job, [held.state, ...via], stayedMs)
+}
+
+/** `since` is when the job got into the state that it left, where that is known. */
+function noteMoved(
+  watch: Watch,
+  { job, fact }: { readonly job: Job; readonly fact: Fact },
+  since?: number | null,
+): void {
+  const hops = hopsOf(fact)
+  const [first] = hops
+  if (first === undefined) return
+  const stayedMs = since == null ? undefined : fact.at - since
+  tellMoved(watch, job, [first.from, ...hops.map(({ to }) => to)], stayedMs)
+}
+
+/** A claim takes a job from the one ready state of its lifecycle to the one held state. */
+function noteClaimed(watch: Watch, claimed: readonly Held[]): void {
+  for (const { job } of claimed) {
+    const lifecycle = lifecycleOf(watch, job)
+    if (lifecycle !== undefined) tellMoved(watch, job, [lifecycle.ready, lifecycle.held])
+  }
+}
+
+function tellMoved(watch: Watch, job: Job, path: readonly string[], stayedMs?: number): void {
+  const { worker } = watch
+  const stayed = stayedMs === undefined ? {} : { stayedMs: Math.max(0, stayedMs) }
+  watch.observe({ type: 'moved', worker, job, path, ...stayed })
+}
+
+function lifecycleOf({ lifecycles }: Watch, job: Job): Lifecycle | undefined {
+  return lifecycles.find(
+    ({ name, version }) => name === job.lifecycle && version === job.lifecycleVersion,
+  )
 }
 
 function noteRefused(watch: Watch, { jobId, command, job }: Asked, error: PawlError): void {
@@ -99,6 +163,7 @@ function noteRecovered(watch: Watch, answer: Recovered): void {
   }
   if (answer.kind !== 'done') return
   const { job, fact, holder = job.execution?.worker } = answer
+  noteMoved(watch, answer, job.startedAt)
   const { attempt, leaseUntil } = fact.execution ?? { attempt: job.attempt }
   const endedAt = leaseUntil ?? job.execution?.leaseUntil ?? fact.at
   watch.observe({

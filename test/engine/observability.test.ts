@@ -1,6 +1,6 @@
 // What a program sees of the engine: events, log lines and measurements, and that whoever looks on
 // cannot do harm.
-import { InvalidTransition, StaleFence } from 'pawl'
+import { hardened, InvalidTransition, StaleFence } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import type { PawlEvent } from '../../src/engine/events.ts'
@@ -170,6 +170,65 @@ describe('measurements', () => {
       expect(value).toBeGreaterThanOrEqual(3)
       expect(value).toBeLessThan(3.2)
     }
+  })
+
+  it('count each edge that a job takes here, and how long it was held before', async () => {
+    let end: () => void = () => {}
+    const shaky = defineJob({
+      name: 'shaky',
+      lifecycle: hardened,
+      run: async ({ attempt, commit }) => {
+        if (attempt === 2) return commit(() => 'done')
+        await new Promise<void>((resolve) => {
+          end = resolve
+        })
+        throw new Error('not yet')
+      },
+    })
+    const { bench, metrics } = await openWatched([shaky])
+    await bench.work()
+    const job = await bench.pawl.enqueue(shaky, null)
+    await bench.until(async () => (await bench.state(job.id)) === 'running')
+    await bench.pass(4000)
+    end()
+    await bench.finish(job.result())
+    const other = await bench.pawl.enqueue(shaky, null, { delay: '1h' })
+    await bench.pawl.store.cancel([other.id], ANN)
+    const edges = metrics.of('pawl_transitions_total').map(({ labels }) => {
+      return `${labels.machine}: ${labels.from} → ${labels.to}`
+    })
+    expect(edges).toEqual([
+      'hardened: pending → running',
+      'hardened: running → failed',
+      'hardened: pending → running',
+      'hardened: running → succeeded',
+      // A job that can be given up only by way of others takes those edges as well.
+      'hardened: pending → running',
+      'hardened: running → failed',
+      'hardened: failed → quarantined',
+    ])
+    const stays = metrics.of('pawl_transition_stay_seconds')
+    const machine = 'hardened'
+    expect(stays).toMatchObject([
+      { how: 'observe', labels: { machine, from: 'running', to: 'failed' } },
+      { how: 'observe', labels: { machine, from: 'running', to: 'succeeded' } },
+    ])
+    expect(stays[0]?.value).toBeGreaterThanOrEqual(4)
+    expect(stays[0]?.value).toBeLessThan(4.2)
+    expect(stays[1]?.value).toBeLessThan(0.1)
+  })
+
+  it('count what recovery takes back, by whoever found it', async () => {
+    const { bench, metrics } = await openWatched()
+    await bench.pawl.enqueue(echo, 1)
+    await bench.store.claim({ worker: 'gone', limit: 1, leaseMs: 30_000, start: true })
+    await bench.work()
+    await bench.until(() => metrics.of('pawl_transitions_total').length > 0, 500)
+    const labels = { machine: 'standard', from: 'running', to: 'retrying' }
+    expect(metrics.of('pawl_transitions_total')).toEqual([{ how: 'count', labels, value: 1 }])
+    const [stay] = metrics.of('pawl_transition_stay_seconds')
+    expect(stay).toMatchObject({ labels })
+    expect(stay?.value).toBeGreaterThanOrEqual(30)
   })
 
   it('of a job that waited for its time begin when it was due', async () => {
