@@ -1,6 +1,6 @@
 // Whether a store still has what its migrations made, and how what is missing comes back.
 import { describe, expect, it } from 'vitest'
-import { type Examined, enqueue, fill, STORES, succeeded } from './examined-stores.ts'
+import { type Examined, enqueue, fill, loosen, STORES, succeeded } from './examined-stores.ts'
 
 /** Restores everything that is found missing or different, in the order of the finding. */
 async function restoreAll({ store: { examination } }: Examined): Promise<void> {
@@ -108,23 +108,6 @@ describe.each(STORES)('a look at every row of $name', ({ open }) => {
 
 describe('a table of a SQLite file', () => {
   const [file] = STORES
-
-  /** Rebuilds a table as somebody might who wants to be rid of its rules. */
-  async function loosen({ sql }: Examined, name: string): Promise<void> {
-    const [table] = await sql(`SELECT sql FROM sqlite_master WHERE name = '${name}'`)
-    const loose = String(table?.sql)
-      .replaceAll(/CHECK \((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)/g, '')
-      .replaceAll(/UNIQUE( \([^()]*\))?/g, '')
-      .replaceAll(/,(\s*,)+/g, ',')
-      .replaceAll(/,\s*\)/g, ')')
-    expect(loose).not.toMatch(/CHECK|UNIQUE/)
-    await sql('PRAGMA foreign_keys = OFF')
-    await sql('PRAGMA legacy_alter_table = ON')
-    await sql(loose.replace(name, 'loose'))
-    await sql(`INSERT INTO loose SELECT * FROM ${name}`)
-    await sql(`DROP TABLE ${name}`)
-    await sql(`ALTER TABLE loose RENAME TO ${name}`)
-  }
 
   it('that was rebuilt without its rules gets them back, and keeps all rows', async () => {
     const examined = await file.open()

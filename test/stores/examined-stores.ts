@@ -7,6 +7,7 @@ import { onTestFinished } from 'vitest'
 import { laneOf } from '../../src/core/job/lanes.ts'
 import type { Aside, Dossier, Mending } from '../../src/stores/examination.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
+import type { SoundnessOptions } from '../../src/stores/soundness.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Held, Ref, Store } from '../../src/stores/store.ts'
@@ -20,8 +21,8 @@ type Row = Record<string, unknown>
 export interface Examined {
   readonly environment: TestEnvironment
   readonly store: Store
-  /** Another connection to the same tables. */
-  again(): Promise<Store>
+  /** Another connection to the same tables, as another process has it. */
+  again(options?: SoundnessOptions): Promise<Store>
   /** Runs a statement in which `@` stands before the names of tables. */
   sql(text: string): Promise<Row[]>
   /** The column by which a job, or what belongs to it, is found by its ref, in a table. */
@@ -39,7 +40,8 @@ interface Named {
 async function onFile(): Promise<Examined> {
   const path = join(freshFolder(), 'jobs.db')
   const environment = testEnvironment()
-  const again = () => opened(openSqliteStore({ path, environment }))
+  const again = (options: SoundnessOptions = {}) =>
+    opened(openSqliteStore({ path, environment, ...options }))
   const store = await again()
   const { DatabaseSync } = loadDriver()
   const raw = new DatabaseSync(path)
@@ -58,10 +60,9 @@ async function onFile(): Promise<Examined> {
 async function onServer(): Promise<Examined> {
   const connectionString = await freshDatabase(sharedPostgres())
   const environment = testEnvironment()
-  const again = () =>
-    opened(
-      openPostgresStore({ connectionString, environment, clock: 'environment', connections: 3 }),
-    )
+  const fixed = { connectionString, environment, clock: 'environment', connections: 3 } as const
+  const again = (options: SoundnessOptions = {}) =>
+    opened(openPostgresStore({ ...fixed, ...options }))
   const store = await again()
   const raw = await connected(connectionString)
   const sql = async (text: string) => {
@@ -106,7 +107,7 @@ export async function enqueue({ store, environment }: Examined, queue: string): 
 }
 
 /** Enqueues a job and claims it. */
-async function claim(examined: Examined, queue: string): Promise<Held> {
+export async function claim(examined: Examined, queue: string): Promise<Held> {
   await enqueue(examined, queue)
   const request = { worker: 'w1', queues: [queue], limit: 1, leaseMs: LEASE_MS, start: true }
   const [held] = await examined.store.claim(request)
@@ -168,6 +169,46 @@ export async function dossierOf(examined: Examined, id: string): Promise<Dossier
 /** The handle of a job by its id. */
 export async function refOf(examined: Examined, id: string): Promise<Ref> {
   return (await dossierOf(examined, id)).ref
+}
+
+/** Rebuilds a table of a SQLite file as somebody might who wants to be rid of its rules. */
+export async function loosen({ sql }: Examined, name: string): Promise<void> {
+  const [table] = await sql(`SELECT sql FROM sqlite_master WHERE name = '${name}'`)
+  const loose = String(table?.sql)
+    .replaceAll(/CHECK \((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)/g, '')
+    .replaceAll(/UNIQUE( \([^()]*\))?/g, '')
+    .replaceAll(/,(\s*,)+/g, ',')
+    .replaceAll(/,\s*\)/g, ')')
+  if (/CHECK|UNIQUE/.test(loose)) throw new Error(`still has rules: ${loose}`)
+  await sql('PRAGMA foreign_keys = OFF')
+  await sql('PRAGMA legacy_alter_table = ON')
+  await sql(loose.replace(name, 'loose'))
+  await sql(`INSERT INTO loose SELECT * FROM ${name}`)
+  await sql(`DROP TABLE ${name}`)
+  await sql(`ALTER TABLE loose RENAME TO ${name}`)
+}
+
+/** Takes from the table of jobs what makes ids unique and keeps counts from falling below zero. */
+export async function loosenJobs(examined: Examined): Promise<void> {
+  const { names, sql } = examined
+  const own = (await names.constraint()).filter(({ name }) => name.startsWith('jobs_'))
+  for (const { drop } of own) await sql(drop)
+  if (own.length === 0) await loosen(examined, 'pawl_jobs')
+}
+
+/** Lets time pass, and the real world answer, until a condition holds. */
+export async function until(
+  { environment, sql }: Examined,
+  condition: () => boolean | Promise<boolean>,
+  stepMs = 100,
+): Promise<void> {
+  for (let step = 0; step < 5000; step++) {
+    if (await condition()) return
+    environment.advance(stepMs)
+    await sql('SELECT 1')
+    for (let turn = 0; turn < 8; turn++) await new Promise((done) => setImmediate(done))
+  }
+  throw new Error('it never came true')
 }
 
 /** What makes another job of one, with the fact that says so. */
