@@ -16,6 +16,7 @@ import { SILENT_AFTER_MS } from '../stores/worker-info.ts'
 import type { JobCheck, Patience, Sighting, StoreCheck, Surgery, Ward } from './checks/check.ts'
 import { FULL_CHECKS, JOB_CHECKS, QUICK_CHECKS } from './checks/index.ts'
 import { lookAtRuns, type RunRecords } from './checks/runs-are-whole.ts'
+import { schemaIsAsDeclared } from './checks/schema-is-as-declared.ts'
 import type { Finding } from './finding.ts'
 import { type Prescription, prescribe } from './mend.ts'
 import { examine, messageOf, type Patient } from './patient.ts'
@@ -113,7 +114,7 @@ export class Doctor {
       }
     }
     const tally = new Tally(options, { operator, note: reason })
-    await this.#restoreTables()
+    await this.#restoreTables(tally)
     await this.#walk({ ...options, full: true }, tally)
     return tally.report()
   }
@@ -130,11 +131,15 @@ export class Doctor {
     return { findings, ...(last !== undefined && { next: String(last) }) }
   }
 
-  /** Without its tables nothing else can be read. */
-  async #restoreTables(): Promise<void> {
-    const { examination } = this.#parts.store
-    for (const drift of await examination.drift()) {
-      if (drift.kind === 'table' && drift.problem === 'missing') await examination.restore(drift)
+  /** Without its tables nothing else can be read. What cannot be restored is told by its check. */
+  async #restoreTables(tally: Tally): Promise<void> {
+    const { store } = this.#parts
+    const drift = await store.examination.drift()
+    const gone = drift.filter(({ kind, problem }) => kind === 'table' && problem === 'missing')
+    const { name: check } = schemaIsAsDeclared
+    for (const finding of await schemaIsAsDeclared.look(this.#surgery())) {
+      const [repair] = repairOfStore(store, finding, gone)
+      if (repair !== undefined) await tally.repairFirst({ check, ...finding }, repair)
     }
   }
 
@@ -180,7 +185,8 @@ export class Doctor {
     tally: Tally,
   ): Promise<void> {
     const { store, environment } = this.#parts
-    const ward = await this.#ward(full)
+    const ward = await this.#ward(full).catch((error: unknown) => tally.miss(error))
+    if (ward === undefined) return
     const until = environment.clock.now() + QUICK_MS
     let place: Ref | undefined
     for (;;) {
@@ -212,8 +218,7 @@ export class Doctor {
     try {
       return await this.#parts.store.examination.dossiers(after, PAGE)
     } catch (error) {
-      tally.complete = false
-      tally.add(thrown({ name: 'jobs-can-be-read', promise: 'P1' }, 'the store', error))
+      tally.miss(error)
       return []
     }
   }
@@ -347,9 +352,30 @@ class Tally {
         this.add({ check, promise: 'P16', severity: 'error', subject, what, evidence: {} })
         continue
       }
-      this.#repairCount++
-      if (this.#repairs.length < KEPT_MAX) this.#repairs.push(repair)
+      this.#note(repair)
     }
+  }
+
+  /** A repair before any check is made; nothing is told of it where it cannot be done. */
+  async repairFirst(finding: Finding, { carryOut, ...repair }: Doable): Promise<void> {
+    try {
+      await carryOut(this.#by as Surgeon)
+    } catch {
+      return
+    }
+    this.add(finding)
+    this.#note(repair)
+  }
+
+  /** Jobs cannot be read: nobody may take them for sound. */
+  miss(error: unknown): undefined {
+    this.complete = false
+    this.add(thrown({ name: 'jobs-can-be-read', promise: 'P1' }, 'the store', error))
+  }
+
+  #note(repair: Repair): void {
+    this.#repairCount++
+    if (this.#repairs.length < KEPT_MAX) this.#repairs.push(repair)
   }
 
   report(): Report {
