@@ -4,6 +4,7 @@
  * page takes; what it finds becomes an event, for logs and metrics.
  */
 import type { Timer } from '../core/ports.ts'
+import { ERROR_WAIT_MS } from '../core/worker.ts'
 import type { Doctor } from '../doctor/doctor.ts'
 import type { Environment } from '../environment/system.ts'
 import type { Store } from '../stores/store.ts'
@@ -13,6 +14,8 @@ import type { PawlEvent } from './events.ts'
 const DUTY = 'checkup'
 /** A round that takes longer was interrupted. */
 const LEASE_MS = 60_000
+/** Longer than a worker waits before it asks again: a store that is away is asked by it alone. */
+const AFTER_ERROR_MS = 2 * ERROR_WAIT_MS
 
 /** What a round needs. */
 export interface CheckupParts {
@@ -28,17 +31,19 @@ export interface CheckupParts {
 export class Checkup {
   readonly #parts: CheckupParts
   #timer: Timer | undefined
+  #isGoing = false
   #isStopped = false
 
   constructor(parts: CheckupParts) {
     this.#parts = parts
-    this.#plan()
+    this.#plan(parts.everyMs)
   }
 
   /** Something is wrong with the store: a round now would be one more who asks it. */
   defer(): void {
+    if (this.#isGoing) return
     this.#timer?.cancel()
-    this.#plan()
+    this.#plan(this.#afterErrorMs)
   }
 
   /** No further round begins. */
@@ -47,15 +52,20 @@ export class Checkup {
     this.#timer?.cancel()
   }
 
-  #plan(): void {
+  get #afterErrorMs(): number {
+    return Math.max(this.#parts.everyMs, AFTER_ERROR_MS)
+  }
+
+  #plan(delayMs: number): void {
     if (this.#isStopped) return
-    const { environment, everyMs } = this.#parts
-    this.#timer = environment.timers.after(everyMs, () => void this.#round())
+    this.#timer = this.#parts.environment.timers.after(delayMs, () => void this.#round())
   }
 
   async #round(): Promise<void> {
-    const { worker, doctor, store, observe } = this.#parts
+    const { worker, doctor, store, everyMs, observe } = this.#parts
     const { examination } = store
+    let delayMs = everyMs
+    this.#isGoing = true
     try {
       const duty = await examination.takeDuty(DUTY, worker, LEASE_MS)
       if (duty !== undefined) {
@@ -65,8 +75,10 @@ export class Checkup {
       }
     } catch (error) {
       // The store will be there again, or the worker itself says that it is not.
+      delayMs = this.#afterErrorMs
       if (!this.#isStopped) observe({ type: 'error', worker, error })
     }
-    this.defer()
+    this.#isGoing = false
+    this.#plan(delayMs)
   }
 }
