@@ -101,7 +101,7 @@ describe('a round', () => {
       goOn = resolve
     })
     watched.before = (verb) => {
-      if (verb === 'dossiers' && watched.of('dossiers').length === 1) return held
+      return verb === 'dossiers' && watched.of('dossiers').length === 1 ? held : undefined
     }
     await bench.work({ id: 'a' })
     await bench.until(() => watched.of('dossiers').length === 1, 500)

@@ -13,7 +13,9 @@ export const queuesAreServed: StoreCheck = {
   says: 'Every queue with work that is due has a live worker that takes it.',
   look: async (surgery) => {
     const { store, now, patience } = surgery
-    const workers = (await store.listWorkers()).map((row) => workerOf(row, now))
+    const workers = (await store.listWorkers()).map((row) => {
+      return { ...workerOf(row, now), live: now - row.seenAt <= patience.workerMs }
+    })
     const queues = await store.listQueues()
     const late = queues.filter(({ pausedAt, readySince }) => {
       return pausedAt === undefined && readySince !== undefined && readySince + patience.dueMs < now
