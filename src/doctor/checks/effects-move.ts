@@ -1,6 +1,7 @@
 import { isCommitted } from '../../core/job/job.ts'
 import type { RawEffect } from '../../stores/examination.ts'
 import { isUnclear } from '../mend.ts'
+import { shellWord } from '../shell-word.ts'
 import type { JobCheck, Sighting } from './check.ts'
 
 /** An effect is delivered, waits for its time, or is told of. */
@@ -31,7 +32,7 @@ function stuck(id: string, effect: RawEffect, before: number): Sighting[] {
   }
   const evidence = { key, tries: effect.tries, error: effect.error }
   if (effect.state === 'parked') {
-    const advice = `pawl effect retry ${key} --reason …`
+    const advice = `pawl effect retry ${shellWord(key)} --reason …`
     return [{ what: `effect ${key} is parked`, severity: 'warning', evidence, advice }]
   }
   if (effect.state !== 'pending' || effect.run_at > before) return []

@@ -1,6 +1,7 @@
 import type { QueueInfo, Store } from '../../stores/store.ts'
 import { type WorkerInfo, workerOf } from '../../stores/worker-info.ts'
 import type { Finding } from '../finding.ts'
+import { shellWord } from '../shell-word.ts'
 import type { StoreCheck, Surgery } from './check.ts'
 
 /** How many of the jobs that have waited too long are looked at, in each queue. */
@@ -36,7 +37,7 @@ async function lookAt(
   const own = workers.filter(({ live, queues }) => live && (queues?.includes(queue.name) ?? true))
   if (own.length === 0) {
     const what = 'it has work that is due, and no live worker takes from it'
-    const advice = `Start a worker: pawl work --jobs FILE --queue ${queue.name}`
+    const advice = `Start a worker: pawl work --jobs FILE --queue ${shellWord(queue.name)}`
     return [found(`queue ${queue.name}`, what, evidence, advice)]
   }
   const types = await typesWaiting(store, queue.name)

@@ -1,5 +1,6 @@
 import type { Finding } from '../finding.ts'
 import { messageOf } from '../patient.ts'
+import { shellWord } from '../shell-word.ts'
 
 /** Where runs are kept: a journal in a folder or in a store, as far as the doctor needs it. */
 export interface RunRecords {
@@ -39,7 +40,11 @@ async function verified(records: RunRecords, runId: string): Promise<Finding[]> 
       const finding = { ...base, what: message, evidence: details }
       return canMend
         ? { ...finding, severity: 'warning', remedy: 'rebuild the snapshot' }
-        : { ...finding, severity: 'error', advice: `pawl run verify ${runId} shows all of it.` }
+        : {
+            ...finding,
+            severity: 'error',
+            advice: `pawl run verify ${shellWord(runId)} shows all of it.`,
+          }
     })
   } catch (error) {
     const what = `it cannot be verified: ${messageOf(error)}`
