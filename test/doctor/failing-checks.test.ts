@@ -1,0 +1,67 @@
+// A check that cannot be made is a finding (document 000): nobody may take it for passed.
+import { LIFECYCLES } from 'pawl'
+import { describe, expect, it } from 'vitest'
+import { Doctor, findingsOf } from '../../src/doctor/doctor.ts'
+import { examine } from '../../src/doctor/patient.ts'
+import type { Examination } from '../../src/stores/examination.ts'
+import { passing } from '../../src/stores/passing.ts'
+import type { Store } from '../../src/stores/store.ts'
+import { claim, dossierOf, enqueue, STORES } from '../stores/examined-stores.ts'
+
+/** A store of which the doctor cannot have something. */
+function without(store: Store, verb: keyof Examination): Store {
+  const fail = () => Promise.reject(new Error('it cannot be read'))
+  const examination = new Proxy(store.examination, {
+    get: (target, name) => {
+      if (name === verb) return fail
+      const value = Reflect.get(target, name, target) as (...values: unknown[]) => unknown
+      return value.bind(target)
+    },
+  })
+  return passing(store, { examination })
+}
+
+describe.each(STORES)('on $name, a check that throws', ({ open }) => {
+  it.each([
+    ['counters', 'counters-are-right', 'P9'],
+    ['storage', 'storage-is-sound', 'P1'],
+    ['drift', 'schema-is-as-declared', 'P16'],
+    ['dossiers', 'jobs-can-be-read', 'P1'],
+  ] as const)('is a finding, and the others are made: %s', async (verb, check, promise) => {
+    const examined = await open()
+    const { environment } = examined
+    const id = await enqueue(examined, 'a')
+    await examined.sql(`UPDATE @jobs SET priority = 7, run_at = 5 WHERE id = '${id}'`)
+    const store = without(examined.store, verb)
+    const doctor = new Doctor({ store, lifecycles: LIFECYCLES, environment })
+    const report = await doctor.check({ full: true })
+    expect(report).toMatchObject({ ok: false, complete: verb !== 'dossiers' })
+    expect(report.findings).toContainEqual({
+      ...{ check, promise, severity: 'error', subject: 'the store', evidence: {} },
+      what: `the check ${check} could not be made: it cannot be read`,
+    })
+    const others = report.findings.map((finding) => finding.check)
+    expect(others).toContain('queues-are-served')
+    if (verb !== 'dossiers') expect(others).toContain('row-is-fold')
+  })
+
+  it('over one job is a finding of that job, and the others are made', async () => {
+    const examined = await open()
+    const { job } = await claim(examined, 'a')
+    await examined.sql(`UPDATE @jobs SET priority = 7 WHERE id = '${job.id}'`)
+    const patient = examine(await dossierOf(examined, job.id), LIFECYCLES)
+    const workers = {
+      get: () => {
+        throw new Error('no such worker')
+      },
+    } as unknown as ReadonlyMap<string, never>
+    const patience = { workerMs: 1, dueMs: 1, stalledMs: 1 }
+    const around = { now: examined.store.now(), duplicateIds: new Set(), keyless: new Set() }
+    const ward = { ...around, workers, patience } as Parameters<typeof findingsOf>[1]
+    const findings = findingsOf(patient, ward, undefined)
+    expect(findings.map(({ check, subject, severity }) => [check, subject, severity])).toEqual([
+      ['held-jobs-have-leases', `job ${job.id}`, 'error'],
+      ['row-is-fold', `job ${job.id}`, 'error'],
+    ])
+  })
+})
