@@ -21,7 +21,6 @@ import type { Finding } from './finding.ts'
 import { type Prescription, prescribe } from './mend.ts'
 import { examine, messageOf, type Patient } from './patient.ts'
 import {
-  type Change,
   type Doable,
   type Repair,
   repairOfCourse,
@@ -73,8 +72,6 @@ export interface Report {
   readonly repairs: readonly Repair[]
   readonly repairCount: number
 }
-
-export type { Change, Repair }
 
 const PAGE = 500
 /** A round is short: it shares its thread with handlers. */
@@ -143,7 +140,7 @@ export class Doctor {
     }
   }
 
-  /** Jobs come first: constraints can be restored, and counts be made, when they are as they are. */
+  /** Jobs come first: constraints and counts can be restored when the jobs are mended. */
   async #walk(options: CheckOptions, tally: Tally): Promise<void> {
     const { full = false } = options
     await this.#lookAtJobs(options, tally)

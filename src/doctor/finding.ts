@@ -45,8 +45,3 @@ export interface Finding {
   /** What a person can do. */
   readonly advice?: string
 }
-
-/** Whether a finding counts: notices do not. */
-export function counts({ severity }: Finding): boolean {
-  return severity !== 'notice'
-}

@@ -13,7 +13,7 @@ import { NOTICE } from '../stores/notices.ts'
 import { factPath, factStatuses, toFact, toJob } from '../stores/rows.ts'
 
 /** A fact that cannot be read, or that stands in the place of another. */
-export interface Unreadable {
+interface Unreadable {
   readonly raw: RawFact
   readonly why: string
 }

@@ -42,7 +42,7 @@ function strayColumns(row: RawJob, folded: Job): string[] {
     .map(([column]) => column)
 }
 
-/** What the scheduler sees must be what the job is, or it is never claimed, or claimed too often. */
+/** What the scheduler sees must be what the job is, or it is claimed never, or too often. */
 function laneFaults({ lifecycle, lane, dossier }: Patient, folded: Job, now: number): string[] {
   if (lifecycle === undefined || dossier.row === null) return []
   const { lease_until: leaseUntil } = dossier.row

@@ -1,4 +1,4 @@
-/** A job, as whoever enqueued it sees it: what became of it, where it is, and a way to cancel it. */
+/** A job, as whoever enqueued it sees it: what became of it, where it is, how to cancel it. */
 import { JobNotFound, type PawlError } from '../core/errors.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
 import { CLIENT } from '../stores/asker.ts'

@@ -133,8 +133,8 @@ export interface Examination {
   duplicates(limit: number): Promise<Duplicate[]>
   counters(): Promise<CounterDrift[]>
   /**
-   * How many jobs and facts are gone of which no record tells, as far as the numbers that a database
-   * gives out show it; nothing where they show nothing.
+   * How many jobs and facts are gone of which no record tells, as far as the numbers show it that
+   * a database gives out; nothing where they show nothing.
    */
   vanished(): Promise<{ readonly jobs: number; readonly facts: number } | undefined>
 

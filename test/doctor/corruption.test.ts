@@ -41,7 +41,8 @@ function copyFact(clinic: Clinic, id: string, from: number, seq: number, changes
   const values = columns.map((column) => changed.get(column) ?? column).join(', ')
   const more = clinic.kind === 'postgres' ? ', tx' : ''
   return `INSERT INTO @ledger (job, seq, ${FACT}${more})
-    SELECT job, ${seq}, ${values}${more} FROM @ledger WHERE job = ${clinic.ref(id)} AND seq = ${from}`
+    SELECT job, ${seq}, ${values}${more} FROM @ledger
+    WHERE job = ${clinic.ref(id)} AND seq = ${from}`
 }
 
 const onRow = (set: string) => (_: Clinic, id: string) =>

@@ -92,7 +92,8 @@ function damageOf(random: () => number, clinic: Clinic, copy: Copy): string {
   if (random() < 0.15) return `DELETE FROM @${table} WHERE ${where}`
   const columns = Object.keys(row).filter((column) => !['rid', 'pos', 'eid', 'tx'].includes(column))
   const column = pick(columns)
-  return `UPDATE @${table} SET ${column} = ${literal(random, row[column], clinic.kind)} WHERE ${where}`
+  const value = literal(random, row[column], clinic.kind)
+  return `UPDATE @${table} SET ${column} = ${value} WHERE ${where}`
 }
 
 describe.each<Kind>(['sqlite', 'postgres'])('random damage on %s', (kind) => {

@@ -116,7 +116,7 @@ describe.each(STORES)('opening $name', ({ open, name: place }) => {
     expect(lines).toMatchObject([{ level: 'error', msg: expect.stringContaining(`${lost}`) }])
   })
 
-  it('looks at a damaged store again every five seconds at most, and then gives out work', async () => {
+  it('looks at a damaged store again every five seconds, and then gives out work', async () => {
     const examined = await open()
     const { environment } = examined
     await enqueue(examined, 'a')

@@ -1,4 +1,4 @@
-// The doctor's rounds in workers: one at a time, page by page, round and round, and in nobody's way.
+// The doctor's rounds in workers: one at a time, page by page, round and round, in nobody's way.
 import { LIFECYCLES } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'

@@ -12,7 +12,7 @@ const arrows: Record<string, readonly string[]> = {
   telemetry: ['core', 'environment'],
   doctor: ['core', 'environment', 'stores', 'audit'],
   engine: ['core', 'environment', 'stores', 'doctor'],
-  runs: ['core', 'environment', 'stores', 'engine'],
+  runs: ['core', 'environment', 'stores', 'doctor', 'engine'],
   testing: ['core', 'environment', 'stores', 'audit', 'engine', 'runs'],
   demos: ['core', 'environment', 'stores', 'engine', 'runs', 'testing'],
   http: ['core', 'environment', 'stores', 'engine', 'runs', 'doctor', 'telemetry'],

@@ -96,9 +96,10 @@ export const doctorCommands: readonly CommandSpec[] = [
     name: 'doctor',
     summary: 'Check the store against every promise, and mend it when asked to',
     details:
-      'Without --full jobs are looked at for two seconds. --plan checks everything and shows what ' +
-      'a repair would change; --apply does it, one transaction for each job, and leaves a fact ' +
-      'with the operator and the reason. Safe while workers run. Ends with exit code 3 on findings.',
+      'Without --full jobs are looked at for two seconds. --plan checks everything and shows ' +
+      'what a repair would change; --apply does it, one transaction for each job, and leaves a ' +
+      'fact with the operator and the reason. Safe while workers run. Ends with exit code 3 on ' +
+      'findings.',
     options: [
       { flags: '--full', says: 'look at every job, and at the file itself' },
       { flags: '--plan', says: 'show what a repair would change; changes nothing' },

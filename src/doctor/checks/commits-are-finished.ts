@@ -6,7 +6,7 @@ import type { JobCheck } from './check.ts'
 export const commitsAreFinished: JobCheck = {
   name: 'commits-are-finished',
   promise: 'P10',
-  says: 'Every committed job is done, or has effects that wait; and all that it declared are there.',
+  says: 'Every committed job is done or has effects that wait, and all that it declared are there.',
   look: (patient, { now, patience }) => {
     const { job, effects, lane } = patient
     const lost = lostEffects(patient).map((what) => ({

@@ -1,3 +1,4 @@
+import type { Fact } from '../../core/job/facts.ts'
 import type { JobCheck } from './check.ts'
 
 /** Facts are numbered without gaps, and each can be read. */
@@ -12,11 +13,12 @@ export const ledgerIsWhole: JobCheck = {
     })),
     ...(foldFault === undefined ? [] : [{ what: foldFault }]),
     ...(isTruncated
-      ? [
-          {
-            what: `the row tells of fact ${dossier.row?.seq}, and the last one is ${facts.at(-1)?.seq ?? 'none'}`,
-          },
-        ]
+      ? [{ what: `the row tells of fact ${dossier.row?.seq}, and ${lastOf(facts)}` }]
       : []),
   ],
+}
+
+function lastOf(facts: readonly Fact[]): string {
+  const last = facts[facts.length - 1]
+  return last === undefined ? 'there is none' : `the last one is ${last.seq}`
 }

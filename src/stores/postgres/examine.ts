@@ -35,10 +35,12 @@ const SELECT_JOBS = statement(
   SELECT *, id AS job, ctid::text AS handle FROM ${s}.jobs
   WHERE id >= $1 AND id <= $2 AND id IS DISTINCT FROM $3 ORDER BY id, ctid`,
 )
+/** Results and what steps returned may be large, and nobody looks at them here. */
+const INPUT = `CASE WHEN kind IN (${FACT_CODES.create}, ${FACT_CODES.replace}) THEN payload END`
 const SELECT_FACTS = statement(
   (s) => `
   SELECT job, seq, kind, version, at, path, actor, attempt, statuses, claim, worker, lease_until,
-    data, CASE WHEN kind IN (${FACT_CODES.create}, ${FACT_CODES.replace}) THEN payload END AS payload,
+    data, ${INPUT} AS payload,
     CASE kind WHEN ${FACT_CODES.create} THEN job END AS creates, ctid::text AS handle
   FROM ${s}.ledger
   WHERE job >= $1 AND job <= $2 AND job IS DISTINCT FROM $3 ORDER BY job, seq, tx, ctid LIMIT $4`,

@@ -61,7 +61,8 @@ function write(
 }
 
 const PARK = `
-  UPDATE pawl_outbox SET state = 'parked', tries = max(tries, 0), run_at = ?, claim = NULL, error = ?
+  UPDATE pawl_outbox
+  SET state = 'parked', tries = max(tries, 0), run_at = ?, claim = NULL, error = ?
   WHERE eid = ?`
 
 const TABLES = {

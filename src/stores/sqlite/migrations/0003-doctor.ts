@@ -3,8 +3,9 @@
  * taken out of their tables, whole, with who did it and why: nothing is thrown away. `pawl_duties`
  * says who does what only one process should do at a time, and how far it is.
  *
- * `pawl_ledger.creates` is the id of the job that a fact creates, with a checksum. Facts refer to their job by the
- * number of its row; with this the ledger alone says which job that was, should the row be lost.
+ * `pawl_ledger.creates` is the id of the job that a fact creates, with a checksum. Facts refer to
+ * their job by the number of its row; with this the ledger alone says which job that was, should
+ * the row be lost.
  */
 export const sql = `
 ALTER TABLE pawl_ledger ADD COLUMN creates TEXT;
