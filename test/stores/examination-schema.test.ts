@@ -14,6 +14,8 @@ describe.each(STORES)('the objects of $name', ({ open, name: place }) => {
     await fill(examined)
     await examined.sql('CREATE TABLE @mine (id int)')
     await examined.sql('CREATE INDEX their_index ON @jobs (type)')
+    await examined.sql('ALTER TABLE @jobs ADD COLUMN theirs text')
+    await examined.sql('ALTER TABLE @queues ADD COLUMN theirs text')
     expect(await examined.store.examination.drift()).toEqual([])
   })
 
@@ -169,5 +171,21 @@ describe('a table of a SQLite file', () => {
     expect(await store.examination.duplicates(10)).toEqual([{ id }])
     const dossiers = await store.examination.dossiers(undefined, 10)
     expect(dossiers.map(({ row }) => row?.id)).toEqual([id, id])
+  })
+})
+
+describe('a table of a SQLite file with columns of the user’s own', () => {
+  it('is not rebuilt, because they would be lost', async () => {
+    const examined = await (STORES[0] as (typeof STORES)[number]).open()
+    const { store, sql } = examined
+    await enqueue(examined, 'a')
+    await loosen(examined, 'pawl_jobs')
+    await sql('ALTER TABLE @jobs ADD COLUMN theirs text')
+    const found = await store.examination.drift()
+    const table = found.find(({ kind }) => kind === 'table')
+    expect(table).toMatchObject({ name: 'pawl_jobs', problem: 'different' })
+    const restoring = store.examination.restore(table as NonNullable<typeof table>)
+    await expect(restoring).rejects.toMatchObject({ code: 'E_NOT_RESTORABLE' })
+    expect(await sql('SELECT theirs FROM @jobs')).toEqual([{ theirs: null }])
   })
 })

@@ -106,7 +106,7 @@ export function counters(connection: Connection): CounterDrift[] {
 
 const UNKNOWN_STATES = `
   SELECT DISTINCT state FROM pawl_jobs LEFT JOIN pawl_machines ON pawl_machines.id = machine
-  WHERE definition IS NULL OR NOT EXISTS (
+  WHERE definition IS NULL OR NOT json_valid(definition) OR NOT EXISTS (
     SELECT 1 FROM json_each(definition, '$.states') WHERE json_each.key = state
   ) LIMIT 10`
 const NEGATIVE = `

@@ -3,6 +3,7 @@
  * itself writes them down. What they should be is read off an empty database to which the same
  * migrations were applied. Objects that others have added are theirs.
  */
+import { NotRestorable } from '../errors.ts'
 import type { Drift } from '../examination.ts'
 import { Connection } from './connect.ts'
 import { loadDriver } from './driver.ts'
@@ -19,7 +20,10 @@ const SELECT_OBJECTS = `
   SELECT type, name, tbl_name, sql FROM sqlite_master
   WHERE sql IS NOT NULL AND substr(name, 1, 5) = 'pawl_'`
 
+const SELECT_COLUMNS = 'SELECT name FROM pragma_table_info(?)'
+
 let manifest: readonly MasterRow[] | undefined
+const expectedColumns = new Map<string, readonly string[]>()
 
 /** What a file that is up to date has; found out once in a process. */
 function expectedObjects(): readonly MasterRow[] {
@@ -28,6 +32,13 @@ function expectedObjects(): readonly MasterRow[] {
   const empty = new Connection(new DatabaseSync(':memory:'))
   migrate(empty, 0)
   manifest = empty.all<MasterRow>(SELECT_OBJECTS)
+  for (const { name } of manifest.filter(({ type }) => type === 'table')) {
+    const columns = empty.all<{ name: string }>(SELECT_COLUMNS, name)
+    expectedColumns.set(
+      name,
+      columns.map((column) => column.name),
+    )
+  }
   empty.close()
   return manifest
 }
@@ -38,9 +49,32 @@ export function drift(connection: Connection): Drift[] {
   return expectedObjects().flatMap(({ type: kind, name, sql: expected }): Drift[] => {
     const own = found.get(name)
     if (own === undefined) return [{ kind, name, problem: 'missing', expected }]
-    if (own.type === kind && plain(own.sql) === plain(expected)) return []
+    if (own.type === kind && isAsMade(plain(own.sql), plain(expected), kind)) return []
     return [{ kind, name, problem: 'different', expected, found: own.sql }]
   })
+}
+
+/**
+ * Columns that somebody has added to a table are theirs. SQLite writes them after the columns that
+ * there are: the text is the same, but for something at the level of columns that begins with a
+ * comma. Nothing that stands there can loosen a constraint.
+ */
+function isAsMade(found: string, expected: string, kind: Drift['kind']): boolean {
+  if (found === expected) return true
+  const added = found.length - expected.length
+  if (kind !== 'table' || added <= 0) return false
+  for (let at = 0; at < expected.length && found.startsWith(expected.slice(0, at)); at++) {
+    const insertion = found.slice(at, at + added)
+    const isWhole = found.slice(at + added) === expected.slice(at)
+    const isColumn = insertion.startsWith(',') && depthOf(insertion) === 0
+    if (isWhole && isColumn && depthOf(expected.slice(0, at)) === 1) return true
+  }
+  return false
+}
+
+/** How many brackets are open at the end of a text. */
+function depthOf(text: string): number {
+  return text.split('(').length - text.split(')').length
 }
 
 /** SQLite quotes a name when it renames a table. */
@@ -70,18 +104,19 @@ export function restore(connection: Connection, { kind, name, expected }: Drift)
 const SELECT_THEIRS = `
   SELECT sql FROM sqlite_master
   WHERE tbl_name = ? AND type <> 'table' AND sql IS NOT NULL AND substr(name, 1, 5) <> 'pawl_'`
-const SELECT_COLUMNS = 'SELECT name FROM pragma_table_info(?)'
 const SEQUENCE = 'SELECT max(seq) AS seq FROM sqlite_sequence WHERE name = ?'
 
 /**
  * SQLite cannot change the constraints of a table: its rows move out, and into a new one. A table
  * is not renamed, because others name it in their triggers, which would then make no sense.
  */
-function rebuildTable(connection: Connection, { name, sql }: MasterRow): void {
+function rebuildTable(connection: Connection, table: MasterRow): void {
   const { database } = connection
+  const { name, sql } = table
   const aside = `${name}_rebuilt`
   const theirs = connection.all<{ sql: string }>(SELECT_THEIRS, name)
   const before = connection.all<{ name: string }>(SELECT_COLUMNS, name)
+  assertOnlyOurs(table, before)
   const last = sequenceOf(connection, name)
   // Rows that refer to this table wait for it to be full again.
   database.exec('PRAGMA defer_foreign_keys = ON')
@@ -100,6 +135,13 @@ function rebuildTable(connection: Connection, { name, sql }: MasterRow): void {
     if (own.tbl_name === name && own.type !== 'table') database.exec(own.sql)
   }
   for (const own of theirs) database.exec(own.sql)
+}
+
+/** Columns of somebody else would be lost with the table. */
+function assertOnlyOurs({ name, sql }: MasterRow, columns: readonly { name: string }[]): void {
+  const own = expectedColumns.get(name) ?? []
+  if (columns.every((column) => own.includes(column.name))) return
+  throw new NotRestorable(name, 'different', sql)
 }
 
 function sequenceOf(connection: Connection, name: string): number | null {
