@@ -20,6 +20,7 @@ const alike = [
   'contract/postgres-debian',
   'contract/postgres-pooled',
   'interleavings/postgres-pairs',
+  'doctor/fuzz',
   'model',
   'sim/canaries',
 ].map((name) => `test/${name}.test.ts`)
