@@ -420,7 +420,8 @@ describe('the predicates of the promises', () => {
     expect(p2([...start, madeUp(start, { ...forced, ...named })])).toEqual([])
     expect(p2([...start, madeUp(start, forced)])).toEqual(['P2 at 2'])
     for (const to of ['running', 'succeeded', 'elsewhere']) {
-      const off = madeUp(start, { ...forced, ...named, to })
+      const end = to === 'succeeded' ? ({ outcome: to } as const) : {}
+      const off = madeUp(start, { ...forced, ...named, ...end, to })
       expect(p2([...start, off]), `forced into ${to}`).toEqual(['P2 at 2'])
     }
     const execution = { attempt: 1, statuses: ['IN_PROGRESS', 'COMMITTED', 'DONE'] } as const
