@@ -46,8 +46,10 @@ function strayColumns(row: RawJob, folded: Job): string[] {
 function laneFaults({ lifecycle, lane, dossier }: Patient, folded: Job, now: number): string[] {
   if (lifecycle === undefined || dossier.row === null) return []
   const { lease_until: leaseUntil } = dossier.row
-  // Time passes without a write: a job that came due may still be where it waited.
-  const allowed = [folded.updatedAt, now].map((time) => laneOf(lifecycle, folded, time))
+  // Time passes without a write: a job that came due may still be where it waited. And clocks can
+  // be set back: what was made ready before its time is not claimed before it.
+  const times = [folded.updatedAt, now, Math.max(now, folded.runAt ?? now)]
+  const allowed = times.map((time) => laneOf(lifecycle, folded, time))
   if (lane === undefined || !allowed.includes(lane)) {
     return [`it is in lane ${lane ?? dossier.row.lane} instead of ${allowed[1]}`]
   }

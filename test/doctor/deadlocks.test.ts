@@ -1,7 +1,7 @@
 // Deadlocks in the sense of document 000: what does not get on, and would not by itself. Each is
 // told with the right advice when patience is at its end, not before, and what the doctor can do
 // about it leaves a fact with who asked for it and why.
-import { createPawl, defineJob, type Fact, LIFECYCLES, type Patience } from 'pawl'
+import { createPawl, defineJob, type Fact, LIFECYCLES, leased, type Patience } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { Doctor, type Report } from '../../src/doctor/doctor.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
@@ -175,6 +175,21 @@ describe.each(STORES)('on $name, a job', ({ open }) => {
     expect(await doctorOf(examined).repair(ANN)).toMatchObject({ repairCount: 1 })
     expect(await store.counts()).toMatchObject({ lanes: { ready: 1, waiting: 0 } })
     expect(madeBy(await look(examined), 'due-jobs-move')).toEqual([])
+  })
+
+  it('that a clock which was ahead made ready is no finding: its time is waited for', async () => {
+    const examined = await open()
+    const { store, environment, sql } = examined
+    const later = defineJob({ name: 'later', lifecycle: leased })
+    const pawl = await createPawl({ store, environment, jobs: [later] })
+    const { id } = await pawl.enqueue(later, null, { delay: '1h' })
+    // What the clock of another process has done: it took the job for due.
+    const [ready] = await sql(`SELECT lane FROM @jobs WHERE id = '${await enqueue(examined, 'a')}'`)
+    await sql(`UPDATE @jobs SET lane = ${ready?.lane} WHERE id = '${id}'`)
+    const { findings } = await look(examined)
+    expect(findings.filter(({ severity }) => severity === 'error')).toEqual([])
+    const request = { worker: 'w1', types: ['later'], limit: 1, leaseMs: 1000, start: true }
+    expect(await store.claim(request)).toEqual([])
   })
 
   it('that has committed and is not finished is told of, and finished', async () => {

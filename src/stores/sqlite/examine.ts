@@ -34,16 +34,23 @@ type NumberedJob = Owned<RawJob, number>
 
 /** The next jobs by number, and facts and effects of numbers in between that no job has. */
 export function dossiers(connection: Connection, after: Ref | undefined, limit: number): Dossier[] {
-  connection.database.exec('BEGIN')
-  try {
+  return asOfOneMoment(connection, () => {
     const from = Number(after ?? 0)
     const jobs = connection.all<NumberedJob>(SELECT_JOBS, from, limit)
     const last = jobs.length < limit ? undefined : jobs[jobs.length - 1]?.job
     const to = last ?? Number.MAX_SAFE_INTEGER
     const page = readBetween(connection, from, to, jobs, FACTS_MAX)
     return page.map((one) => (isCut(one) ? (dossier(connection, one.ref) ?? one) : one))
+  })
+}
+
+/** Nothing was written, so it is rolled back: whatever fails, no transaction is left behind. */
+function asOfOneMoment<T>({ database }: Connection, read: () => T): T {
+  database.exec('BEGIN')
+  try {
+    return read()
   } finally {
-    connection.database.exec('COMMIT')
+    if (database.isTransaction) database.exec('ROLLBACK')
   }
 }
 
