@@ -14,9 +14,15 @@ import { loggerOf, withPawl } from './opening.ts'
 import { type Call, hasFlag, type OptionSpec, textOf, textsOf } from './spec.ts'
 import { visible } from './visible.ts'
 
+/** The folder in which runs are kept. */
+export const FOLDER_OPTION: OptionSpec = {
+  flags: '--dir <folder>',
+  says: 'the folder of runs: PAWL_RUNS, or .pawl/runs',
+}
+
 /** Where runs are kept. */
 export const PLACE_OPTIONS: readonly OptionSpec[] = [
-  { flags: '--dir <folder>', says: 'the folder of runs: PAWL_RUNS, or .pawl/runs' },
+  FOLDER_OPTION,
   { flags: '--in-store', says: 'the runs of the store, not of a folder: PAWL_RUNS_IN=store' },
 ]
 

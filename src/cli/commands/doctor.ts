@@ -11,7 +11,7 @@ import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { loadJobFiles } from '../job-files.ts'
 import { withPawl } from '../opening.ts'
-import { PLACE_OPTIONS } from '../run-files.ts'
+import { FOLDER_OPTION } from '../run-files.ts'
 import { type Call, type CommandSpec, hasFlag, textOf, textsOf } from '../spec.ts'
 import { readDuration } from '../times.ts'
 import { visible } from '../visible.ts'
@@ -107,7 +107,7 @@ export const doctorCommands: readonly CommandSpec[] = [
       ...OPERATOR_OPTIONS,
       { flags: '--jobs <file>', says: 'a file of jobs with own lifecycles', repeats: true },
       { flags: '--stalled-after <duration>', says: 'tell of attempts that run longer (10m)' },
-      ...PLACE_OPTIONS.slice(0, 1),
+      FOLDER_OPTION,
     ],
     examples: [
       ['pawl doctor', 'a quick look'],
