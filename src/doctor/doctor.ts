@@ -7,7 +7,7 @@
  * by that page alone; a repair reads the job again inside the transaction that writes.
  */
 
-import { CommandInvalid } from '../core/errors.ts'
+import { findFault } from '../core/job/checks.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../environment/system.ts'
 import type { Dossier, Surgeon } from '../stores/examination.ts'
@@ -105,11 +105,9 @@ export class Doctor {
   /** Does what a full check plans; what it reports are the findings that it acted on. */
   async repair(options: RepairOptions): Promise<Report> {
     const { operator, reason } = options
-    for (const [field, text] of Object.entries({ operator, reason })) {
-      if (typeof text !== 'string' || text.trim() === '') {
-        throw new CommandInvalid(field, 'must say something')
-      }
-    }
+    const context = { now: 0, random: 0, actor: 'doctor', operator, note: reason } as const
+    const fault = findFault({ kind: 'repair' }, context)
+    if (fault !== undefined) throw fault
     const tally = new Tally(options, { operator, note: reason })
     await this.#restoreTables(tally)
     await this.#walk({ ...options, full: true }, tally)
