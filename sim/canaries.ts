@@ -340,6 +340,37 @@ const FILES: readonly Canary[] = [
   ),
 ]
 
+const DOCTOR: readonly Canary[] = [
+  canary(
+    'the doctor mends a job and leaves no fact',
+    'P2',
+    change(sqlite('mend'), 'appendFact(connection, rid, fact);', ''),
+  ),
+  canary(
+    'the doctor does not see a gap in a ledger',
+    'P8',
+    change(
+      'doctor/checks/ledger-is-whole.js',
+      '...(foldFault === undefined ? [] : [{ what: foldFault }]),',
+      '',
+    ),
+  ),
+  canary(
+    'what a job is after a repair is not believed',
+    'P8',
+    change(
+      core('evolve'),
+      'if (fact.rebased !== undefined)\n        return { ...fact.rebased,',
+      'if (false)\n        return { ...fact.rebased,',
+    ),
+  ),
+  canary(
+    'the doctor does not see that a job has no row',
+    'P1',
+    change('doctor/checks/jobs-have-rows.js', 'row === null', 'false'),
+  ),
+]
+
 /** All of them. */
 export const CANARIES: readonly Canary[] = [
   ...OWNERSHIP,
@@ -348,4 +379,5 @@ export const CANARIES: readonly Canary[] = [
   ...EFFECTS,
   ...LIVENESS,
   ...FILES,
+  ...DOCTOR,
 ]

@@ -22,6 +22,8 @@ export class History {
   readonly pruned = new Set<string>()
   /** Jobs of which somebody was told that they have succeeded. */
   readonly succeeded = new Set<string>()
+  /** The operator lets the doctor look at everything, at every visit. */
+  isExamined = false
   /** The queue may be paused, and is to be resumed. */
   isQueuePaused = false
   readonly answers: Answered[] = []

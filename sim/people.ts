@@ -1,5 +1,6 @@
 /** Who uses the engine in the simulation: clients that enqueue, an operator who meddles. */
 import { findLifecycle, type JobHandle, type Operator, type Pawl, type RunnableJob } from 'pawl'
+import { judgeReport } from './clinic.ts'
 import type { Faults } from './faults.ts'
 import type { History } from './history.ts'
 import type { Plan } from './jobs.ts'
@@ -70,6 +71,7 @@ export async function meddle(
   else may('pause-queue', () => pause(operator, history))
   may('retry-effects', () => operator.retryEffects({ filter: { state: 'parked' } }))
   may('prune', () => prune(pawl, now - faults.between(0, 10_000), history))
+  if (history.isExamined) acts.push(() => examineAll(pawl, history))
   for (const act of acts) {
     try {
       await act()
@@ -77,6 +79,11 @@ export async function meddle(
       history.expectTyped(error)
     }
   }
+}
+
+/** Whatever goes wrong meanwhile, the doctor sees no promise broken. */
+async function examineAll(pawl: Pawl, history: History): Promise<void> {
+  history.judged.push(...judgeReport(await pawl.doctor().check({ full: true })))
 }
 
 /** Asked for is as good as done, for the answer may be lost. */

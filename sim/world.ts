@@ -8,7 +8,7 @@
  * come from it, and nothing here waits for the real world.
  */
 import { createPawl, type Fence, type JobWorker } from 'pawl'
-import { type Database, openSqliteStore, type Ref } from 'pawl/sqlite'
+import { type Database, openSqliteStore, type Ref, type Store } from 'pawl/sqlite'
 import { SeededRandom, SequentialIds } from 'pawl/testing'
 import {
   type Judged,
@@ -26,6 +26,7 @@ import {
   type Told,
   type UserRow,
 } from './checker.ts'
+import { examine } from './clinic.ts'
 import { openDatabase } from './database.ts'
 import { type FaultKind, Faults } from './faults.ts'
 import { History } from './history.ts'
@@ -66,6 +67,11 @@ const STEPS_MAX = 200_000
 const GRACE_MS = 12_000
 const RECOVER_MS = 3000
 const WRITES = new Set(['commits', 'approved', 'hardened', 'leased', 'task', 'sends'])
+
+/** In one seed of so many the operator lets the doctor look while things go wrong. */
+const EXAMINED_EVERY = 5
+/** In one seed of so many a job is damaged in the end, and mended. */
+const DAMAGED_EVERY = 8
 
 let worlds = 0
 
@@ -141,6 +147,7 @@ class World {
   async play(): Promise<SimResult> {
     const { faultyMs } = this.#size
     await this.#drive(this.#prepare(), START + faultyMs)
+    this.history.isExamined = this.#seed % EXAMINED_EVERY === 0
     this.#startMonkey()
     const now = () => this.#scheduler.clock.now()
     while (now() < START + faultyMs) await this.#step()
@@ -236,10 +243,19 @@ class World {
 
   /** A store that nothing happens to. */
   #openWell() {
+    return openSqliteStore({ path: this.#location, environment: this.#well() })
+  }
+
+  #well() {
     const { clock } = this.#scheduler
-    const random = new SeededRandom(1)
-    const environment = { clock, timers: this.#scheduler, random, ids: this.#ids }
-    return openSqliteStore({ path: this.#location, environment })
+    return { clock, timers: this.#scheduler, random: new SeededRandom(1), ids: this.#ids }
+  }
+
+  /** The doctor has the last word, by a chance of its own: histories stay what they are. */
+  #examine(store: Store, told: readonly Told[]): Promise<Judged[]> {
+    const isDamaged = this.#seed % DAMAGED_EVERY === 0
+    const random = new SeededRandom(this.#seed)
+    return examine(store, this.#well(), this.#auditor, told, { random, isDamaged })
   }
 
   #newProcess(name: string, skewMs = 0): SimProcess {
@@ -397,6 +413,7 @@ class World {
   /** From now on all is well: whoever is not, is replaced. */
   #heal(): void {
     this.#faults.end()
+    this.history.isExamined = false
     this.#log('all is well')
     for (const { process, isOld, isStopping } of this.#members) {
       if (!process.isWell || isOld || isStopping) process.crash('is replaced')
@@ -442,6 +459,8 @@ class World {
     const told = await readStore(store)
     const parked = (await store.listEffects({ state: 'parked' }, { limit: 500 })).items
     const now = store.now()
+    const lost = this.#ledger.check(pruned)
+    const examined = await this.#examine(store, told)
     await store.close()
     const there = new Set(told.map(({ job }) => job.id))
     const isThere = (id: string) => there.has(id) || !pruned.has(id)
@@ -465,7 +484,8 @@ class World {
       ...judgeEffects(told, new Set([...keys, ...parked.map(({ key }) => key)]), 'mail'),
       ...judgeSteps(told, outside.stepped),
       ...judgeSpread(told),
-      ...this.#ledger.check(pruned),
+      ...lost,
+      ...examined,
       ...judgeSucceeded(told, this.history.succeeded),
       // A job that kills its process takes the leases of its neighbours with it.
       ...(this.#plans.some(({ isPoison }) => isPoison) ? [] : judgeLeases(told, this.#seqs)),
