@@ -1,6 +1,15 @@
 // A repair that says what the job is from then on: folding and judging begin there anew, and
 // nothing is forgiven that comes after it.
-import { checkFacts, checkP9, type Fact, fold, type Job, LedgerBroken, standard } from 'pawl'
+import {
+  checkFacts,
+  checkP9,
+  evolve,
+  type Fact,
+  fold,
+  type Job,
+  LedgerBroken,
+  standard,
+} from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { sinceRebase } from '../../src/core/job/facts.ts'
 import { append } from '../invariants/tamper.ts'
@@ -96,6 +105,8 @@ describe('a repair that says what the job is', () => {
     broken(repairOf({ trigger: 'force' }))
     broken(repairOf({}, { id: '00000000-0000-7000-8000-00000000beef' }))
     broken(repairOf({ to: 'queued' }))
+    expect(() => evolve(job, repairOf({ seq: job.seq }))).toThrow(LedgerBroken)
+    expect(evolve(job, repairOf())).toMatchObject({ state: 'quarantined', seq: 7 })
   })
 
   it('is the last one where there are several', () => {
