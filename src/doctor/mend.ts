@@ -24,7 +24,7 @@ import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Aside, Mending, RawEffect, RawFact } from '../stores/examination.ts'
 import { doubtsOf, lostEffects } from './doubts.ts'
 import type { Remedy } from './finding.ts'
-import type { Patient } from './patient.ts'
+import { isPlausible, type Patient } from './patient.ts'
 import { quarantineOf } from './quarantine.ts'
 import { LEASE_MAX_MS, rowFaults } from './row-faults.ts'
 
@@ -127,7 +127,10 @@ function rebase(
   const { dossier, facts, id } = patient
   const ended = given.outcome !== null
   const job = { ...given, endedAt: ended ? (given.endedAt ?? context.now) : null }
-  const seq = 1 + Math.max(dossier.row?.seq ?? 0, ...dossier.facts.map((fact) => fact.seq), 0)
+  const numbers = [dossier.row, ...dossier.facts].flatMap((one) =>
+    one !== null && isPlausible(one) ? one.seq : [],
+  )
+  const seq = 1 + Math.max(0, ...numbers)
   const before = facts[facts.length - 1]?.to ?? dossier.row?.state ?? job.state
   const from = lifecycle.roles.has(before) ? before : job.state
   const fact: Fact = {

@@ -69,9 +69,17 @@ export function examine(dossier: Dossier, lifecycles: readonly Lifecycle[]): Pat
     folded,
     foldFault,
     violations: lifecycle === undefined ? [] : checkFacts(lifecycle, facts),
-    isTruncated: row !== null && row.seq > (facts[facts.length - 1]?.seq ?? 0),
+    isTruncated: row !== null && isPlausible(row) && row.seq > (facts[facts.length - 1]?.seq ?? 0),
     effects: dossier.effects.filter(({ name }) => name !== NOTICE),
   }
+}
+
+/** No job has so many facts: a number beyond it is damage, and nothing is counted on from it. */
+const SEQ_MAX = 1_000_000_000
+
+/** Whether the number of a fact can be one. */
+export function isPlausible({ seq }: { readonly seq: number }): boolean {
+  return Number.isSafeInteger(seq) && seq >= 1 && seq <= SEQ_MAX
 }
 
 /** The ledger knows better than the row, where it knows. */
@@ -100,6 +108,7 @@ const ACTORS = ['worker', 'client', 'engine', 'doctor', 'operator']
 /** What a fact can say, and none of ours says. */
 function faultOf(fact: Fact): string | undefined {
   if (!Number.isSafeInteger(fact.at)) return `its time is ${fact.at}`
+  if (!isPlausible(fact)) return 'its number is beyond all measure'
   if (!ACTORS.includes(fact.actor)) return `it was made by "${fact.actor}"`
   if (fact.created !== undefined && !areAttributes(fact.created)) return 'it creates no whole job'
   return fact.execution?.statuses.includes(undefined as never)
