@@ -120,6 +120,8 @@ class World {
   #members: Member[] = []
   readonly #names: string[] = []
   #office: SimProcess | undefined
+  /** A request of the operator may be late, and make work when all else is over. */
+  #isMeddling = false
   /** Which job the client asks for next. */
   #next = 0
   #healedAt = Number.POSITIVE_INFINITY
@@ -318,6 +320,7 @@ class World {
   #openOffice(): void {
     const process = this.#newProcess('office')
     this.#office = process
+    this.#isMeddling = false
     const run = async () => {
       const { environment } = process
       const jobs = jobsOf(this.#plans, process, this.#faults, this.history.outside)
@@ -349,7 +352,9 @@ class World {
     const { timers } = desk.process.environment
     for (;;) {
       await new Promise<void>((resolve) => timers.after(4000, resolve))
+      this.#isMeddling = true
       await meddle(desk, this.#faults, this.history)
+      this.#isMeddling = false
     }
   }
 
@@ -428,7 +433,7 @@ class World {
   }
 
   #isSettled(): boolean {
-    return this.#isAllAsked() && this.#ledger.unsettled() === 0
+    return this.#isAllAsked() && !this.#isMeddling && this.#ledger.unsettled() === 0
   }
 
   /** P7: nobody holds a job for long whose lease has run out. */
