@@ -120,7 +120,6 @@ class World {
   #members: Member[] = []
   readonly #names: string[] = []
   #office: SimProcess | undefined
-  /** A request of the operator may be late, and make work when all else is over. */
   #isMeddling = false
   /** Which job the client asks for next. */
   #next = 0
@@ -411,10 +410,6 @@ class World {
     if (!this.#office?.isAlive) this.#openOffice()
   }
 
-  #isAllAsked(): boolean {
-    return this.#next === this.#plans.length
-  }
-
   /** From now on all is well: whoever is not, is replaced. */
   #heal(): void {
     this.#faults.end()
@@ -433,7 +428,7 @@ class World {
   }
 
   #isSettled(): boolean {
-    return this.#isAllAsked() && !this.#isMeddling && this.#ledger.unsettled() === 0
+    return this.#next === this.#plans.length && !this.#isMeddling && this.#ledger.unsettled() === 0
   }
 
   /** P7: nobody holds a job for long whose lease has run out. */
