@@ -51,7 +51,14 @@ const sqlStatement =
 const sqlInAnyCase = new RegExp(`^ ?${sqlStatement.source}`, 'i')
 
 /** Files that only one of the two stores has. */
-const unpairedStoreFiles = ['catalogue.ts', 'clock.ts', 'listen.ts', 'manifest.ts', 'open.ts']
+const unpairedStoreFiles = [
+  'catalogue.ts',
+  'clock.ts',
+  'give-way.ts',
+  'listen.ts',
+  'manifest.ts',
+  'open.ts',
+]
 
 /** Imports between the folders of src go along the arrows. */
 export const importDirection: Rule = (files) =>

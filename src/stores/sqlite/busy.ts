@@ -8,7 +8,8 @@ import type { Environment } from '../../environment/system.ts'
 import { StoreBusy, StoreFailed } from '../errors.ts'
 
 const PAUSE_MIN_MS = 1
-const PAUSE_MAX_MS = 25
+/** How long whoever waits for the file does not try, at most. */
+export const PAUSE_MAX_MS = 25
 
 /** Whether another connection held the lock that was needed. */
 export function isBusy(error: unknown): boolean {

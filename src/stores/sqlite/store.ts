@@ -7,6 +7,7 @@ import type { Logger } from '../../core/ports.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
+import { boundOf } from '../commit-function.ts'
 import { StoreClosed } from '../errors.ts'
 import { ReadSide } from '../read-side.ts'
 import {
@@ -37,6 +38,7 @@ import type { SqliteDriver } from './driver.ts'
 import { listEffects, retryEffects } from './effects.ts'
 import { enqueue, type Order } from './enqueue.ts'
 import { SqliteExamination } from './examination.ts'
+import { GivingWay } from './give-way.ts'
 import { heartbeat } from './heartbeat.ts'
 import { joinTransaction } from './join.ts'
 import { registerMachines } from './machines.ts'
@@ -149,6 +151,7 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
   readonly #writer: Writer
   readonly #busyTimeoutMs: number
   readonly #wakeUps: WakeUps
+  readonly #givingWay: GivingWay
   readonly #enqueue: JointWork<Order, contract.Enqueued[]>
   #closing: Promise<void> | undefined
 
@@ -167,6 +170,7 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     this.#writer = writer
     this.#busyTimeoutMs = busyTimeoutMs
     this.#wakeUps = new WakeUps(reading, shared.environment, path)
+    this.#givingWay = new GivingWay(shared.environment)
     this.#enqueue = (connection, now, orders) => enqueue(shared, connection, now, orders)
     const access = {
       read: <T>(work: (connection: Connection) => T) => this.read(work),
@@ -256,8 +260,10 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     usage?: () => Usage | undefined,
   ): Promise<contract.CommitAnswer> {
     try {
-      const answer = await this.#writer.writeAlone('commit', (db, now) =>
-        commit(this.#shared, db, now, held, work, usage),
+      const answer = await this.#givingWay.run(boundOf(held), (othersFirst) =>
+        this.#writer.writeAlone('commit', async (db, now) =>
+          othersFirst(db, now) ? undefined : commit(this.#shared, db, now, held, work, usage),
+        ),
       )
       // Only effects can have become due by it.
       if (answer.kind === 'done' && answer.job.outcome === null) this.#wakeUps.signal()

@@ -1,0 +1,67 @@
+/**
+ * Precedence of heartbeats over the functions of commits. A function may hold the file for a third
+ * of its lease, and whoever waits for the file is served in no order: several functions in a row
+ * could keep a heartbeat out until its lease has ended. So whoever is about to run one looks first,
+ * while it has the lock, whether a lease would end before the function must; then it leaves the
+ * file alone for a moment, in which a heartbeat that waits tries more than once.
+ *
+ * A holder that has died does not come, whatever one waits: a process waits once for the leases
+ * that it saw. Leases shorter than a function may take cannot be kept by this; they cost a moment
+ * for each new one, and no commit waits more than a few times.
+ */
+import type { Environment } from '../../environment/system.ts'
+import { PAUSE_MAX_MS } from './busy.ts'
+import type { Connection } from './connect.ts'
+
+/** Whoever waits for the file tries at least twice in this time. */
+const GAP_MS = 2 * PAUSE_MAX_MS
+/** What should be left of a lease after the function, for its heartbeat to come through. */
+const MARGIN_MAX_MS = 2 * GAP_MS
+const WAITS_MAX = 3
+
+const SELECT_URGENT = `
+  SELECT 1 FROM pawl_jobs WHERE lane = 3 AND lease_until > ? AND lease_until <= ? LIMIT 1`
+
+type Look = (connection: Connection, now: number) => boolean
+
+/** The functions of the commits of one store. */
+export class GivingWay {
+  readonly #environment: Environment
+  /** No function begins before. */
+  #pausedUntil = 0
+  /** Leases that end not later have been waited for. */
+  #waitedFor = 0
+
+  constructor(environment: Environment) {
+    this.#environment = environment
+  }
+
+  /**
+   * Has the file for a function that takes at most so long. `take` is given a look that says, with
+   * the lock held, whether others come first: then it gives the lock back and is called again.
+   */
+  async run<T>(boundMs: number, take: (look: Look) => Promise<T | undefined>): Promise<T> {
+    for (let waits = 0; ; waits++) {
+      let waitMs = 0
+      const done = await take((connection, now) => {
+        if (waits < WAITS_MAX) waitMs = this.#msToWait(connection, now, boundMs)
+        return waitMs > 0
+      })
+      if (done !== undefined) return done
+      await new Promise<void>((resume) => this.#environment.timers.after(waitMs, resume))
+    }
+  }
+
+  #msToWait(connection: Connection, now: number, boundMs: number): number {
+    // By a clock that was set back the pause might last for hours.
+    const pause = Math.min(this.#pausedUntil - now, GAP_MS)
+    if (pause > 0) return pause
+    // With it, half a lease at most: who has renewed in time is never in a hurry.
+    const end = now + boundMs + Math.min(MARGIN_MAX_MS, Math.floor(boundMs / 2))
+    const since = Math.max(now, this.#waitedFor)
+    if (connection.get(SELECT_URGENT, since, end) === undefined) return 0
+    this.#waitedFor = end
+    this.#pausedUntil = now + GAP_MS
+    return GAP_MS
+  }
+}
