@@ -1,5 +1,5 @@
 /** What the command line itself can refuse. One class, one stable code each. */
-import { PawlError } from '../core/errors.ts'
+import { messageOf, PawlError } from '../core/errors.ts'
 
 /** The command was called in a way that it does not have. */
 export class UsageInvalid extends PawlError {
@@ -96,10 +96,7 @@ export class NotConfirmed extends PawlError {
 export class Unexpected extends PawlError {
   readonly code = 'E_UNEXPECTED'
   constructor(cause: unknown) {
-    super(
-      cause instanceof Error ? cause.message : String(cause),
-      'Run it again with --verbose, and report what it says.',
-    )
+    super(messageOf(cause), 'Run it again with --verbose, and report what it says.')
     this.cause = cause
   }
 }

@@ -3,8 +3,10 @@
  * of a job is taken, also inside of lists and objects. What they import as `pawl` is this very
  * package: errors are told apart by their classes, so there must not be two of each.
  */
+
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { messageOf } from '../core/errors.ts'
 import type { JobDefinition } from '../engine/define-job.ts'
 import { JobFileInvalid } from './errors.ts'
 import { visible } from './visible.ts'
@@ -79,8 +81,4 @@ function isDefinition(value: object): value is JobDefinition {
     typeof lifecycle === 'object' &&
     typeof implement === 'function'
   )
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -23,6 +23,11 @@ export abstract class PawlError extends Error {
   }
 }
 
+/** What anything that was thrown says. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
 /** A machine's definition breaks a rule of soundness; nothing was defined. */
 export class MachineUnsound extends PawlError {
   readonly code = 'E_MACHINE_UNSOUND'

@@ -7,10 +7,11 @@
  * by that page alone; a repair reads the job again inside the transaction that writes.
  */
 
+import { messageOf } from '../core/errors.ts'
 import { findFault } from '../core/job/checks.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../environment/system.ts'
-import type { Dossier, Surgeon } from '../stores/examination.ts'
+import type { Dossier, Duplicate, Surgeon } from '../stores/examination.ts'
 import type { Ref, Store } from '../stores/store.ts'
 import { SILENT_AFTER_MS } from '../stores/worker-info.ts'
 import type { JobCheck, Patience, Sighting, StoreCheck, Surgery, Ward } from './checks/check.ts'
@@ -19,7 +20,7 @@ import { lookAtRuns, type RunRecords } from './checks/runs-are-whole.ts'
 import { schemaIsAsDeclared } from './checks/schema-is-as-declared.ts'
 import type { Finding } from './finding.ts'
 import { type Prescription, prescribe } from './mend.ts'
-import { examine, messageOf, type Patient } from './patient.ts'
+import { examine, type Patient } from './patient.ts'
 import {
   type Doable,
   type Repair,
@@ -144,7 +145,10 @@ export class Doctor {
     await this.#lookAtJobs(options, tally)
     await this.#lookAgain(options, tally)
     const checks = full && !options.signal?.aborted ? FULL_CHECKS : []
-    for (const check of [...checks, ...QUICK_CHECKS]) await this.#lookAtStore(check, tally)
+    const surgery = this.#surgery()
+    for (const check of [...checks, ...QUICK_CHECKS]) {
+      await this.#lookAtStore(check, surgery, tally)
+    }
     for (const records of this.#parts.runs ?? []) await this.#lookAtRuns(records, tally)
   }
 
@@ -157,14 +161,19 @@ export class Doctor {
 
   #surgery(): Surgery {
     const { store, lifecycles } = this.#parts
-    return { store, lifecycles, now: store.now(), patience: this.#patience }
+    let found: Promise<readonly Duplicate[]> | undefined
+    const duplicates = () => {
+      found ??= store.examination.duplicates(KEPT_MAX)
+      return found
+    }
+    return { store, lifecycles, now: store.now(), patience: this.#patience, duplicates }
   }
 
   /** A check that cannot be made is a finding itself: nobody may take it for passed. */
-  async #lookAtStore(check: StoreCheck, tally: Tally): Promise<void> {
+  async #lookAtStore(check: StoreCheck, surgery: Surgery, tally: Tally): Promise<void> {
     const { store } = this.#parts
     try {
-      const findings = await check.look(this.#surgery())
+      const findings = await check.look(surgery)
       const drift = findings.length === 0 ? [] : await store.examination.drift()
       for (const finding of findings) {
         tally.add({ check: check.name, ...finding })

@@ -59,9 +59,9 @@ export function prescribe(
   if (lifecycle === undefined) return undefined
   const context: Context = { now: around.now, random: 0, actor: 'doctor', ...by }
   const doubts = doubtsOf(patient)
-  const isUnclear = doubts.some(({ kind }) => kind === 'state')
+  const isStateLost = doubts.some(({ kind }) => kind === 'state')
   const why = doubts.map(({ what }) => what).join('; ')
-  if (isUnclear) {
+  if (isStateLost) {
     const job = quarantineOf(patient, lifecycle, around.now)
     if (job === undefined) return clearAway(patient)
     const aside = surplusOf(patient).map((fact) => asideOf('ledger', fact))

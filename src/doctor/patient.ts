@@ -2,8 +2,9 @@
  * A job as the doctor sees it: what its row says, what its facts say, and what can be made of each.
  * Reading never throws; what cannot be read is kept with the reason.
  */
+import { messageOf } from '../core/errors.ts'
 import { fold } from '../core/job/evolve.ts'
-import { type Fact, sinceRebase } from '../core/job/facts.ts'
+import { ACTORS, type Fact, sinceRebase } from '../core/job/facts.ts'
 import type { Job, JobAttributes } from '../core/job/job.ts'
 import { LANES, type Lane } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
@@ -102,8 +103,6 @@ function readFacts(id: string, rows: readonly RawFact[]) {
   }
   return { facts, unreadable }
 }
-
-const ACTORS = ['worker', 'client', 'engine', 'doctor', 'operator']
 
 /** What a fact can say, and none of ours says. */
 function faultOf(fact: Fact): string | undefined {
@@ -211,9 +210,4 @@ function readRow(
   } catch (error) {
     return { job: null, rowFault: messageOf(error) }
   }
-}
-
-/** What an error says. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

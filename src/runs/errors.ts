@@ -1,5 +1,5 @@
 /** Errors that only a journal of runs can give. One class and one stable code each. */
-import { PawlError } from '../core/errors.ts'
+import { messageOf, PawlError } from '../core/errors.ts'
 import type { Damage, Holder } from './journal.ts'
 
 /** The name of a run or an artifact cannot be kept under that name on every system. */
@@ -101,7 +101,7 @@ export class ArtifactChanged extends PawlError {
 export class JournalFailed extends PawlError {
   readonly code = 'E_JOURNAL_FAILED'
   constructor(runId: string, doing: string, cause: unknown) {
-    const why = cause instanceof Error ? cause.message : String(cause)
+    const why = messageOf(cause)
     super(`Run ${runId}: ${doing} failed: ${why}`, 'Nothing was added. See the cause; try again.', {
       runId,
       doing,

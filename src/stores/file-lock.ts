@@ -4,9 +4,10 @@
  * time-out. Nothing is ever written into the file, and it must not be opened by other means: on
  * POSIX systems closing any handle of a file frees the locks that the process has on it.
  */
+import { messageOf } from '../core/errors.ts'
 import type { FileLock, FileLocks } from '../core/ports.ts'
 import { StoreUnusable } from './errors.ts'
-import { isBusy, messageOf } from './sqlite/busy.ts'
+import { isBusy } from './sqlite/busy.ts'
 import { type Database, loadDriver } from './sqlite/driver.ts'
 
 /** The locks of this machine. */

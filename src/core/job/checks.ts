@@ -25,7 +25,7 @@ import {
   type Fence,
   OPERATOR_COMMANDS,
 } from './commands.ts'
-import type { ActorKind } from './facts.ts'
+import { ACTORS, type ActorKind } from './facts.ts'
 
 const TAGS_MAX = 32
 const METADATA_MAX = 32
@@ -50,7 +50,6 @@ function fault(field: string, why: string | undefined): CommandInvalid | undefin
   return why === undefined ? undefined : new CommandInvalid(field, why)
 }
 
-const ACTORS: readonly ActorKind[] = ['worker', 'client', 'engine', 'doctor', 'operator']
 const OPERATOR: readonly ActorKind[] = ['operator']
 const DOCTOR: readonly ActorKind[] = ['doctor']
 

@@ -56,7 +56,10 @@ export const FACT_CODES = {
 export type FactTrigger = keyof typeof FACT_CODES
 
 /** Who made it happen. Operators, and the doctor on their behalf, are also named. */
-export type ActorKind = 'worker' | 'client' | 'engine' | 'doctor' | 'operator'
+export const ACTORS = ['worker', 'client', 'engine', 'doctor', 'operator'] as const
+
+/** One of them. */
+export type ActorKind = (typeof ACTORS)[number]
 
 /** Which budget a step was charged to. */
 export type Budget = 'failure' | 'crash' | 'release'

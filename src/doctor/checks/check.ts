@@ -3,6 +3,7 @@
  * no memory; a check of the store asks the database as a whole. Neither changes anything.
  */
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import type { Duplicate } from '../../stores/examination.ts'
 import type { Store, WorkerRow } from '../../stores/store.ts'
 import type { Finding, PromiseId, Remedy, Severity } from '../finding.ts'
 import type { Surroundings } from '../mend.ts'
@@ -49,6 +50,8 @@ export interface Surgery {
   readonly lifecycles: readonly Lifecycle[]
   readonly now: number
   readonly patience: Patience
+  /** Jobs that share an id or a key, the first thousand; looked for once for all checks. */
+  duplicates(): Promise<readonly Duplicate[]>
 }
 
 /** A check of the store as a whole. */

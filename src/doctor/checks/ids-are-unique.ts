@@ -1,14 +1,12 @@
 import type { StoreCheck } from './check.ts'
 
-const SHOWN_MAX = 1000
-
 /** Constraints exclude it; this is for a store that has lost them. */
 export const idsAreUnique: StoreCheck = {
   name: 'ids-are-unique',
   promise: 'P2',
   says: 'No two jobs have the same id.',
-  look: async ({ store }) => {
-    const found = await store.examination.duplicates(SHOWN_MAX)
+  look: async ({ duplicates }) => {
+    const found = await duplicates()
     return found
       .filter(({ key }) => key === undefined)
       .map(({ id }) => ({

@@ -1,14 +1,12 @@
 import type { StoreCheck } from './check.ts'
 
-const SHOWN_MAX = 1000
-
 /** One key, one job: constraints exclude anything else, unless they were lost. */
 export const keysAreUnique: StoreCheck = {
   name: 'keys-are-unique',
   promise: 'P12',
   says: 'No two jobs of a type have the same key.',
-  look: async ({ store }) => {
-    const found = await store.examination.duplicates(SHOWN_MAX)
+  look: async ({ duplicates }) => {
+    const found = await duplicates()
     return found
       .filter(({ key }) => key !== undefined)
       .map(({ id, type, key }) => ({

@@ -1,5 +1,5 @@
+import { messageOf } from '../../core/errors.ts'
 import type { Finding } from '../finding.ts'
-import { messageOf } from '../patient.ts'
 import { shellWord } from '../shell-word.ts'
 
 /** Where runs are kept: a journal in a folder or in a store, as far as the doctor needs it. */

@@ -6,7 +6,7 @@
  *              so the next try is told, and must find out
  *   failed     anything else; trying again would not help
  */
-import { PawlError } from '../../core/errors.ts'
+import { messageOf, PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
 import { StoreBusy, StoreFailed, StoreUnavailable } from '../errors.ts'
 
@@ -43,11 +43,6 @@ export function sqlStateOf(error: unknown): string {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
   if (typeof code === 'string') return code
   return cause === undefined || cause === null ? '' : sqlStateOf(cause)
-}
-
-/** The text of anything that was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /**

@@ -14,10 +14,11 @@
  * this process together make one attempt at a time to reach it, less and less often.
  */
 import { createHash } from 'node:crypto'
+import { messageOf } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
 import { StoreUnavailable } from '../errors.ts'
 import type { Value } from '../rows.ts'
-import { kindOf, messageOf } from './busy.ts'
+import { kindOf } from './busy.ts'
 import { numbers, type PgClient, type PgPool, type PgPoolClient } from './driver.ts'
 
 /** A text that names the tables of a schema, made and named once for each schema. */

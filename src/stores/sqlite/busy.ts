@@ -3,7 +3,7 @@
  * SQLite would block the event loop, so connections never do: what is busy is tried again after a
  * pause with jitter, until the time-out.
  */
-import { PawlError } from '../../core/errors.ts'
+import { messageOf, PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
 import { StoreBusy, StoreFailed } from '../errors.ts'
 
@@ -19,11 +19,6 @@ export function isBusy(error: unknown): boolean {
 /** Whether a unique constraint refused the write. */
 export function isUniqueViolation(error: unknown): boolean {
   return /UNIQUE constraint failed/.test(messageOf(error))
-}
-
-/** The text of anything that was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** What was thrown as one of our errors: what the driver throws has no code of ours (P16). */

@@ -3,10 +3,11 @@
  * keep its promises. Statements are prepared once per connection.
  */
 import type { PawlError } from '../../core/errors.ts'
+import { messageOf } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
 import { StoreUnusable } from '../errors.ts'
 import type { Value } from '../rows.ts'
-import { messageOf, toPawlError, whileBusy } from './busy.ts'
+import { toPawlError, whileBusy } from './busy.ts'
 import {
   type Bound,
   type Database,

@@ -4,9 +4,10 @@
  * inside a transaction, because only then do the user's writes and the new jobs stand or fall
  * together.
  */
+
 import { realpathSync } from 'node:fs'
+import { messageOf } from '../../core/errors.ts'
 import { TxInvalid } from '../errors.ts'
-import { messageOf } from './busy.ts'
 import { Connection } from './connect.ts'
 import type { Database } from './driver.ts'
 
