@@ -17,12 +17,15 @@ const alone = [
 
 /** What tells nothing of a second Node that the first has not told: left out where time is short. */
 const alike = [
-  'contract/postgres-debian',
-  'contract/postgres-pooled',
-  'interleavings/postgres-pairs',
+  'cli/{audit,doctor,hostile,jobs,places,runs-in-store}',
+  'contract/postgres-{debian,pooled}',
   'doctor/fuzz',
+  'engine/processes/orders',
+  'interleavings/postgres-pairs',
   'model',
   'sim/canaries',
+  'stores/postgres-{examination,opening}',
+  'support/postgres/server',
 ].map((name) => `test/${name}.test.ts`)
 const left = process.env.PAWL_TEST_BRIEF === undefined ? [] : alike
 
