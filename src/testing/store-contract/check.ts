@@ -73,9 +73,17 @@ function countBy(jobs: readonly Job[]): Record<string, number> {
   return Object.fromEntries(counts)
 }
 
+/**
+ * A tail shows nothing that a transaction still under way could come before, and on PostgreSQL that
+ * may be anybody's on the same server. So one that ends early is asked again, so many times.
+ */
+const LOOKS_MAX = 5000
+
 /** The tail holds every fact of every job once, and each job's facts in their order. */
 async function checkTail(store: Store, facts: ReadonlyMap<string, Fact[]>): Promise<void> {
   const tailed = new Map<string, Fact[]>()
+  let missing = [...facts.values()].reduce((total, own) => total + own.length, 0)
+  let looks = 0
   let pos: string | undefined
   for (;;) {
     const entries = await store.tail(pos, 500)
@@ -85,7 +93,8 @@ async function checkTail(store: Store, facts: ReadonlyMap<string, Fact[]>): Prom
       own.push(entry.fact)
       tailed.set(entry.fact.jobId, own)
     }
-    if (entries.length === 0) break
+    missing -= entries.length
+    if (entries.length === 0 && (missing <= 0 || ++looks > LOOKS_MAX)) break
   }
   const byId = (map: ReadonlyMap<string, Fact[]>) =>
     [...map].toSorted(([a], [b]) => (a < b ? -1 : 1))
