@@ -1,11 +1,16 @@
 /**
  * The files of this machine. No operation follows a link at the last part of its path; whoever
  * calls checks the folders above it.
+ *
+ * What is short is done in the calling thread, because the way to the pool and back takes longer:
+ * see docs/decisions/0011-logs-are-written-in-this-thread.md.
  */
-import { type BigIntStats, constants, fsyncSync, writeSync } from 'node:fs'
-import * as fs from 'node:fs/promises'
+import * as fs from 'node:fs'
+import * as inPool from 'node:fs/promises'
+import { promisify } from 'node:util'
 import type { FileHandle, FileInfo, FileMode, FileSystem } from '../core/ports.ts'
 
+const { constants } = fs
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_RDONLY, O_RDWR, O_NONBLOCK = 0 } = constants
 
 /** A pipe in the place of a file must not keep whoever opens it waiting for ever. */
@@ -19,34 +24,34 @@ const FLAGS: Readonly<Record<FileMode, number>> = {
 const FILE_RIGHTS = 0o600
 const FOLDER_RIGHTS = 0o700
 
-/** More than this is written without stopping the event loop. */
+/** More than this is read and written without stopping the event loop. */
 const BLOCKING_BYTES_MAX = 256 * 1024
 
 /** The file system of a real process. */
 export const systemFiles: FileSystem = {
   open,
   async info(path) {
-    const stats = await unless('ENOENT', fs.lstat(path, { bigint: true }))
+    const stats = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
     return stats && infoOf(stats)
   },
   async list(path) {
-    return ((await unless('ENOENT', fs.readdir(path))) ?? []).sort()
+    return ((await unless('ENOENT', inPool.readdir(path))) ?? []).sort()
   },
   async createFolder(path) {
     const made = await unless(
       'EEXIST',
-      fs.mkdir(path, FOLDER_RIGHTS).then(() => true),
+      inPool.mkdir(path, FOLDER_RIGHTS).then(() => true),
     )
     return made ?? false
   },
-  rename: fs.rename,
+  rename: inPool.rename,
   async remove(path) {
-    await unless('ENOENT', fs.unlink(path))
+    await unless('ENOENT', inPool.unlink(path))
   },
   async syncFolder(path) {
     // Windows cannot open a folder, and keeps its entries in its own log.
     if (process.platform === 'win32') return
-    const handle = await fs.open(path, O_RDONLY | O_NOFOLLOW)
+    const handle = await inPool.open(path, O_RDONLY | O_NOFOLLOW)
     try {
       await handle.sync()
     } finally {
@@ -58,69 +63,82 @@ export const systemFiles: FileSystem = {
 async function open(path: string, mode: 'append' | 'create'): Promise<FileHandle>
 async function open(path: string, mode: FileMode): Promise<FileHandle | undefined>
 async function open(path: string, mode: FileMode): Promise<FileHandle | undefined> {
-  const opening = fs.open(path, FLAGS[mode], FILE_RIGHTS)
-  const handle = mode === 'read' ? await unless('ENOENT', opening) : await opening
-  return handle && new SystemFile(handle)
+  const opened = async () => new SystemFile(fs.openSync(path, FLAGS[mode], FILE_RIGHTS))
+  return mode === 'read' ? unless('ENOENT', opened()) : opened()
+}
+
+const pooled = {
+  read: promisify(fs.read),
+  write: promisify(fs.write),
+  truncate: promisify(fs.ftruncate),
+  sync: promisify(fs.fsync),
 }
 
 class SystemFile implements FileHandle {
-  readonly #handle: fs.FileHandle
+  /** Below zero once it is closed: the system gives numbers again, to other files. */
+  #fd: number
 
-  constructor(handle: fs.FileHandle) {
-    this.#handle = handle
+  constructor(fd: number) {
+    this.#fd = fd
   }
 
   async append(bytes: Uint8Array): Promise<void> {
     let done = 0
     // A write may take less than it was given, for example when the disk is nearly full.
     while (done < bytes.length) {
-      const { bytesWritten } = await this.#handle.write(bytes, done, bytes.length - done)
+      const { bytesWritten } = await pooled.write(this.#fd, bytes, done, bytes.length - done)
       done += bytesWritten
     }
   }
 
-  /** In this thread: see docs/decisions/0011-logs-are-written-in-this-thread.md. */
   async appendDurably(bytes: Uint8Array): Promise<void> {
     if (bytes.length > BLOCKING_BYTES_MAX) {
       await this.append(bytes)
       return this.sync()
     }
-    const { fd } = this.#handle
     for (let done = 0; done < bytes.length; ) {
-      done += writeSync(fd, bytes, done, bytes.length - done)
+      done += fs.writeSync(this.#fd, bytes, done, bytes.length - done)
     }
-    fsyncSync(fd)
+    fs.fsyncSync(this.#fd)
   }
 
   async read(offset: number, length: number): Promise<Uint8Array> {
     const bytes = Buffer.allocUnsafeSlow(length)
-    let done = 0
-    while (done < length) {
-      const { bytesRead } = await this.#handle.read(bytes, done, length - done, offset + done)
-      if (bytesRead === 0) break
-      done += bytesRead
+    for (let done = 0; done < length; ) {
+      const read = await this.#readInto(bytes, done, offset)
+      if (read === 0) return bytes.subarray(0, done)
+      done += read
     }
-    return bytes.subarray(0, done)
+    return bytes
   }
 
   async info(): Promise<FileInfo> {
-    return infoOf(await this.#handle.stat({ bigint: true }))
+    return infoOf(fs.fstatSync(this.#fd, { bigint: true }))
   }
 
   truncate(length: number): Promise<void> {
-    return this.#handle.truncate(length)
+    return pooled.truncate(this.#fd, length)
   }
 
   sync(): Promise<void> {
-    return this.#handle.sync()
+    return pooled.sync(this.#fd)
   }
 
-  close(): Promise<void> {
-    return this.#handle.close()
+  async close(): Promise<void> {
+    const fd = this.#fd
+    this.#fd = -1
+    if (fd >= 0) fs.closeSync(fd)
+  }
+
+  #readInto(bytes: Buffer, done: number, offset: number): number | Promise<number> {
+    const left = bytes.length - done
+    if (left <= BLOCKING_BYTES_MAX) return fs.readSync(this.#fd, bytes, done, left, offset + done)
+    const reading = pooled.read(this.#fd, bytes, done, left, offset + done)
+    return reading.then(({ bytesRead }) => bytesRead)
   }
 }
 
-function infoOf(stats: BigIntStats): FileInfo {
+function infoOf(stats: fs.BigIntStats): FileInfo {
   return {
     size: Number(stats.size),
     kind: kindOf(stats),
@@ -130,7 +148,7 @@ function infoOf(stats: BigIntStats): FileInfo {
   }
 }
 
-function kindOf(stats: BigIntStats): FileInfo['kind'] {
+function kindOf(stats: fs.BigIntStats): FileInfo['kind'] {
   if (stats.isFile()) return 'file'
   if (stats.isDirectory()) return 'folder'
   return stats.isSymbolicLink() ? 'link' : 'other'

@@ -10,6 +10,7 @@
 import { type RunEvent, type RunFact, toEvents } from '../core/run/events.ts'
 import type { Run } from '../core/run/run.ts'
 import type { Environment } from '../environment/system.ts'
+import { Turns } from '../environment/turns.ts'
 import { JournalClosed, JournalFailed } from './errors.ts'
 import { type Extension, extend, type OpenLog } from './event-line.ts'
 import type { ArtifactHashes, Author, CancelRequest, RunWriter, StoredArtifact } from './journal.ts'
@@ -38,8 +39,6 @@ const SNAPSHOT_EVERY = 256
 const SNAPSHOT_LENGTHS = 4
 /** Of events that are only assumed, nothing but the content counts. */
 const ASSUMED = { ts: '', trace_id: '', span_id: '', actor: '' }
-/** How long writes may follow each other before the event loop has a turn. */
-const TURN_MS_MAX = 4
 /** How many lines may wait for the write under way. */
 const WAITING_MAX = 100_000
 
@@ -62,13 +61,13 @@ export abstract class BufferedWriter implements RunWriter {
   #writing: Promise<void> | undefined
   /** Whether several appends went out together the last time. */
   #wasShared = false
-  /** When the event loop had its turn. */
-  #turnedAt = 0
+  readonly #turns: Turns
   #ended: JournalClosed | undefined
   #closing: Promise<void> | undefined
 
   constructor(environment: Environment, log: OpenLog, snapshotSeq: number) {
     this.environment = environment
+    this.#turns = new Turns(environment)
     this.runId = log.runId
     this.#log = log
     this.#lastHash = log.lastHash
@@ -197,15 +196,8 @@ export abstract class BufferedWriter implements RunWriter {
    * so one who appends alone waits for it only as often as others need it to get on.
    */
   #gathered(): Promise<void> {
-    const { clock, timers } = this.environment
     const isAlone = this.#waiting.length === 1 && !this.#wasShared
-    if (isAlone && clock.now() - this.#turnedAt < TURN_MS_MAX) return Promise.resolve()
-    return new Promise((turn) =>
-      timers.defer(() => {
-        this.#turnedAt = clock.now()
-        turn()
-      }),
-    )
+    return isAlone && !this.#turns.isDue ? Promise.resolve() : this.#turns.next()
   }
 
   /** The group is all that was appended, so that at its beginning the run is the run after it. */

@@ -15,7 +15,6 @@ export interface Place {
 
 /** What a log says of its work. */
 export interface RunHistory {
-  readonly traceId: string
   /** The stable states visited, as in the run's own trail, with their events. */
   readonly trail: readonly StablePlace[]
   /** Where each work item was last started. */
@@ -24,36 +23,41 @@ export interface RunHistory {
   readonly written: ReadonlyMap<string, Place>
 }
 
-/** Reads all of it from the events, in order. */
-export async function historyOf(events: AsyncIterable<RunEvent>): Promise<RunHistory> {
-  const items = new Map<string, Place>()
-  const written = new Map<string, Place>()
-  let [trail, traceId, state]: [StablePlace[], string, string] = [[], '', '']
-  for await (const event of events) {
+/** Takes all of it from the events, in order; give its `note` to whoever reads the log. */
+export class HistoryNotes implements RunHistory {
+  readonly items = new Map<string, Place>()
+  readonly written = new Map<string, Place>()
+  trail: StablePlace[] = []
+  #state = ''
+
+  readonly note = (event: RunEvent): void => {
     const { seq } = event
     switch (event.type) {
       case 'RUN_CREATED':
-        traceId = event.trace_id
-        state = event.data.state
-        if (event.data.stable) trail.push({ state, seq })
+        this.#enter(event.data.state, event.data.stable, seq)
         break
       case 'RUN_STATE_CHANGED':
-        state = event.data.to_state
-        if (event.data.stable) trail.push({ state, seq })
+        this.#enter(event.data.to_state, event.data.stable, seq)
         break
       case 'RESUME_REWIND': {
-        state = event.data.to_state
-        const end = trail.findLastIndex((place) => place.state === state)
-        trail = trail.slice(0, end + 1)
+        this.#state = event.data.to_state
+        const end = this.trail.findLastIndex((place) => place.state === this.#state)
+        this.trail = this.trail.slice(0, end + 1)
         break
       }
       case 'WORK_ITEM_STARTED':
-        items.set(event.data.key, { seq, state })
+        this.items.set(event.data.key, { seq, state: this.#state })
         break
-      case 'ARTIFACT_WRITTEN':
-        if (event.data.work_item === null) written.set(event.data.name, { seq, state })
-        else written.delete(event.data.name)
+      case 'ARTIFACT_WRITTEN': {
+        const { name, work_item } = event.data
+        if (work_item === null) this.written.set(name, { seq, state: this.#state })
+        else this.written.delete(name)
+      }
     }
   }
-  return { traceId, trail, items, written }
+
+  #enter(state: string, stable: true | undefined, seq: number): void {
+    this.#state = state
+    if (stable) this.trail.push({ state, seq })
+  }
 }

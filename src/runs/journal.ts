@@ -111,8 +111,11 @@ export interface EventRange {
 /** A run, for those who only read it. Nothing is kept open between calls. */
 export interface RunReader {
   readonly runId: string
-  /** Reads and checks the whole log. A run whose damage was recorded is shown as it failed. */
-  replay(): Promise<Replayed>
+  /**
+   * Reads and checks the whole log. A run whose damage was recorded is shown as it failed.
+   * `onEvent` is told of every event up to the end or the damage.
+   */
+  replay(onEvent?: (event: RunEvent) => void): Promise<Replayed>
   /** The lines of the log as they are, checked as they are read, without their line feeds. */
   lines(): AsyncIterable<string>
   /** Every event in order, checked as it is read; throws at the first that is damaged. */
@@ -184,8 +187,9 @@ export interface Journal extends AsyncDisposable {
   /**
    * Takes the right to write; throws `RunHeld` where another has it, `RunNotFound` and
    * `RunLogDamaged`. Mends what may be mended: the tail (rule 5) and the snapshot (rule 6).
+   * `onEvent` is told of every event as it is read, so that nobody has to read the log again.
    */
-  open(runId: string, author: Author): Promise<RunWriter>
+  open(runId: string, author: Author, onEvent?: (event: RunEvent) => void): Promise<RunWriter>
   /** Throws `RunNotFound`. */
   read(runId: string): Promise<RunReader>
   /** The ids of all runs, sorted. */

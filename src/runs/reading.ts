@@ -200,10 +200,10 @@ export class SourceReader implements RunReader {
     return this.#source.runId
   }
 
-  replay(): Promise<Replayed> {
+  replay(onEvent?: (event: RunEvent) => void): Promise<Replayed> {
     return guarded(this.runId, 'replay', async () => {
       try {
-        const { log } = await examine(this.#source)
+        const { log } = await examine(this.#source, onEvent)
         if (log.run === null) throw new RunNotFound()
         return { run: log.run, lastHash: log.lastHash, tornBytes: log.torn.length }
       } catch (error) {

@@ -24,6 +24,7 @@ import { RunDefinitionUnknown, RunIncomplete } from './engine-errors.ts'
 import { RunHeld, RunLogDamaged } from './errors.ts'
 import { explainItems, type RunExplanation } from './explain.ts'
 import { openFolderJournal } from './folder/journal.ts'
+import { HistoryNotes } from './history.ts'
 import { type InputDisk, inputDisk } from './input-disk.ts'
 import { Inputs, keepNothing } from './input-files.ts'
 import type {
@@ -177,9 +178,10 @@ export class Runs implements AsyncDisposable {
     options: ResumeOptions & { readonly signal?: AbortSignal } = {},
   ): Promise<RunHandle> {
     const newAuthor = this.#authorsOf(await this.#traceOf(runId))
+    const history = new HistoryNotes()
     let writer: RunWriter
     try {
-      writer = await this.journal.open(runId, newAuthor())
+      writer = await this.journal.open(runId, newAuthor(), history.note)
     } catch (error) {
       if (error instanceof RunLogDamaged) return this.#failDamaged(runId, newAuthor)
       throw error
@@ -193,7 +195,8 @@ export class Runs implements AsyncDisposable {
       if (ended !== undefined) throw new RunEnded(runId, writer.run.run_state)
       const { definition, input } = await this.#definitionOf(writer)
       const log = this.#logOf(definition, writer)
-      const { forced, commands } = planResume(await this.#survey(writer, definition, options))
+      const known = { machine: definition.machine, run: writer.run, history }
+      const { forced, commands } = planResume(await this.#survey(writer, known, options))
       await log.tell(newAuthor(), ...commands)
       const { signal, strict = false } = options
       return this.#work({ definition, input }, log, newAuthor, { forced, strict, signal })
@@ -256,7 +259,8 @@ export class Runs implements AsyncDisposable {
   /** What resuming a run would do, and why; changes nothing. */
   async explain(runId: string, options: ResumeOptions = {}): Promise<RunExplanation> {
     const reader = await this.journal.read(runId)
-    const { run } = await reader.replay()
+    const history = new HistoryNotes()
+    const { run } = await reader.replay(history.note)
     const machine = this.#machineOf(run)
     const { disk = inputDisk, environment } = this.#options
     const inputs = {
@@ -266,8 +270,8 @@ export class Runs implements AsyncDisposable {
       read: (name: string, sha256: string) => reader.readArtifact(name, sha256),
       findDamaged: reader.findDamaged.bind(reader),
     }
-    const situation = await survey({ machine, run }, reader, inputs, options)
-    const { history, damaged, force, changes } = situation
+    const situation = await survey({ machine, run, history }, inputs, options)
+    const { damaged, force, changes } = situation
     const hasEnded = endOf(machine, run) !== undefined
     const asIs = { commands: [], run, rewinds: [], forced: new Set<string>() }
     const plan = hasEnded ? asIs : planResume(situation)
@@ -341,7 +345,7 @@ export class Runs implements AsyncDisposable {
     return { definition, input: await parse(definition, input) }
   }
 
-  #survey(writer: RunWriter, { machine }: AnyRun, options: ResumeOptions) {
+  #survey(writer: RunWriter, known: Parameters<typeof survey>[0], options: ResumeOptions) {
     const { disk = inputDisk, environment } = this.#options
     const inputs = {
       disk,
@@ -350,8 +354,7 @@ export class Runs implements AsyncDisposable {
       read: (name: string, sha256: string) => writer.readArtifact(name, sha256),
       findDamaged: writer.findDamaged.bind(writer),
     }
-    const reading = this.journal.read(writer.runId)
-    return reading.then((reader) => survey({ machine, run: writer.run }, reader, inputs, options))
+    return survey(known, inputs, options)
   }
 
   #work(

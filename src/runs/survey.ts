@@ -1,7 +1,7 @@
 /** What is found when a run is looked at before it is resumed: on the disk, and in its log. */
 import type { RunMachine } from '../core/run/machine.ts'
 import type { Run } from '../core/run/run.ts'
-import { historyOf } from './history.ts'
+import type { RunHistory } from './history.ts'
 import { type InputParts, lookAgain } from './input-files.ts'
 import type { RunReader } from './journal.ts'
 import type { ResumeSituation } from './resume-plan.ts'
@@ -18,13 +18,12 @@ export interface ResumeOptions {
 
 /** Looks at everything that resuming depends on. */
 export async function survey(
-  { machine, run }: { readonly machine: RunMachine; readonly run: Run },
-  reader: RunReader,
+  known: { readonly machine: RunMachine; readonly run: Run; readonly history: RunHistory },
   inputs: InputParts & Pick<RunReader, 'findDamaged'>,
   { force = [], paranoid = false }: ResumeOptions,
 ): Promise<ResumeSituation> {
+  const { run } = known
   const damaged = await inputs.findDamaged(run.artifacts_index, { paranoid })
   const changes = await lookAgain(inputs, run, { paranoid, damaged: new Set(damaged) })
-  const history = await historyOf(reader.events())
-  return { machine, run, history, changes, damaged, force }
+  return { ...known, changes, damaged, force }
 }

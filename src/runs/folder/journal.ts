@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { encode } from '../../core/canonical-json.ts'
 import { RunExists, RunNotFound } from '../../core/errors.ts'
 import type { FileLocks, FileSystem } from '../../core/ports.ts'
-import type { RunFact } from '../../core/run/events.ts'
+import type { RunEvent, RunFact } from '../../core/run/events.ts'
 import type { Run } from '../../core/run/run.ts'
 import { systemFiles } from '../../environment/files.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
@@ -85,14 +85,16 @@ class FolderJournal implements Journal {
   create(runId: string, facts: readonly RunFact[], author: Author): Promise<RunWriter> {
     return this.#guarded(runId, 'creation', async () => {
       await makeFolder(this.#disk, runId)
-      return this.#keep(await openWriter(this.#disk, runId, author, this.#forget, facts))
+      const onReleased = this.#forget
+      return this.#keep(await openWriter(this.#disk, runId, { author, onReleased, first: facts }))
     })
   }
 
-  open(runId: string, author: Author): Promise<RunWriter> {
+  open(runId: string, author: Author, onEvent?: (event: RunEvent) => void): Promise<RunWriter> {
     return this.#guarded(runId, 'opening', async () => {
       await this.#assertFolder(runId)
-      return this.#keep(await openWriter(this.#disk, runId, author, this.#forget))
+      const onReleased = this.#forget
+      return this.#keep(await openWriter(this.#disk, runId, { author, onReleased, onEvent }))
     })
   }
 

@@ -11,6 +11,7 @@
  */
 import { encode } from '../../core/canonical-json.ts'
 import type { FileInfo } from '../../core/ports.ts'
+import { Turns } from '../../environment/turns.ts'
 import { isSameLook, isSettled, type Look } from '../looks.ts'
 import type { ArtifactLooks } from '../source.ts'
 import { type Disk, folderOf, LOOKS, readWhole, writeAtomically } from './disk.ts'
@@ -23,11 +24,13 @@ export class FolderLooks implements ArtifactLooks {
   readonly #folder: string
   readonly #known: Map<string, Look>
   readonly #found = new Map<string, Look>()
+  readonly #turns: Turns
 
   private constructor(disk: Disk, folder: string, known: Map<string, Look>) {
     this.#disk = disk
     this.#folder = folder
     this.#known = known
+    this.#turns = new Turns(disk.environment)
   }
 
   static async load(disk: Disk, runId: string): Promise<FolderLooks> {
@@ -36,6 +39,8 @@ export class FolderLooks implements ArtifactLooks {
   }
 
   async check(path: string, paranoid: boolean, read: () => Promise<unknown>): Promise<void> {
+    // Small files are read in this thread, one after the other.
+    if (this.#turns.isDue) await this.#turns.next()
     const { files, environment } = this.#disk
     const lookedAtMs = environment.clock.now()
     const before = await files.info(`${this.#folder}/${path}`)

@@ -2,7 +2,7 @@
 import { encode } from '../../core/canonical-json.ts'
 import { RunExists, RunNotFound } from '../../core/errors.ts'
 import type { FileLock } from '../../core/ports.ts'
-import type { RunFact } from '../../core/run/events.ts'
+import type { RunEvent, RunFact } from '../../core/run/events.ts'
 import { PathRefused, RunHeld } from '../errors.ts'
 import { emptyLog, extend } from '../event-line.ts'
 import { thisProcess } from '../holder.ts'
@@ -61,34 +61,43 @@ export async function makeFolder(disk: Disk, runId: string): Promise<void> {
   await disk.files.syncFolder(disk.root)
 }
 
+/** Who opens a run, and for what. */
+export interface Opening {
+  readonly author: Author
+  readonly onReleased: Opened['onReleased']
+  /** The first facts of a run that is begun; there are none where one is continued. */
+  readonly first?: readonly RunFact[] | undefined
+  /** Told of every event that is read. */
+  readonly onEvent?: ((event: RunEvent) => void) | undefined
+}
+
 /** Opens a run to write to it, or begins it with its first facts. */
 export async function openWriter(
   disk: Disk,
   runId: string,
-  author: Author,
-  onReleased: Opened['onReleased'],
-  first?: readonly RunFact[],
+  opening: Opening,
 ): Promise<FolderWriter> {
+  const { first, onEvent } = opening
   const lock = await holdRun(disk, runId)
   try {
     const tails = new DiscardedTails()
-    const examined = await examine(new FolderSource(disk, runId), tails.note)
+    const examined = await examine(new FolderSource(disk, runId), (event) => {
+      tails.note(event)
+      onEvent?.(event)
+    })
     if (first === undefined && examined.log.run === null) throw new RunNotFound()
     if (first !== undefined && examined.log.run !== null) throw new RunExists(runId)
-    return await takeOver(disk, runId, { lock, examined, tails, author, onReleased, first })
+    return await takeOver(disk, runId, { ...opening, lock, examined, tails })
   } catch (error) {
     await lock.release()
     throw error
   }
 }
 
-interface TakeOver {
+interface TakeOver extends Opening {
   readonly lock: FileLock
   readonly examined: Examined
   readonly tails: DiscardedTails
-  readonly author: Author
-  readonly onReleased: Opened['onReleased']
-  readonly first: readonly RunFact[] | undefined
 }
 
 async function takeOver(disk: Disk, runId: string, from: TakeOver): Promise<FolderWriter> {

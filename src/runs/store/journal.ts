@@ -4,7 +4,7 @@
  */
 import { encode } from '../../core/canonical-json.ts'
 import { RunExists, RunNotFound } from '../../core/errors.ts'
-import type { RunFact } from '../../core/run/events.ts'
+import type { RunEvent, RunFact } from '../../core/run/events.ts'
 import type { Run } from '../../core/run/run.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
 import type { Grip, RunTables } from '../../stores/runs.ts'
@@ -81,11 +81,11 @@ class StoreJournal implements Journal {
     })
   }
 
-  open(runId: string): Promise<RunWriter> {
+  open(runId: string, _author: Author, onEvent?: (event: RunEvent) => void): Promise<RunWriter> {
     return this.#guarded(runId, 'opening', async () => {
       const grip = await this.#hold(runId)
       try {
-        const { log, isCurrent } = await examine(new StoreSource(this.#tables, runId))
+        const { log, isCurrent } = await examine(new StoreSource(this.#tables, runId), onEvent)
         const { run, lastHash } = log
         if (run === null) throw new RunNotFound()
         if (!isCurrent()) await this.#renewSnapshot(grip, run, lastHash)
