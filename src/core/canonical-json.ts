@@ -39,6 +39,11 @@ export function encode(value: unknown, bounds: JsonBounds = DEFAULT_BOUNDS): str
   return text
 }
 
+/** The same for a text that is known to be short. */
+export function encodeText(text: string): string {
+  return quote(text, '$')
+}
+
 /** Reads a JSON text within the bounds; throws `ValueInvalid` where it cannot. */
 export function decode(text: string, bounds: JsonBounds = DEFAULT_BOUNDS): Json {
   if (utf8Length(text) > bounds.bytesMax) throw tooLarge('$', bounds.bytesMax)

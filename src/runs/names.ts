@@ -53,11 +53,15 @@ export function artifactPath(name: string, sha256: string): string {
 
 function writtenName(name: string): string {
   const guarded = name.startsWith('.') || DEVICE.test(name)
+  if (!guarded && PLAIN.test(name) && name.length <= WRITTEN_MAX) return name
   const written = [...Buffer.from(name)].map((byte, i) => writtenByte(byte, guarded && i === 0))
   const whole = written.join('')
   if (whole.length <= WRITTEN_MAX) return whole
   return `${whole.slice(0, CUT)}~${sha256Of(Buffer.from(name)).slice(0, 32)}`
 }
+
+/** What is written as it is. */
+const PLAIN = /^[a-z0-9._-]+$/
 
 function writtenByte(byte: number, special: boolean): string {
   const sign = String.fromCharCode(byte)

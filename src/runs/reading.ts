@@ -151,10 +151,19 @@ export async function readArtifact(
   sha256: string,
 ): Promise<Uint8Array> {
   const content = await source.artifact(artifactPath(name, sha256))
-  if (content === undefined) throw new ArtifactMissing(source.runId, name, sha256)
-  const found = sha256Of(content)
-  if (found !== sha256) throw new ArtifactChanged(source.runId, name, sha256, found)
+  assertRight(source.runId, name, sha256, content)
   return content
+}
+
+function assertRight(
+  runId: string,
+  name: string,
+  sha256: string,
+  content: Uint8Array | undefined,
+): asserts content is Uint8Array {
+  if (content === undefined) throw new ArtifactMissing(runId, name, sha256)
+  const found = sha256Of(content)
+  if (found !== sha256) throw new ArtifactChanged(runId, name, sha256, found)
 }
 
 /** How many contents are looked at side by side. */
@@ -172,10 +181,13 @@ export async function findDamaged(
   const left = Object.entries(artifacts).values()
   const slot = async () => {
     for (const [name, { sha256 }] of left) {
-      const read = () => readArtifact(source, name, sha256)
       try {
-        if (looks === undefined) await read()
-        else await looks.check(artifactPath(name, sha256), paranoid, read)
+        if (looks === undefined) await readArtifact(source, name, sha256)
+        else {
+          await looks.check(artifactPath(name, sha256), paranoid, (content) =>
+            assertRight(source.runId, name, sha256, content),
+          )
+        }
       } catch (error) {
         if (!(error instanceof ArtifactChanged || error instanceof ArtifactMissing)) throw error
         damaged.push(name)

@@ -13,16 +13,26 @@ import { encode } from '../core/canonical-json.ts'
 import type { Run } from '../core/run/run.ts'
 import { sha256Of } from './hash.ts'
 import { findSnapshotFault, type Snapshot } from './schemas.ts'
-
-const BOUNDS = { depthMax: 8, bytesMax: 256 * 1024 * 1024 }
+import { artifactText, collectionText, itemText, SNAPSHOT_BOUNDS } from './snapshot-text.ts'
 
 /** The text of the snapshot of a run whose last line has this hash. */
 export function encodeSnapshot(run: Run, lastHash: string): string {
-  const fields = Object.entries({ ...run, last_event_hash: lastHash })
-  const texts = fields.map(([name, value]) => `${encode(name)}:${encode(value, BOUNDS)}`)
+  const texts = [`"last_event_hash":"${lastHash}"`]
+  for (const [name, value] of Object.entries(run)) texts.push(`"${name}":${textOf(name, value)}`)
   // Written once, not once to be hashed and once to be kept: it may be many megabytes.
   const sha256 = sha256Of(objectOf(texts))
   return `${objectOf([...texts, `"sha256":"${sha256}"`])}\n`
+}
+
+function textOf(name: string, value: unknown): string {
+  switch (name) {
+    case 'artifacts_index':
+      return collectionText(value as Run['artifacts_index'], artifactText)
+    case 'work_items':
+      return collectionText(value as Run['work_items'], itemText)
+    default:
+      return encode(value, SNAPSHOT_BOUNDS)
+  }
 }
 
 /** A canonical object of its fields; the quote at the end of a name sorts before all letters. */
@@ -48,8 +58,7 @@ export function decodeSnapshot(runId: string, text: string): ReadSnapshot {
   if (fault !== undefined) return invalid(fault)
   const snapshot = value as Snapshot
   if (snapshot.run_id !== runId) return invalid(`it belongs to run ${snapshot.run_id}`)
-  const { sha256, ...rest } = snapshot
-  return checksumOf(rest) === sha256
+  return hasItsHash(text, snapshot)
     ? { kind: 'valid', snapshot }
     : invalid('its own hash does not fit it')
 }
@@ -60,6 +69,12 @@ export function runOf(snapshot: Snapshot): Run {
   return run
 }
 
-function checksumOf(snapshot: Omit<Snapshot, 'sha256'>): string {
-  return sha256Of(encode(snapshot, BOUNDS))
+/** A canonical text need not be written again to be hashed: its own hash is cut out of it. */
+function hasItsHash(text: string, { sha256, ...rest }: Snapshot): boolean {
+  const own = `"sha256":"${sha256}",`
+  const place = text.lastIndexOf(own)
+  const before = text.slice(0, place)
+  const after = text.slice(place + own.length, -1)
+  if (sha256Of(`${before}${after}`) === sha256) return true
+  return sha256Of(encode(rest, SNAPSHOT_BOUNDS)) === sha256
 }

@@ -28,8 +28,11 @@ export interface KnownLine {
 
 /** What is known of contents without reading them. */
 export interface ArtifactLooks {
-  /** Reads a content, unless it is known to be right and nobody is `paranoid`. */
-  check(path: string, paranoid: boolean, read: () => Promise<unknown>): Promise<void>
+  /** Has a content judged, unless it is known to be right and nobody is `paranoid`. */
+  check(path: string, paranoid: boolean, judge: JudgeContent): Promise<void>
   /** Remembers what was checked; fails for nobody. */
   keep(): Promise<void>
 }
+
+/** Throws where a content is not the right one; it gets nothing where there is none. */
+export type JudgeContent = (content: Uint8Array | undefined) => void

@@ -9,6 +9,7 @@
 import { LedgerBroken } from '../errors.ts'
 import type { RunEvent, RunEventData } from './events.ts'
 import { keepNames, staleNamesOf } from './known-names.ts'
+import { type CollectionName, countRevisions, type Revisions } from './revisions.ts'
 import { type Artifact, entryOf, type Issue, type Run, type WorkItem } from './run.ts'
 
 /** The run after an event; the first event of a run needs none before it. */
@@ -43,6 +44,7 @@ export class RunFold {
   readonly #stale = new Set<string>()
   /** The names of everything that was read; what was taken back stays among them. */
   readonly #read = new Set<string>()
+  #revisions: Revisions | undefined
   #undos: Undo[] | undefined
 
   get run(): Run | null {
@@ -57,6 +59,7 @@ export class RunFold {
     if (event.type === 'RUN_CREATED') {
       this.#run = newRun(event, event.data)
       keepNames(this.#run, { stale: this.#stale, read: this.#read })
+      this.#revisions = countRevisions(this.#run)
       return
     }
     const own = run as Run
@@ -96,6 +99,7 @@ export class RunFold {
 
   #put(run: Run, { collection, key, value }: Entry | Absence): void {
     const record = run[collection] as Record<string, unknown>
+    ;(this.#revisions as Revisions)[collection]++
     if (value === undefined) delete record[key]
     else put(record, key, value)
     if (collection === 'work_items' && value !== undefined) {
@@ -115,7 +119,7 @@ interface Undo {
 
 /** An entry that was not there. */
 interface Absence {
-  readonly collection: Entry['collection']
+  readonly collection: CollectionName
   readonly key: string
   readonly value: undefined
 }

@@ -14,7 +14,7 @@
  * Nothing here follows a link: each path below the journal's own folder is looked at before it is
  * used, and the last part of a path is opened without following.
  */
-import type { FileHandle, FileLocks, FileSystem } from '../../core/ports.ts'
+import type { FileHandle, FileInfo, FileLocks, FileSystem } from '../../core/ports.ts'
 import type { Environment } from '../../environment/system.ts'
 import { PathRefused } from '../errors.ts'
 
@@ -52,18 +52,32 @@ export async function isFolder({ files }: Disk, path: string): Promise<boolean> 
   return true
 }
 
+/** A file that is open, and what it looks like. */
+export interface OpenFile {
+  readonly handle: FileHandle
+  readonly info: FileInfo
+}
+
 /** Opens a file to read it; nothing where there is none. What is no file is refused. */
-export async function openToRead({ files }: Disk, path: string): Promise<FileHandle | undefined> {
-  const info = await files.info(path)
-  if (info === undefined) return undefined
-  if (info.kind !== 'file') throw new PathRefused(path, `is a ${info.kind}, not a file`)
+export async function openToRead(disk: Disk, path: string): Promise<OpenFile | undefined> {
+  return openSeen(disk, path, await disk.files.info(path))
+}
+
+/** The same, by whoever has looked at its path already. */
+async function openSeen(
+  { files }: Disk,
+  path: string,
+  seen: FileInfo | undefined,
+): Promise<OpenFile | undefined> {
+  if (seen === undefined) return undefined
+  if (seen.kind !== 'file') throw new PathRefused(path, `is a ${seen.kind}, not a file`)
   const handle = await files.open(path, 'read')
   if (handle === undefined) return undefined
   // Between the look and the opening, something else may have taken its place.
-  const { kind } = await handle.info()
-  if (kind === 'file') return handle
+  const info = await handle.info()
+  if (info.kind === 'file') return { handle, info }
   await handle.close()
-  throw new PathRefused(path, `is a ${kind}, not a file`)
+  throw new PathRefused(path, `is a ${info.kind}, not a file`)
 }
 
 /** Opens a file to append to it, making it where there is none. */
@@ -94,12 +108,29 @@ export async function* chunksOf(handle: FileHandle): AsyncGenerator<Uint8Array> 
 
 /** All bytes of a file; nothing where there is none. */
 export async function readWhole(disk: Disk, path: string): Promise<Uint8Array | undefined> {
-  const handle = await openToRead(disk, path)
-  if (handle === undefined) return undefined
+  return (await readSeen(disk, path, await disk.files.info(path)))?.bytes
+}
+
+/** What was read of a file, and what the file looked like before and after that. */
+export interface ReadFile {
+  readonly bytes: Uint8Array
+  readonly before: FileInfo
+  readonly after: FileInfo
+}
+
+/** All bytes of a file, by whoever has looked at its path already; nothing where there is none. */
+export async function readSeen(
+  disk: Disk,
+  path: string,
+  seen: FileInfo | undefined,
+): Promise<ReadFile | undefined> {
+  const opened = await openSeen(disk, path, seen)
+  if (opened === undefined) return undefined
+  const { handle, info: before } = opened
   try {
-    const { size } = await handle.info()
+    const { size } = before
     if (size > WHOLE_BYTES_MAX) throw new PathRefused(path, `has ${size} bytes, too many to read`)
-    return await handle.read(0, size)
+    return { bytes: await handle.read(0, size), before, after: await handle.info() }
   } finally {
     await handle.close()
   }

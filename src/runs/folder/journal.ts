@@ -231,12 +231,12 @@ class FolderJournal implements Journal {
     const info = await this.#disk.files.info(folder)
     if (info?.kind !== 'folder') return false
     if ((await this.#disk.files.info(`${folder}/${SNAPSHOT}`)) !== undefined) return true
-    const handle = await openToRead(this.#disk, `${folder}/${LOG}`)
-    if (handle === undefined) return false
+    const log = await openToRead(this.#disk, `${folder}/${LOG}`)
+    if (log === undefined) return false
     try {
-      return (await handle.read(0, FIRST_BYTES)).includes(LINE_FEED)
+      return (await log.handle.read(0, FIRST_BYTES)).includes(LINE_FEED)
     } finally {
-      await handle.close()
+      await log.handle.close()
     }
   }
 

@@ -10,11 +10,10 @@
  * only of artifacts that the run has now.
  */
 import { encode } from '../../core/canonical-json.ts'
-import type { FileInfo } from '../../core/ports.ts'
 import { Turns } from '../../environment/turns.ts'
 import { isSameLook, isSettled, type Look } from '../looks.ts'
-import type { ArtifactLooks } from '../source.ts'
-import { type Disk, folderOf, LOOKS, readWhole, writeAtomically } from './disk.ts'
+import type { ArtifactLooks, JudgeContent } from '../source.ts'
+import { type Disk, folderOf, LOOKS, readSeen, readWhole, writeAtomically } from './disk.ts'
 
 const BOUNDS = { depthMax: 4, bytesMax: 64 * 1024 * 1024 }
 
@@ -38,21 +37,24 @@ export class FolderLooks implements ArtifactLooks {
     return new FolderLooks(disk, folder, await readLooks(disk, `${folder}/${LOOKS}`))
   }
 
-  async check(path: string, paranoid: boolean, read: () => Promise<unknown>): Promise<void> {
+  async check(path: string, paranoid: boolean, judge: JudgeContent): Promise<void> {
     // Small files are read in this thread, one after the other.
     if (this.#turns.isDue) await this.#turns.next()
     const { files, environment } = this.#disk
     const lookedAtMs = environment.clock.now()
-    const before = await files.info(`${this.#folder}/${path}`)
+    const seen = await files.info(`${this.#folder}/${path}`)
     const known = this.#known.get(path)
-    if (!paranoid && isFile(before) && known !== undefined && isSameLook(known, before)) {
+    const isKnown = seen?.kind === 'file' && known !== undefined && isSameLook(known, seen)
+    if (isKnown && !paranoid) {
       this.#found.set(path, known)
       return
     }
-    await read()
-    if (!isFile(before) || !isSettled(before, lookedAtMs)) return
-    const after = await files.info(`${this.#folder}/${path}`)
-    if (isFile(after) && isSameLook(before, after)) this.#found.set(path, before)
+    const read = await readSeen(this.#disk, `${this.#folder}/${path}`, seen)
+    judge(read?.bytes)
+    // What another has put into its place meanwhile was not read, and looks different.
+    if (read === undefined || !isSameLook(read.before, read.after)) return
+    if (isKnown && isSameLook(known, read.after)) this.#found.set(path, known)
+    else if (isSettled(read.before, lookedAtMs)) this.#found.set(path, read.before)
   }
 
   async keep(): Promise<void> {
@@ -67,10 +69,6 @@ export class FolderLooks implements ArtifactLooks {
       // Without it, the contents are read again the next time.
     }
   }
-}
-
-function isFile(info: FileInfo | undefined): info is FileInfo {
-  return info?.kind === 'file'
 }
 
 async function readLooks(disk: Disk, path: string): Promise<Map<string, Look>> {

@@ -43,12 +43,12 @@ export class FolderSource implements RunSource {
   }
 
   async *log(): AsyncGenerator<Uint8Array> {
-    const handle = await openToRead(this.#disk, `${this.#folder}/${LOG}`)
-    if (handle === undefined) return
+    const opened = await openToRead(this.#disk, `${this.#folder}/${LOG}`)
+    if (opened === undefined) return
     try {
-      yield* chunksOf(handle)
+      yield* chunksOf(opened.handle)
     } finally {
-      await handle.close()
+      await opened.handle.close()
     }
   }
 
