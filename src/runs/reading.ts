@@ -22,14 +22,15 @@ import type {
 import { LogReplay, type ReplayOptions } from './log-replay.ts'
 import { artifactPath } from './names.ts'
 import type { ChainedEvent } from './schemas.ts'
-import { decodeSnapshot, encodeSnapshot, type ReadSnapshot } from './snapshot.ts'
+import { claimOf, decodeSnapshot, isSnapshotOf, type ReadSnapshot } from './snapshot.ts'
 import type { KnownLine, RunSource } from './source.ts'
 
 /** A run whose log was read to its end. */
 export interface Examined {
   readonly log: LogReplay
-  readonly snapshot: ReadSnapshot | { readonly kind: 'missing' }
-  /** Whether the snapshot is, byte for byte, what the log folds to. */
+  /** The snapshot, read and checked by itself. */
+  snapshot(): ReadSnapshot | { readonly kind: 'missing' }
+  /** Whether the snapshot is, byte for byte, what the log folds to, and fits its schema. */
   isCurrent(): boolean
 }
 
@@ -44,32 +45,28 @@ export async function examine(
 ): Promise<Examined> {
   const { runId } = source
   const text = await source.snapshot()
-  const snapshot = text === undefined ? MISSING : decodeSnapshot(runId, text)
-  const known = (await source.known()) ?? knownBy(snapshot)
+  const known = (await source.known()) ?? (text === undefined ? undefined : claimOf(runId, text))
   const log = new LogReplay(runId, { ...(known && { known }), ...(onEvent && { onEvent }) })
   await feed(log, source)
-  const damage = findContradiction(log, snapshot, known)
+  const damage = findContradiction(log, text !== undefined, known)
   if (damage !== undefined) throw new RunLogDamaged(runId, damage)
-  const isCurrent = () => log.run !== null && text === encodeSnapshot(log.run, log.lastHash)
-  return { log, snapshot, isCurrent }
-}
-
-const MISSING = { kind: 'missing' } as const
-
-function knownBy(read: Examined['snapshot']): KnownLine | undefined {
-  if (read.kind !== 'valid') return undefined
-  return { seq: read.snapshot.last_seq, hash: read.snapshot.last_event_hash }
+  return {
+    log,
+    snapshot: () => (text === undefined ? { kind: 'missing' } : decodeSnapshot(runId, text)),
+    isCurrent: () =>
+      log.run !== null && text !== undefined && isSnapshotOf(log.run, log.lastHash, text),
+  }
 }
 
 /** A snapshot is written after its events, so the log must have every event that it knows. */
 function findContradiction(
   log: LogReplay,
-  snapshot: Examined['snapshot'],
+  hasSnapshot: boolean,
   known: KnownLine | undefined,
 ): Damage | undefined {
   if (log.lines === 0) {
     const why = 'the log is missing, though the run has a snapshot'
-    return snapshot.kind === 'missing' ? undefined : { line: 0, offset: 0, why }
+    return hasSnapshot ? { line: 0, offset: 0, why } : undefined
   }
   if (known === undefined || known.seq <= log.lines) return undefined
   const why = `the log ends here, though event ${known.seq} was written`

@@ -22,10 +22,13 @@ export function collectionText<T extends Artifact | WorkItem>(
   const revision = revisionOf(collection)
   const known = texts.get(collection)
   if (known?.revision === revision) return known.text
-  const keys = Object.keys(collection).sort()
   // Joined at once: a text of many megabytes that grows piece by piece is slow to read.
-  const entries = keys.map((key) => `${encodeText(key)}:${textOf(collection[key] as T)}`)
-  const text = `{${entries.join(',')}}`
+  const pieces: string[] = []
+  for (const key of Object.keys(collection).sort()) {
+    pieces.push(pieces.length === 0 ? '{' : ',', encodeText(key), ':', textOf(collection[key] as T))
+  }
+  pieces.push(pieces.length === 0 ? '{}' : '}')
+  const text = pieces.join('')
   texts.set(collection, { revision, text })
   return text
 }

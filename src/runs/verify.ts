@@ -12,7 +12,7 @@ export async function verifyRun(source: RunSource): Promise<RunFinding[]> {
     const { log, snapshot, isCurrent } = await examine(source)
     const findings: RunFinding[] = []
     if (log.torn.length > 0) findings.push(tornTail(log.torn.length))
-    if (!isCurrent()) findings.push(lateSnapshot(snapshot))
+    if (!isCurrent()) findings.push(lateSnapshot(snapshot()))
     return [...findings, ...(await findArtifactFaults(new SourceReader(source)))]
   } catch (error) {
     if (!(error instanceof RunLogDamaged)) throw error
@@ -50,7 +50,7 @@ function tornTail(bytes: number): RunFinding {
   return { kind: 'tail', severity: 'notice', message, details: { bytes } }
 }
 
-function lateSnapshot(snapshot: Examined['snapshot']): RunFinding {
+function lateSnapshot(snapshot: ReturnType<Examined['snapshot']>): RunFinding {
   const { kind } = snapshot
   const message =
     kind === 'valid' ? 'The snapshot is older than the log' : `The snapshot is ${kind}`
