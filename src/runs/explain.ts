@@ -1,6 +1,7 @@
 /** Why each work item of a run will be done again when the run is resumed, or will not. */
 import { entryOf, type Run, type WorkItem } from '../core/run/run.ts'
 import { freshnessOf, type ItemRequest } from '../core/run/staleness.ts'
+import { isForced } from './forced.ts'
 import type { RunHistory } from './history.ts'
 import { type ResumePlan, type Rewind, requestOf } from './resume-plan.ts'
 
@@ -48,7 +49,6 @@ export interface Explained {
   readonly plan: ResumePlan
   readonly history: RunHistory
   readonly damaged: readonly string[]
-  readonly force: readonly string[]
   readonly strict: boolean
 }
 
@@ -70,7 +70,7 @@ function explainItem(explained: Explained, key: string, item: WorkItem): ItemExp
 type Verdict = Pick<ItemExplanation, 'verdict' | 'because' | 'artifact'>
 
 function verdictOf(
-  { plan, damaged, force, strict }: Explained,
+  { plan, damaged, strict }: Explained,
   run: Run,
   key: string,
   item: WorkItem,
@@ -81,7 +81,7 @@ function verdictOf(
   const { because, artifact = null } = freshness
   switch (because) {
     case 'forced': {
-      if (force.includes(key)) return { verdict: 'run', because: 'forced', artifact: null }
+      if (isForced(run, key)) return { verdict: 'run', because: 'forced', artifact: null }
       const own = damaged.find((name) => entryOf(run.artifacts_index, name)?.work_item === key)
       return { verdict: 'run', because: 'damaged', artifact: own ?? null }
     }

@@ -10,7 +10,8 @@
  *      content was lost or changed is recorded as an issue, what depends on it is stale, and the
  *      item that made it is done again.
  *
- * Going back comes first: if a crash leaves only that, the next look finds the changes again.
+ * What somebody forces is recorded first (`forced.ts`), because nothing on the disk tells of it.
+ * Going back comes next: if a crash leaves only that, the next look finds the changes again.
  */
 
 import type { RunCommand } from '../core/run/commands.ts'
@@ -21,6 +22,7 @@ import { entryOf, type Run, type WorkItem } from '../core/run/run.ts'
 import { freshnessOf } from '../core/run/staleness.ts'
 import { damageIssue } from './artifacts.ts'
 import { WorkUnknown } from './engine-errors.ts'
+import { forceCommand, forcedItems } from './forced.ts'
 import type { Place, RunHistory } from './history.ts'
 import { type InputChange, isCopy, takeCommands } from './input-files.ts'
 import { foldFacts } from './run-log.ts'
@@ -62,11 +64,12 @@ export function planResume(situation: ResumeSituation): ResumePlan {
   const unknown = force.filter((key) => entryOf(run.work_items, key) === undefined)
   if (unknown.length > 0) throw new WorkUnknown(run.run_id, unknown)
   const plan = new Plan(machine, run)
+  for (const key of force) plan.tell(forceCommand(key))
   if (machine.machine.states.get(run.run_state)?.transitional === true) {
     plan.tell({ kind: 'rewind', reason: 'resume' })
   }
   const makers = damaged.map((name) => entryOf(run.artifacts_index, name)?.work_item ?? null)
-  const forced = new Set([...force, ...makers.filter((key) => key !== null)])
+  const forced = new Set([...forcedItems(plan.run), ...makers.filter((key) => key !== null)])
   const tellFound = (to: Plan) => {
     for (const command of takeCommands(changes)) to.tell(command)
     for (const name of damaged) tellDamage(to, name)

@@ -271,7 +271,7 @@ export class Runs implements AsyncDisposable {
       findDamaged: reader.findDamaged.bind(reader),
     }
     const situation = await survey({ machine, run, history }, inputs, options)
-    const { damaged, force, changes } = situation
+    const { damaged, changes } = situation
     const hasEnded = endOf(machine, run) !== undefined
     const asIs = { commands: [], run, rewinds: [], forced: new Set<string>() }
     const plan = hasEnded ? asIs : planResume(situation)
@@ -284,7 +284,7 @@ export class Runs implements AsyncDisposable {
       continuesIn: plan.run.run_state,
       changedInputs: changes.map(({ name }) => name).filter((name) => !name.startsWith('run:')),
       damaged,
-      items: explainItems({ plan, history, damaged, force, strict }),
+      items: explainItems({ plan, history, damaged, strict }),
     }
   }
 

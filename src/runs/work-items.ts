@@ -15,6 +15,7 @@ import { encode } from '../core/canonical-json.ts'
 import { NAME_MAX } from '../core/checks.ts'
 import { classify } from '../core/failure.ts'
 import type { Logger } from '../core/ports.ts'
+import type { RunCommand } from '../core/run/commands.ts'
 import type { RunEvent, StartBecause } from '../core/run/events.ts'
 import { entryOf, type Run } from '../core/run/run.ts'
 import {
@@ -27,6 +28,7 @@ import { loggerWith } from '../engine/log.ts'
 import { ARTIFACT_JSON, type ItemScope, isArtifact, writeCommands } from './artifacts.ts'
 import { ArtifactUnknown, WorkNested, WorkTwice } from './engine-errors.ts'
 import { ArtifactChanged, ArtifactMissing } from './errors.ts'
+import { fulfilCommands } from './forced.ts'
 import { sha256Of } from './hash.ts'
 import type { Author } from './journal.ts'
 import type { ItemContext, WorkOptions } from './run-context.ts'
@@ -137,11 +139,12 @@ export class WorkItems {
     const { log, signal, forced, newAuthor } = this.#parts
     const { key, inputs, code } = request
     const author = newAuthor()
-    const started = await log.tell(author, {
+    const start: RunCommand = {
       kind: 'start-item',
       ...{ key, inputs, worker, forced: request.forced },
       ...(code !== null && { code }),
-    })
+    }
+    const started = await log.tell(author, start, ...fulfilCommands(log.run, key))
     forced.delete(key)
     const scope: ItemScope = { key, author, reads: new Map(), writes: new Map() }
     const context = this.#contextOf(request)
