@@ -45,7 +45,7 @@ export async function benchRuns(options: { quick: boolean; only?: string }): Pro
   if (append.includes(only)) results.push(await inFolder((folder) => benchAppend(folder, append)))
   const items = quick ? 1000 : 10_000
   const resume = `resume with nothing to do, ${items} items`
-  if (resume.includes(only)) results.push(await benchResume(resume, items))
+  if (resume.includes(only)) results.push(...(await benchResume(resume, items)))
   return results
 }
 

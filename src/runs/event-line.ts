@@ -14,7 +14,7 @@
  * Bytes after the last line feed are no event, even where they would be a whole object: the write
  * that put them there was cut short, and nobody was told that it was done.
  */
-import { encode } from '../core/canonical-json.ts'
+import { encode, encodeText } from '../core/canonical-json.ts'
 import { type RunEvent, type RunFact, toEvents } from '../core/run/events.ts'
 import { RunFold } from '../core/run/evolve.ts'
 import type { Environment } from '../environment/system.ts'
@@ -106,8 +106,8 @@ function chainedTo(prev: string, event: RunEvent): ChainedEvent {
  */
 function lineOf(event: ChainedEvent): string {
   const { actor, data, event_id, prev, run_id, seq, span_id, trace_id, ts, type } = event
-  const who = `{"actor":${encode(actor)},"data":${encode(data, DATA_BOUNDS)}`
+  const who = `{"actor":${encodeText(actor)},"data":${encode(data, DATA_BOUNDS)}`
   const where = `"event_id":"${event_id}","prev":"${prev}","run_id":"${run_id}","seq":${seq}`
-  const trace = `"span_id":${encode(span_id)},"trace_id":${encode(trace_id)}`
+  const trace = `"span_id":${encodeText(span_id)},"trace_id":${encodeText(trace_id)}`
   return `${who},${where},${trace},"ts":"${ts}","type":"${type}"}`
 }

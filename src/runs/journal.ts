@@ -30,8 +30,8 @@
  *     Readers leave them out and say so. Whoever opens the run for writing sets them aside, cuts
  *     them off and records LOG_TAIL_DISCARDED.
  *  6. A snapshot that is missing, older than the log or not valid is made anew from the log. One
- *     that is valid and speaks of events that the log does not have proves that the log was cut or
- *     replaced: `RunLogDamaged`.
+ *     that its own hash fits, and that speaks of events that the log does not have, proves that the
+ *     log was cut or replaced: `RunLogDamaged`.
  */
 import type { RunEnvelope, RunEvent, RunFact } from '../core/run/events.ts'
 import type { Run } from '../core/run/run.ts'

@@ -45,7 +45,7 @@ export async function examine(
 ): Promise<Examined> {
   const { runId } = source
   const text = await source.snapshot()
-  const known = (await source.known()) ?? (text === undefined ? undefined : claimOf(runId, text))
+  const known = (await source.known()) ?? (text === undefined ? undefined : knownBy(runId, text))
   const log = new LogReplay(runId, { ...(known && { known }), ...(onEvent && { onEvent }) })
   await feed(log, source)
   const damage = findContradiction(log, text !== undefined, known)
@@ -56,6 +56,15 @@ export async function examine(
     isCurrent: () =>
       log.run !== null && text !== undefined && isSnapshotOf(log.run, log.lastHash, text),
   }
+}
+
+/** A snapshot in other than the canonical form, which nobody writes, must be read as a whole. */
+function knownBy(runId: string, text: string): KnownLine | undefined {
+  const claim = claimOf(runId, text)
+  if (claim !== undefined) return claim
+  const read = decodeSnapshot(runId, text)
+  if (read.kind !== 'valid') return undefined
+  return { seq: read.snapshot.last_seq, hash: read.snapshot.last_event_hash }
 }
 
 /** A snapshot is written after its events, so the log must have every event that it knows. */

@@ -2,8 +2,11 @@
 import { readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openFolderJournal, type RunContext, type RunOutcome, type Runs } from 'pawl'
+import { SeededRandom, SimulatedFiles, testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
+import type { FileHandle } from '../../src/core/ports.ts'
 import { systemFiles } from '../../src/environment/files.ts'
+import { AUTHOR, factsOf } from '../../src/testing/journal-contract/bench.ts'
 import { freshFolder, freshRuns, releaseOf } from './bench.ts'
 
 const LOOKS = '.looks.json'
@@ -12,8 +15,10 @@ const LONG_AGO = new Date('2020-01-01T00:00:00Z')
 /** A run that has written one artifact and was stopped after it, as often as it is resumed. */
 class Stopped {
   readonly folder = freshFolder()
-  /** The files of the run that were opened to be read, by their names. */
+  /** The files of the run that were opened, by their names. */
   readonly opened: string[] = []
+  /** Those of them that were opened for nothing else. */
+  readonly readOnly: string[] = []
   readonly made: string[] = []
   readonly #definition = releaseOf({
     build: async (run: RunContext) => {
@@ -38,6 +43,7 @@ class Stopped {
   async resume(options: { paranoid?: boolean } = {}): Promise<RunOutcome> {
     const runs = await this.#runs()
     this.opened.length = 0
+    this.readOnly.length = 0
     const outcome = await (await runs.resume('r1', options)).result()
     await runs.close()
     return outcome
@@ -61,6 +67,7 @@ class Stopped {
   async #runs(): Promise<Runs> {
     const open = (path: string, mode: 'read') => {
       this.opened.push(path)
+      if (mode === 'read') this.readOnly.push(path)
       return systemFiles.open(path, mode)
     }
     const files = { ...systemFiles, open } as typeof systemFiles
@@ -90,6 +97,14 @@ describe('on resume, the content of an artifact', () => {
     await run.resume()
     await run.resume({ paranoid: true })
     expect(run.wasRead).toBe(true)
+  })
+
+  it('that is as it was leaves what is known of it as it was', async () => {
+    const run = await stopped()
+    await run.resume()
+    const { ino } = statSync(run.path(LOOKS))
+    await run.resume({ paranoid: true })
+    expect(statSync(run.path(LOOKS)).ino).toBe(ino)
   })
 
   it('that was changed is noticed, and made again', async () => {
@@ -169,5 +184,66 @@ describe('what is known of the looks of artifacts', () => {
     const journal = await openFolderJournal({ path: run.folder })
     expect(await journal.verify('r1')).toMatchObject([{ kind: 'artifact' }])
     await journal.close()
+  })
+})
+
+describe('a resumption', () => {
+  it('reads the log once, after a glance at its first event', async () => {
+    const run = await stopped()
+    await run.resume()
+    const log = run.path('events.ndjson')
+    expect(run.opened.filter((path) => path === log)).toHaveLength(3)
+    expect(run.readOnly.filter((path) => path === log)).toHaveLength(2)
+  })
+
+  it('lets the event loop turn while it looks at many artifacts', async () => {
+    const environment = testEnvironment()
+    const files = new SimulatedFiles(new SeededRandom(1))
+    // Every look takes a while; nothing here waits for more than a promise.
+    const info = (path: string) => {
+      environment.advance(1)
+      return files.info(path)
+    }
+    const slow = new Proxy(files, {
+      get: (target, name) => {
+        if (name === 'info') return info
+        const own = target[name as keyof SimulatedFiles]
+        return typeof own === 'function' ? own.bind(target) : own
+      },
+    })
+    const journal = await openFolderJournal({
+      path: 'runs',
+      environment,
+      files: slow,
+      locks: files,
+    })
+    const created = factsOf(null, { kind: 'create' })
+    const writer = await journal.create('run-1', created, AUTHOR)
+    const artifacts: Record<string, { sha256: string }> = {}
+    for (let n = 0; n < 40; n++) {
+      artifacts[`a${n}`] = await writer.writeArtifact(`a${n}`, Buffer.from(`${n}`))
+    }
+    let turned = false
+    setImmediate(() => {
+      turned = true
+    })
+    expect(await writer.findDamaged(artifacts)).toEqual([])
+    expect(turned).toBe(true)
+    await journal.close()
+  })
+})
+
+describe('a file of this machine', () => {
+  it('that is closed twice closes no other', async () => {
+    const folder = freshFolder()
+    for (const name of ['a', 'b']) writeFileSync(join(folder, name), name)
+    const first = (await systemFiles.open(join(folder, 'a'), 'read')) as FileHandle
+    await first.close()
+    // The system gives the number of the first to the next that is opened.
+    const next = (await systemFiles.open(join(folder, 'b'), 'read')) as FileHandle
+    await first.close()
+    expect(Buffer.from(await next.read(0, 10)).toString()).toBe('b')
+    await expect(first.read(0, 1)).rejects.toThrow()
+    await next.close()
   })
 })

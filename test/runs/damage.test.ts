@@ -187,6 +187,19 @@ describe('a snapshot', LONG, () => {
     expect(await place.get(SNAPSHOT)).toEqual(newer)
   })
 
+  it('vouches for its log in whatever form it is, and for nothing once damaged', async () => {
+    const spaced = `${JSON.stringify(JSON.parse(snapshot.toString()), null, 2)}\n`
+    const lines = linesOf(log)
+    const last = lines.at(-1) as { offset: number }
+    await place.put(LOG, log.subarray(0, last.offset))
+    for (const form of [snapshot, spaced]) {
+      await place.put(SNAPSHOT, form)
+      expect((await damaged()).line).toBe(lines.length)
+    }
+    await place.put(SNAPSHOT, spaced.replace('"DRAFTING"', '"DONE"'))
+    await mend(await place.open())
+  })
+
   it('is exactly what its events fold to, in canonical form', async () => {
     const journal = await place.open()
     const events = await all((await journal.read(RUN)).events())

@@ -107,7 +107,7 @@ describe.each(journals)('a forced item, in %s', (_name, open) => {
 })
 
 describe('a forced item', () => {
-  it('is recorded before the run goes back, and no longer wanted only after its start', async () => {
+  it('is recorded before the run goes back, and fulfilled after it has started', async () => {
     const making = new Making()
     const runs = await freshRuns({ runs: [making.definition] })
     await outcomeOf(runs, making.definition)
@@ -135,7 +135,7 @@ describe('a forced item', () => {
     expect(making.done).toBe(2)
   })
 
-  it('is not forgotten once the resumption was acknowledged, wherever its process dies', async () => {
+  it('is not forgotten once its resumption was acknowledged, wherever the process dies', async () => {
     const reached = new Set<string>()
     for (const kind of ['process', 'power'] as const) {
       for (let at = 0, isOver = false; !isOver && at < 1000; at++) {

@@ -1,6 +1,7 @@
 /** What readers see. */
 import assert from 'node:assert/strict'
 import { RunNotFound } from '../../core/errors.ts'
+import type { RunEvent } from '../../core/run/events.ts'
 import { foldRun } from '../../core/run/evolve.ts'
 import { RunNameInvalid, RunNotDamaged } from '../../runs/errors.ts'
 import { AUTHOR, all, type JournalCases } from './bench.ts'
@@ -33,6 +34,18 @@ export const readingCases: JournalCases = {
     assert.deepEqual(await all(reader.events({ to: 2 })), events.slice(0, 2))
     assert.deepEqual(await all(reader.events({ from: 1000 })), [])
     assert.deepEqual(await all(reader.events({ to: 0 })), [])
+  },
+
+  async 'whoever opens or replays a run is told of every event on the way'(bench) {
+    const events = await bench.example()
+    const told: { seq: number; event_id: string }[] = []
+    const note = (event: RunEvent) => void told.push(event)
+    await (await bench.journal.read('run-1')).replay(note)
+    const idsOf = (some: typeof told) => some.map(({ seq, event_id }) => `${seq} ${event_id}`)
+    assert.deepEqual(idsOf(told), idsOf(events))
+    told.length = 0
+    await (await bench.journal.open('run-1', AUTHOR, note)).close()
+    assert.deepEqual(idsOf(told), idsOf(events))
   },
 
   async 'a reader may stop in the middle'(bench) {
