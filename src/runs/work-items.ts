@@ -107,8 +107,11 @@ export class WorkItems {
       code: options.code ?? null,
       forced: forced.has(key),
     }
-    if (!strict && isUnchanged(log.run, request)) await this.#revalidate(key)
-    const freshness = freshnessOf(log.run, request)
+    let freshness = freshnessOf(log.run, request)
+    if (freshness.kind === 'run' && !strict && isUnchanged(log.run, request)) {
+      await this.#revalidate(key)
+      freshness = freshnessOf(log.run, request)
+    }
     if (freshness.kind === 'run') return this.#run(request, doer)
     try {
       return (await this.#remembered(key)) as Result

@@ -135,7 +135,7 @@ describe('a forced item', () => {
     expect(making.done).toBe(2)
   })
 
-  it('is not forgotten once its resumption was acknowledged, wherever the process dies', async () => {
+  it('is not forgotten once its resumption was acknowledged, wherever that dies', async () => {
     const reached = new Set<string>()
     for (const kind of ['process', 'power'] as const) {
       for (let at = 0, isOver = false; !isOver && at < 1000; at++) {
