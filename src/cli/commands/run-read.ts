@@ -184,7 +184,7 @@ const REASONS: Readonly<Record<ItemExplanation['because'], string>> = {
   fresh: 'it has finished, and nothing that it read has changed',
   interrupted: 'it was begun and not finished',
   failed: 'it failed the last time',
-  forced: 'you said so',
+  forced: 'somebody forced it',
   damaged: 'the content of an output is gone',
   input_changed: 'it read something that has changed',
   upstream: 'something before it is done again; if that comes out the same, this is skipped',
