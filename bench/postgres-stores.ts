@@ -83,7 +83,7 @@ async function rateOfCallers(url: string, callers: number, jobs: number): Promis
 }
 
 /** Plays a few jobs on both sides and compares the rows: the same work must have been done. */
-async function assertSameRows(serverUrl: string): Promise<void> {
+export async function assertSameRows(serverUrl: string): Promise<void> {
   const load = { batch: 3, jobs: 9, loops: 1 }
   const dumpAfter = (rate: typeof ratePawl) =>
     inDatabase(serverUrl, async (url) => {

@@ -3,6 +3,7 @@
 // appends the same facts with the same texts as the store does for a job of the lifecycle
 // `standard` that is enqueued, claimed and committed; `stores.ts` compares the files to be sure.
 import { createRequire } from 'node:module'
+import { crc32 } from 'node:zlib'
 
 interface Statement {
   run(...values: (string | number | null)[]): { lastInsertRowid: number | bigint }
@@ -44,8 +45,8 @@ const INSERT_JOB = `
     updated_at)
   VALUES (?, 2, ?, 'queued', ?, ?, 0, ?, 1, ?, ?)`
 const INSERT_CREATE = `
-  INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, data, payload)
-  VALUES (?, 1, 10, ?, 'created>queued', 'client', ?, ?)`
+  INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, data, payload, creates)
+  VALUES (?, 1, 10, ?, 'created>queued', 'client', ?, ?, ?)`
 const COMMIT_JOB = `
   UPDATE pawl_jobs SET lane = 5, state = 'succeeded', seq = seq + 1, status = 'D',
     lease_until = NULL, updated_at = ?, ended_at = ?, outcome = 'succeeded'
@@ -94,7 +95,8 @@ export class Reference {
     this.#database.exec('BEGIN IMMEDIATE')
     for (const id of ids) {
       const { lastInsertRowid } = insertJob.run(id, this.#machine, queue, type, now, now, now)
-      insertCreate.run(Number(lastInsertRowid), now, createData(queue, type, now), input)
+      const creates = `${id}-${crc32(id).toString(16).padStart(8, '0')}`
+      insertCreate.run(Number(lastInsertRowid), now, createData(queue, type, now), input, creates)
     }
     this.#database.exec('COMMIT')
   }
