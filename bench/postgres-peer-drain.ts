@@ -17,6 +17,8 @@ interface PawlOrder {
   readonly jobs: number
   readonly batch: number
   readonly connections: number
+  /** How many share them, so that a connection has its next statement while one works. */
+  readonly callers: number
 }
 
 interface GraphileOrder {
@@ -50,7 +52,7 @@ const ms = order.kind === 'pawl' ? await drainPawl(order) : await drainGraphile(
 process.stdout.write(`${(order.jobs / ms) * 1000}\n`)
 
 /** From the first claim to the answer to the last commit. */
-async function drainPawl({ jobs, batch, connections }: PawlOrder): Promise<number> {
+async function drainPawl({ jobs, batch, connections, callers }: PawlOrder): Promise<number> {
   await using store = await openPostgresStore({ connectionString: url, connections })
   await fill(url, jobs)
   const loop = async () => {
@@ -61,7 +63,7 @@ async function drainPawl({ jobs, batch, connections }: PawlOrder): Promise<numbe
     }
   }
   return await timed(async () => {
-    await Promise.all(Array.from({ length: connections }, loop))
+    await Promise.all(Array.from({ length: callers }, loop))
   })
 }
 

@@ -28,7 +28,7 @@ export const againstPeer: Measurement = {
     const jobs = quick ? 20_000 : 200_000
     const rate = (order: DrainOrder) => () =>
       inDatabase(serverUrl, (url) => rateInChild(home, url, order))
-    const own = rate({ kind: 'pawl', jobs, batch: 500, connections: 2 })
+    const own = rate({ kind: 'pawl', jobs, batch: 500, connections: 2, callers: 4 })
     const results: Result[] = []
     for (const { concurrentJobs, localQueue } of SETTINGS) {
       const name = `${NAME} ${concurrentJobs}/${localQueue}`

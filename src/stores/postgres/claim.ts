@@ -53,7 +53,7 @@ const readyQueues = (s: string) => `
   )`
 
 /** What a claim cannot know of a job that it took, and every job has. */
-const COMMON = 'id, machine, type, queue, seq, attempt, priority, run_at, created_at, place'
+const COMMON = 'id, machine, type, queue, seq, attempt, priority, run_at, created_at'
 
 /** What most jobs have not; nothing where it is so, and else all of it as one JSON. */
 const RARE = `CASE WHEN failures = 0 AND crashes = 0 AND releases = 0 AND num_nonnulls(
@@ -81,7 +81,7 @@ export const take = (s: string, many: boolean) => `
       claim = $8, worker = $9, lease_until = $10, updated_at = $1, started_at = $1, reason = NULL,
       progress = NULL, place = greatest(place, ${placeOf(s)})
     WHERE id = ANY (ARRAY (SELECT id FROM pick))
-    RETURNING ${UNKNOWN}
+    RETURNING ${UNKNOWN}, place
   ),
   noted AS (
     INSERT INTO ${s}.ledger
@@ -96,12 +96,14 @@ export const take = (s: string, many: boolean) => `
  * was created and then claimed cannot have.
  */
 export const taken = (s: string) => `
-  SELECT took.*, coalesce(
+  SELECT ${COMMON}, rare, coalesce(
     CASE WHEN took.seq > 2 THEN (SELECT payload FROM ${s}.ledger AS fact
       WHERE fact.job = took.id AND fact.kind = ${FACT_CODES.replace}
       ORDER BY fact.seq DESC LIMIT 1) END,
-    (SELECT payload FROM ${s}.ledger AS fact WHERE fact.job = took.id AND fact.seq = 1)
-  ) AS input FROM took`
+    created.payload
+  ) AS input FROM took LEFT JOIN (
+    SELECT job, payload FROM ${s}.ledger WHERE job = ANY (ARRAY (SELECT id FROM took)) AND seq = 1
+  ) AS created ON created.job = took.id`
 
 const statementOf = (many: boolean): Statement =>
   statement((s) => `WITH ${many ? 'RECURSIVE' : ''} ${take(s, many)} ${taken(s)}`)
