@@ -32,6 +32,8 @@ const STATES = { from_state: null, to_state: 'drafted' } as const
 const BATCH = 1000
 const ROUNDS = 5
 const APPENDS = 2000
+/** So many appends it takes until the code of a process is as fast as it gets. */
+const WARMING_APPENDS = 10_000
 
 /** Measures everything, or what has `only` in its name. */
 export async function benchRuns(options: { quick: boolean; only?: string }): Promise<Result[]> {
@@ -54,6 +56,9 @@ async function benchAppend(folder: string, name: string): Promise<Result> {
   await fill(journal, 1)
   const writer = await journal.open(RUN, AUTHOR)
   const facts = factsFrom(1, APPENDS)
+  for (let i = 0; i < WARMING_APPENDS; i++) {
+    await writer.append([facts[i % APPENDS] as RunFact], AUTHOR)
+  }
   const log = openSync(join(folder, 'bare.ndjson'), 'a')
   const rate = (ms: number) => (APPENDS / ms) * 1000
   try {

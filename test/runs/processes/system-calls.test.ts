@@ -11,7 +11,8 @@ const STORY = new URL('./story.mjs', import.meta.url)
 const CALLS = 'openat,write,pwrite64,fsync,fdatasync,rename,renameat,renameat2,ftruncate'
 
 interface Call {
-  readonly name: 'write' | 'sync' | 'rename' | 'truncate'
+  /** A durable write is one to a file that was opened with O_DSYNC. */
+  readonly name: 'write' | 'durable write' | 'sync' | 'rename' | 'truncate'
   readonly path: string
   readonly to?: string
 }
@@ -34,6 +35,7 @@ async function recorded(): Promise<Call[]> {
 /** The calls that succeeded; one that another thread interrupted is put together again. */
 function callsOf(text: string): Call[] {
   const unfinished = new Map<string, string>()
+  const durable = new Set<string>()
   return text.split('\n').flatMap((line): Call[] => {
     const [, pid = '', rest = ''] = /^(\d+) +(.*)$/.exec(line) ?? []
     if (rest.endsWith('<unfinished ...>')) {
@@ -48,8 +50,12 @@ function callsOf(text: string): Call[] {
     if (renamed !== null) {
       return [{ name: 'rename', path: renamed[1] as string, to: renamed[2] as string }]
     }
+    const opened = /^openat\(.*\bO_DSYNC\b.* = \d+<([^>]+)>/.exec(call)
+    if (opened !== null) durable.add(opened[1] as string)
     const name = NAMES[file?.[1] ?? '']
-    return file === null || name === undefined ? [] : [{ name, path: file[2] as string }]
+    if (file === null || name === undefined) return []
+    const path = file[2] as string
+    return [{ name: name === 'write' && durable.has(path) ? 'durable write' : name, path }]
   })
 }
 
@@ -65,7 +71,7 @@ const LOG = '/run-1/events.ndjson'
 const SNAPSHOT = '/run-1/snapshot.json'
 
 describe.runIf(canRecord())('the system calls of a run', { timeout: 60_000 }, () => {
-  it('are write, sync, then for the snapshot write, sync, rename, sync of the folder', async () => {
+  it('are a durable write, then for the snapshot write, sync, rename, sync again', async () => {
     const calls = await recorded()
     const atomic = (path: string, folder: string): Call[] => [
       { name: 'write', path: `${path}.tmp` },
@@ -74,24 +80,22 @@ describe.runIf(canRecord())('the system calls of a run', { timeout: 60_000 }, ()
       { name: 'sync', path: folder },
     ]
     const artifact = calls.find(({ to }) => to?.startsWith('/run-1/artifacts/'))?.to ?? ''
-    const append: Call[] = [
-      { name: 'write', path: LOG },
-      { name: 'sync', path: LOG },
-    ]
+    const append: Call = { name: 'durable write', path: LOG }
     expect(calls.filter(({ path }) => path.startsWith('/run-1') || path === '')).toEqual([
       // The folder of the run is made.
       { name: 'sync', path: '' },
       ...atomic('/run-1/.holder.json', '/run-1'),
       // It is created: the events, the folders that lead to them, then the snapshot.
-      ...append,
+      append,
+      { name: 'sync', path: LOG },
       { name: 'sync', path: '/run-1' },
       { name: 'sync', path: '' },
       ...atomic(SNAPSHOT, '/run-1'),
       // A change of state.
-      ...append,
+      append,
       ...atomic(SNAPSHOT, '/run-1'),
       // A change of a section: its snapshot may come later.
-      ...append,
+      append,
       // An artifact.
       { name: 'sync', path: '/run-1' },
       ...atomic(artifact, '/run-1/artifacts'),
