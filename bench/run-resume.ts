@@ -9,7 +9,6 @@ import { compare, inFolder, type Result, timed } from './measure.ts'
 
 const RUN = 'run-1'
 const ROUNDS = 5
-const CONTENT = 'x'.repeat(16 * 1024)
 const AT_ONCE = 100
 
 /** Work, and then a stop, so that the run can be resumed again and again. */
@@ -39,8 +38,9 @@ const machine = defineRunMachine({
   cancelled: 'cancelled',
 })
 
-/** Measures a run with so many finished items, each of which wrote an artifact, in both ways. */
-export function benchResume(name: string, items: number): Promise<Result[]> {
+/** Measures a run with so many finished items, each with an artifact of so many KiB, both ways. */
+export function benchResume(name: string, items: number, kib: number): Promise<Result[]> {
+  const content = 'x'.repeat(kib * 1024)
   let done = 0
   const definition = defineRun({
     name: 'bench',
@@ -51,7 +51,7 @@ export function benchResume(name: string, items: number): Promise<Result[]> {
         const keys = Array.from({ length: items }, (_, i) => `item-${i}`)
         await run.each(keys, { key: (key) => key, concurrency: AT_ONCE }, async (key) => {
           done++
-          await run.artifact(`${key}.txt`).write(`${key} ${CONTENT}`)
+          await run.artifact(`${key}.txt`).write(`${key} ${content}`)
         })
         throw new Error('to be resumed')
       },

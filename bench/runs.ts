@@ -46,8 +46,10 @@ export async function benchRuns(options: { quick: boolean; only?: string }): Pro
   const append = 'append, one event at a time'
   if (append.includes(only)) results.push(await inFolder((folder) => benchAppend(folder, append)))
   const items = quick ? 1000 : 10_000
-  const resume = `resume with nothing to do, ${items} items`
-  if (resume.includes(only)) results.push(...(await benchResume(resume, items)))
+  for (const kib of [16, 64]) {
+    const resume = `resume with nothing to do, ${items} items of ${kib} KiB`
+    if (resume.includes(only)) results.push(...(await benchResume(resume, items, kib)))
+  }
   return results
 }
 
