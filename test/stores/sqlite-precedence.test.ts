@@ -99,6 +99,15 @@ describe('the function of a commit', () => {
     expect(seen).toEqual(Array(3).fill(`function at ${now}`))
   })
 
+  it('does not wait where its own lease would end meanwhile', async () => {
+    await using world = await setUp()
+    const { environment, one, seen } = world
+    const [mine] = [await world.claim(one), await world.claim(world.other)]
+    environment.advance(LEASE_MS - 100)
+    await world.commit(one, mine)
+    expect(seen).toEqual([`function at ${environment.clock.now()}`])
+  })
+
   it('is not put off for ever by leases shorter than itself', async () => {
     await using world = await setUp()
     const { environment, one, other, seen } = world

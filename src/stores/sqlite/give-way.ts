@@ -5,11 +5,14 @@
  * while it has the lock, whether a lease would end before the function must; then it leaves the
  * file alone for a moment, in which a heartbeat that waits tries more than once.
  *
- * A holder that has died does not come, whatever one waits: a process waits once for the leases
- * that it saw. Leases shorter than a function may take cannot be kept by this; they cost a moment
- * for each new one, and no commit waits more than a few times.
+ * Nobody waits who would lose its own lease by it. A holder that has died does not come, whatever
+ * one waits: a process waits once for the leases that it saw. Leases shorter than a function may
+ * take cannot be kept by this; they cost a moment for each new one, and no commit waits more than a
+ * few times.
  */
 import type { Environment } from '../../environment/system.ts'
+import { boundOf } from '../commit-function.ts'
+import type { Held } from '../store.ts'
 import { PAUSE_MAX_MS } from './busy.ts'
 import type { Connection } from './connect.ts'
 
@@ -21,6 +24,7 @@ const WAITS_MAX = 3
 
 const SELECT_URGENT = `
   SELECT 1 FROM pawl_jobs WHERE lane = 3 AND lease_until > ? AND lease_until <= ? LIMIT 1`
+const SELECT_OWN = 'SELECT 1 FROM pawl_jobs WHERE rid = ? AND lease_until > ?'
 
 type Look = (connection: Connection, now: number) => boolean
 
@@ -37,14 +41,14 @@ export class GivingWay {
   }
 
   /**
-   * Has the file for a function that takes at most so long. `take` is given a look that says, with
-   * the lock held, whether others come first: then it gives the lock back and is called again.
+   * Has the file for the function of a job's holder. `take` is given a look that says, with the
+   * lock held, whether others come first: then it gives the lock back and is called again.
    */
-  async run<T>(boundMs: number, take: (look: Look) => Promise<T | undefined>): Promise<T> {
+  async run<T>(held: Held, take: (look: Look) => Promise<T | undefined>): Promise<T> {
     for (let waits = 0; ; waits++) {
       let waitMs = 0
       const done = await take((connection, now) => {
-        if (waits < WAITS_MAX) waitMs = this.#msToWait(connection, now, boundMs)
+        if (waits < WAITS_MAX) waitMs = this.#msToWait(connection, now, held)
         return waitMs > 0
       })
       if (done !== undefined) return done
@@ -52,16 +56,25 @@ export class GivingWay {
     }
   }
 
-  #msToWait(connection: Connection, now: number, boundMs: number): number {
+  #msToWait(connection: Connection, now: number, held: Held): number {
     // By a clock that was set back the pause might last for hours.
     const pause = Math.min(this.#pausedUntil - now, GAP_MS)
-    if (pause > 0) return pause
-    // With it, half a lease at most: who has renewed in time is never in a hurry.
-    const end = now + boundMs + Math.min(MARGIN_MAX_MS, Math.floor(boundMs / 2))
+    const end = now + spanOf(held)
     const since = Math.max(now, this.#waitedFor)
-    if (connection.get(SELECT_URGENT, since, end) === undefined) return 0
+    if (pause <= 0 && connection.get(SELECT_URGENT, since, end) === undefined) return 0
+    if (connection.get(SELECT_OWN, held.ref, now + 2 * GAP_MS) === undefined) return 0
+    if (pause > 0) return pause
     this.#waitedFor = end
     this.#pausedUntil = now + GAP_MS
     return GAP_MS
   }
+}
+
+/**
+ * How long a lease must last so that the function of a holder does not endanger it: half a lease at
+ * most, so that who has renewed in time is never in a hurry.
+ */
+function spanOf(held: Held): number {
+  const boundMs = boundOf(held)
+  return boundMs + Math.min(MARGIN_MAX_MS, Math.floor(boundMs / 2))
 }

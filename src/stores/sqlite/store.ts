@@ -7,7 +7,6 @@ import type { Logger } from '../../core/ports.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
-import { boundOf } from '../commit-function.ts'
 import { StoreClosed } from '../errors.ts'
 import { ReadSide } from '../read-side.ts'
 import {
@@ -260,7 +259,7 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     usage?: () => Usage | undefined,
   ): Promise<contract.CommitAnswer> {
     try {
-      const answer = await this.#givingWay.run(boundOf(held), (othersFirst) =>
+      const answer = await this.#givingWay.run(held, (othersFirst) =>
         this.#writer.writeAlone('commit', async (db, now) =>
           othersFirst(db, now) ? undefined : commit(this.#shared, db, now, held, work, usage),
         ),
