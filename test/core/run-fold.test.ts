@@ -4,6 +4,7 @@ import { evolveRun, foldRun, LedgerBroken, type Run } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { RunFold } from '../../src/core/run/evolve.ts'
 import { readNamesOf, staleNamesOf } from '../../src/core/run/known-names.ts'
+import { type CollectionName, revisionOf } from '../../src/core/run/revisions.ts'
 import { anyHistory, play } from './run-arbitraries.ts'
 import { longLife } from './run-support.ts'
 
@@ -76,4 +77,42 @@ it('an event that does not follow is refused in both ways of folding', () => {
   const fold = new RunFold()
   fold.add(first)
   expect(() => fold.add(first)).toThrow(LedgerBroken)
+})
+
+describe('the revision of a collection', () => {
+  const NAMES: readonly CollectionName[] = [
+    'artifacts_index',
+    'issues',
+    'section_states',
+    'work_items',
+  ]
+
+  it('is another one whenever the collection has changed, also by taking back', () => {
+    const { events } = longLife()
+    const fold = new RunFold().toUndoable()
+    const texts = new Map<string, string>()
+    const look = () => {
+      const run = fold.run as Run
+      for (const name of NAMES) {
+        const key = `${name} ${revisionOf(run[name])}`
+        const text = JSON.stringify(run[name])
+        expect(texts.get(key) ?? text).toBe(text)
+        texts.set(key, text)
+      }
+    }
+    for (const event of events) {
+      fold.add(event)
+      look()
+    }
+    for (let kept = events.length; kept > 0; kept--) {
+      fold.undoAfter(kept)
+      look()
+    }
+    expect(texts.size).toBeGreaterThan(NAMES.length)
+  })
+
+  it('is 0 where no fold changes it', () => {
+    const { run } = longLife()
+    for (const name of NAMES) expect(revisionOf({ ...run[name] })).toBe(0)
+  })
 })
