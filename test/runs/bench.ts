@@ -13,13 +13,28 @@ import {
   type Runs,
   type RunsOptions,
 } from 'pawl'
+import { openPostgresStore } from 'pawl/postgres'
+import { openSqliteStore } from 'pawl/sqlite'
 import { onTestFinished } from 'vitest'
+import type { Store } from '../../src/stores/store.ts'
+import { sharedPostgres } from '../support/postgres/databases.ts'
 
 /** A folder that is gone when the test is over. */
 export function freshFolder(inside = tmpdir()): string {
   const folder = mkdtempSync(join(inside, 'pawl-runs-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
+}
+
+/** Both stores, each with how to open it; on PostgreSQL in a schema of this name. */
+export function storesNamed(name: string): [string, () => Promise<Store>][] {
+  const path = () => join(freshFolder(), 'runs.db')
+  const schema = `${name}_${process.pid}`
+  const connect = () => ({ connectionString: sharedPostgres(), schema, connections: 4 })
+  return [
+    ['SQLite', () => openSqliteStore({ path: path() })],
+    ['PostgreSQL', () => openPostgresStore(connect())],
+  ]
 }
 
 /** Runs in a folder of their own. */

@@ -1,25 +1,9 @@
 // The engine of runs on journals in stores: the same run, on SQLite and on PostgreSQL.
-import { join } from 'node:path'
 import { openStoreJournal, type RunContext } from 'pawl'
-import { openPostgresStore } from 'pawl/postgres'
-import { openSqliteStore } from 'pawl/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Store } from '../../src/stores/store.ts'
-import { sharedPostgres } from '../support/postgres/databases.ts'
-import { freshFolder, freshRuns, outcomeOf, releaseOf } from './bench.ts'
+import { freshRuns, outcomeOf, releaseOf, storesNamed } from './bench.ts'
 
-const stores: [string, () => Promise<Store>][] = [
-  ['SQLite', () => openSqliteStore({ path: join(freshFolder(), 'runs.db') })],
-  [
-    'PostgreSQL',
-    () =>
-      openPostgresStore({
-        connectionString: sharedPostgres(),
-        schema: `engine_runs_${process.pid}`,
-        connections: 4,
-      }),
-  ],
-]
+const stores = storesNamed('engine_runs')
 
 describe.each(stores)('a run in %s', (_name, open) => {
   it('stands still, is refused to others while it is held, and is resumed elsewhere', async () => {

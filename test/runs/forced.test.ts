@@ -1,5 +1,4 @@
 // An item that somebody forces is done again, also where the process dies before it gets there.
-import { join } from 'node:path'
 import {
   type Journal,
   openFolderJournal,
@@ -9,13 +8,17 @@ import {
   type RunDefinition,
   type Runs,
 } from 'pawl'
-import { openPostgresStore } from 'pawl/postgres'
-import { openSqliteStore } from 'pawl/sqlite'
 import { type FileCrash, SeededRandom, SimulatedFiles, testEnvironment } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Store } from '../../src/stores/store.ts'
-import { sharedPostgres } from '../support/postgres/databases.ts'
-import { eventsOf, freshFolder, freshRuns, outcomeOf, releaseOf, storyOf } from './bench.ts'
+import {
+  eventsOf,
+  freshFolder,
+  freshRuns,
+  outcomeOf,
+  releaseOf,
+  storesNamed,
+  storyOf,
+} from './bench.ts'
 
 /** An item that was made, and a node after it that stops the run for as long as it is told to. */
 class Making {
@@ -59,18 +62,7 @@ async function resumeOf(runs: Runs, force: readonly string[] = []) {
   return (await runs.resume('r1', { force })).result()
 }
 
-const stores: [string, () => Promise<Store>][] = [
-  ['SQLite', () => openSqliteStore({ path: join(freshFolder(), 'runs.db') })],
-  [
-    'PostgreSQL',
-    () =>
-      openPostgresStore({
-        connectionString: sharedPostgres(),
-        schema: `forced_runs_${process.pid}`,
-        connections: 4,
-      }),
-  ],
-]
+const stores = storesNamed('forced_runs')
 const journals: [string, () => Promise<Journal>][] = [
   ['a folder', () => openFolderJournal({ path: freshFolder() })],
   ...stores.map(([name, open]): [string, () => Promise<Journal>] => [
