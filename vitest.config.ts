@@ -17,14 +17,17 @@ const alone = [
 
 /** What tells nothing of a second Node that the first has not told: left out where time is short. */
 const alike = [
-  'cli/{audit,doctor,hostile,jobs,places,runs-in-store}',
+  'chaos/chaos',
+  'cli/{audit,doctor,hostile,jobs,places,runs,runs-in-store}',
+  'conformance/000-invariants-both-stores',
   'contract/postgres-{debian,pooled}',
-  'doctor/fuzz',
-  'engine/processes/orders',
+  'doctor/{corruption,fuzz}',
+  'engine/processes/{orders,outage}',
   'interleavings/postgres-pairs',
   'model',
+  'postgres/faults/*',
   'sim/canaries',
-  'stores/postgres-{examination,opening}',
+  'stores/{examination,examination-schema,postgres-examination,postgres-opening}',
   'support/postgres/server',
 ].map((name) => `test/${name}.test.ts`)
 const left = process.env.PAWL_TEST_BRIEF === undefined ? [] : alike

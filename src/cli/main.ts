@@ -80,7 +80,7 @@ function outputFor(options: Readonly<Record<string, unknown>>): Output {
 /** `pawl help [command]` is the help of the command; with --json all commands as data. */
 async function help(output: Output, line: readonly string[]): Promise<ExitCode> {
   if (output.json) {
-    output.record(commandTree())
+    output.record(await commandTree())
     return EXIT.ok
   }
   await parseLine([...line, '--help'], {

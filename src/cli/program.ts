@@ -1,6 +1,6 @@
 /** The parser and the help, made from the commands. */
 import { Command, CommanderError, Option } from 'commander'
-import { COMMANDS, NOUNS } from './commands/index.ts'
+import { NOUNS, readCommands } from './commands/index.ts'
 import { UsageInvalid } from './errors.ts'
 import type { CommandSpec, OptionSpec } from './spec.ts'
 import { visible } from './visible.ts'
@@ -36,7 +36,8 @@ interface Printer {
 /** Reads a command line; throws `UsageInvalid`. */
 export async function parseLine(argv: readonly string[], printer: Printer): Promise<Asked> {
   let asked: Asked = { kind: 'printed' }
-  const program = programOf(printer, (spec, args, options) => {
+  const commands = await readCommands(argv[0])
+  const program = programOf(commands, printer, (spec, args, options) => {
     asked = { kind: 'command', spec, args, options }
   })
   try {
@@ -61,7 +62,11 @@ type Choose = (
   options: Readonly<Record<string, unknown>>,
 ) => void
 
-function programOf({ print, version }: Printer, choose: Choose): Command {
+function programOf(
+  commands: readonly CommandSpec[],
+  { print, version }: Printer,
+  choose: Choose,
+): Command {
   const program = new Command('pawl')
     .description('Durable jobs on SQLite or PostgreSQL.')
     .version(version, '--version', 'the version of this release')
@@ -73,7 +78,7 @@ function programOf({ print, version }: Printer, choose: Choose): Command {
     .addHelpText('after', `\n${EPILOGUE}`)
   for (const option of COMMON_OPTIONS) program.addOption(optionOf(option))
   const nouns = new Map<string, Command>()
-  for (const spec of COMMANDS) {
+  for (const spec of commands) {
     const [noun = '', verb] = spec.name.split(' ')
     if (verb === undefined) {
       addCommand(program, spec, noun, choose)
@@ -119,10 +124,11 @@ interface CommandTree {
 }
 
 /** Every command as plain data, for programs that make documents or completions of it. */
-export function commandTree(): CommandTree {
+export async function commandTree(): Promise<CommandTree> {
+  const commands = await readCommands()
   return {
     common: COMMON_OPTIONS,
     nouns: NOUNS,
-    commands: COMMANDS.map(({ run: _, ...spec }) => spec),
+    commands: commands.map(({ run: _, ...spec }) => spec),
   }
 }

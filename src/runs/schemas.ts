@@ -3,7 +3,8 @@
  * They are compiled once, when the first run is touched.
  */
 import { readFileSync } from 'node:fs'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { createRequire } from 'node:module'
+import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
 import type { RunEvent } from '../core/run/events.ts'
 import type { Run } from '../core/run/run.ts'
 
@@ -38,7 +39,9 @@ function compile(name: 'event' | 'snapshot'): ValidateFunction {
   // the library would warn on the console. Patterns speak of ASCII alone, so they need no Unicode.
   const units = { unicode: false, unicodeRegExp: false }
   const options = { ...units, discriminator: true, allowUnionTypes: true, code: { regExp } }
-  const ajv = new Ajv2020({ ...options, logger: false })
+  // Read here and not above: most processes never touch a run, and need not wait for it.
+  const library = createRequire(import.meta.url)('ajv/dist/2020.js') as { Ajv2020: typeof Ajv2020 }
+  const ajv = new library.Ajv2020({ ...options, logger: false })
   return ajv.compile(JSON.parse(readFileSync(path, 'utf8')))
 }
 

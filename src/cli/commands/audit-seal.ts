@@ -156,7 +156,7 @@ async function* entriesIn(file: string): AsyncGenerator<AuditEntry> {
 }
 
 /** Commands that prove. */
-export const auditSealCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'audit seal',
     summary: 'Seal the ledger up to now, so that what is deleted or changed later is found',

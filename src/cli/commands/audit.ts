@@ -74,7 +74,7 @@ async function* textsOf(
 const JOB = '0198a1b2-0000-7000-8000-000000000001'
 
 /** Commands that look into what happened. */
-export const auditCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'audit list',
     summary: 'List what happened to jobs, newest first: each step, who made it, and why',

@@ -42,7 +42,7 @@ async function printSql({ settings, output }: Call): Promise<undefined> {
 }
 
 /** Commands about the schema. */
-export const dbCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'db migrate',
     summary: 'Make the store, or bring its schema up to date',

@@ -82,7 +82,7 @@ function print({ output }: Call, told: Account, kills: number): ExitCode {
 }
 
 /** The demonstration. */
-export const demoCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'demo',
     summary: 'See workers being killed, and every job committed once all the same',

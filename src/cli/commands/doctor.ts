@@ -91,7 +91,7 @@ function progressOf({ output }: Call) {
 }
 
 /** The doctor. */
-export const doctorCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'doctor',
     summary: 'Check the store against every promise, and mend it when asked to',

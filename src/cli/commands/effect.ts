@@ -125,7 +125,7 @@ function report({ output, interrupted, args }: Call, result: EffectsReport): Exi
 const KEY = '0198a1b2-0000-7000-8000-000000000001/mail/1'
 
 /** Commands about effects. */
-export const effectCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'effect list',
     summary: 'List effects, newest first: what was delivered, what waits, what is parked',

@@ -16,7 +16,7 @@ async function fm001({ output }: Call): Promise<ExitCode> {
 }
 
 /** The command that shows what the fence is for. */
-export const fm001Commands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'fm001',
     summary: 'Play the duplicate retry: two effects without the fence, one with it',

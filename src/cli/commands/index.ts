@@ -1,23 +1,8 @@
-/** Every command there is, in the order of the help. */
+/**
+ * Every command there is, in the order of the help. They are read when they are asked for: most of
+ * what a short command takes is the time to read what others need.
+ */
 import type { CommandSpec } from '../spec.ts'
-import { auditCommands } from './audit.ts'
-import { auditSealCommands } from './audit-seal.ts'
-import { dbCommands } from './db.ts'
-import { demoCommands } from './demo.ts'
-import { doctorCommands } from './doctor.ts'
-import { effectCommands } from './effect.ts'
-import { fm001Commands } from './fm001.ts'
-import { jobActCommands } from './job-act.ts'
-import { jobEnqueueCommands } from './job-enqueue.ts'
-import { jobReadCommands } from './job-read.ts'
-import { jobShowCommands } from './job-show.ts'
-import { machineCommands } from './machine.ts'
-import { queueCommands } from './queue.ts'
-import { runActCommands } from './run-act.ts'
-import { runCarryCommands } from './run-carry.ts'
-import { runReadCommands } from './run-read.ts'
-import { telemetryCommands } from './telemetry.ts'
-import { workCommands } from './work.ts'
 
 /** What each noun is about. */
 export const NOUNS: Readonly<Record<string, string>> = {
@@ -32,24 +17,35 @@ export const NOUNS: Readonly<Record<string, string>> = {
   db: 'The schema of the store',
 }
 
-/** Every command. */
-export const COMMANDS: readonly CommandSpec[] = [
-  ...demoCommands,
-  ...fm001Commands,
-  ...workCommands,
-  ...jobEnqueueCommands,
-  ...jobReadCommands,
-  ...jobShowCommands,
-  ...jobActCommands,
-  ...effectCommands,
-  ...queueCommands,
-  ...doctorCommands,
-  ...auditCommands,
-  ...auditSealCommands,
-  ...runActCommands,
-  ...runReadCommands,
-  ...runCarryCommands,
-  ...telemetryCommands,
-  ...machineCommands,
-  ...dbCommands,
+/** The words that commands begin with, and where those commands are. */
+const FILES: readonly (readonly [
+  words: readonly string[],
+  read: () => Promise<{ readonly commands: readonly CommandSpec[] }>,
+])[] = [
+  [['demo'], () => import('./demo.ts')],
+  [['fm001'], () => import('./fm001.ts')],
+  [['work'], () => import('./work.ts')],
+  [['job'], () => import('./job-enqueue.ts')],
+  [['job'], () => import('./job-read.ts')],
+  [['job'], () => import('./job-show.ts')],
+  [['job'], () => import('./job-act.ts')],
+  [['effect'], () => import('./effect.ts')],
+  [['queue', 'worker'], () => import('./queue.ts')],
+  [['doctor'], () => import('./doctor.ts')],
+  [['audit'], () => import('./audit.ts')],
+  [['audit'], () => import('./audit-seal.ts')],
+  [['run'], () => import('./run-act.ts')],
+  [['run'], () => import('./run-read.ts')],
+  [['run'], () => import('./run-carry.ts')],
+  [['telemetry'], () => import('./telemetry.ts')],
+  [['machine'], () => import('./machine.ts')],
+  [['db'], () => import('./db.ts')],
 ]
+
+/** The commands that begin with a word; all of them where none does. */
+export async function readCommands(word?: string): Promise<readonly CommandSpec[]> {
+  const asked = FILES.filter(([words]) => words.includes(word ?? ''))
+  const files = asked.length > 0 ? asked : FILES
+  const groups = await Promise.all(files.map(([, read]) => read()))
+  return groups.flatMap(({ commands }) => commands)
+}

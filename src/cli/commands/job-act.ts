@@ -245,7 +245,7 @@ const VERBS: readonly Verb[] = [
 ]
 
 /** The verbs of operators. */
-export const jobActCommands: readonly CommandSpec[] = VERBS.map((verb) => ({
+export const commands: readonly CommandSpec[] = VERBS.map((verb) => ({
   name: `job ${verb.name}`,
   summary: verb.summary,
   ...(verb.details !== undefined && { details: verb.details }),

@@ -122,7 +122,7 @@ function readInput(text: string): unknown {
 }
 
 /** Commands that accept jobs. */
-export const jobEnqueueCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'job enqueue',
     summary: 'Accept a job; it is durable when its id is printed',

@@ -137,7 +137,7 @@ function isOver({ interrupted, output }: Call): boolean {
 const ID = '0198a1b2-0000-7000-8000-000000000001'
 
 /** Commands that read. */
-export const jobReadCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'job list',
     summary: 'List jobs, newest first',

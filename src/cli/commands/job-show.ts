@@ -191,7 +191,7 @@ const JOBS_OPTION = {
 } as const
 
 /** Commands about one job. */
-export const jobShowCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'job show',
     summary: 'Tell the whole story of a job, now or as of any of its facts',

@@ -104,7 +104,7 @@ const JOBS: OptionSpec = {
 }
 
 /** Commands about machines. */
-export const machineCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'machine list',
     summary: 'List the machines: lifecycles of jobs, and those of executions, workers and runs',

@@ -108,7 +108,7 @@ async function listWorkers(call: Call): Promise<undefined> {
 }
 
 /** Commands about queues and those who work on them. */
-export const queueCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'queue list',
     summary: 'List queues: depth by lane, oldest ready job, pauses, and who works on them',

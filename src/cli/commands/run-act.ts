@@ -122,7 +122,7 @@ function readInput(text: string): unknown {
 }
 
 /** Commands that change runs. */
-export const runActCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'run start',
     summary: 'Begin a run, and work on it until it ends or stands still',

@@ -76,7 +76,7 @@ async function fork(call: Call): Promise<undefined> {
 }
 
 /** Commands that carry runs. */
-export const runCarryCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'run export',
     summary: 'Write a run as one file: its events and every version of its artifacts',

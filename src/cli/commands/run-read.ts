@@ -259,7 +259,7 @@ async function verify(call: Call): Promise<ExitCode> {
 const RUN_ARGUMENT = { flags: '<run>', says: 'its id' }
 
 /** Commands that read runs. */
-export const runReadCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'run list',
     summary: 'List runs by their snapshots',

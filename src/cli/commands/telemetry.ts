@@ -31,7 +31,7 @@ async function serve(call: Call): Promise<undefined> {
 }
 
 /** Commands about telemetry. */
-export const telemetryCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'telemetry serve',
     summary: 'Serve the local telemetry API: events of runs, by run, trace and commit',

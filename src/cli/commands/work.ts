@@ -148,7 +148,7 @@ function tell({ output }: Call, event: PawlEvent, counts: { succeeded: number; o
 }
 
 /** The command that works. */
-export const workCommands: readonly CommandSpec[] = [
+export const commands: readonly CommandSpec[] = [
   {
     name: 'work',
     summary: 'Work on the jobs of your own TypeScript or JavaScript files',
