@@ -290,7 +290,7 @@ const FILES: readonly Canary[] = [
     'a snapshot is written before its events',
     'P9',
     change(
-      'runs/folder/writer.js',
+      'runs/journal/folder/writer.js',
       'await file.appendDurably(bytes);',
       'if (snapshot !== undefined) await this.persistSnapshot(snapshot);\n' +
         '            await file.appendDurably(bytes);',
@@ -300,7 +300,7 @@ const FILES: readonly Canary[] = [
     'events are not synced before they are acknowledged',
     'P1',
     change(
-      'runs/folder/writer.js',
+      'runs/journal/folder/writer.js',
       'await file.appendDurably(bytes);',
       'await file.append(bytes);',
     ),
@@ -308,17 +308,17 @@ const FILES: readonly Canary[] = [
   canary(
     'contents are not synced before they get their names',
     'P1',
-    change('runs/folder/disk.js', 'await handle.sync();', ''),
+    change('runs/journal/folder/disk.js', 'await handle.sync();', ''),
   ),
   canary(
     'a torn end is written on',
     'P9',
-    change('runs/folder/tail.js', 'if (log.torn.length === 0)', 'if (true)'),
+    change('runs/journal/folder/tail.js', 'if (log.torn.length === 0)', 'if (true)'),
   ),
   canary(
     'damage in the middle of a log is passed over',
     'P16',
-    change('runs/log-replay.js', 'if (event.prev !== this.#lastHash)', 'if (false)'),
+    change('runs/journal/log-replay.js', 'if (event.prev !== this.#lastHash)', 'if (false)'),
   ),
   canary(
     'rewinding gives rounds of fixing back',

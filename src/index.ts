@@ -149,7 +149,6 @@ export {
   type TelemetryServer,
   type TelemetryServerOptions,
 } from './http/telemetry-server.ts'
-export { exportRun, importRun } from './runs/bundle.ts'
 export {
   defineRun,
   type Node,
@@ -157,15 +156,16 @@ export {
   type RunDefinition,
   type RunOptions,
 } from './runs/define-run.ts'
-export * from './runs/engine-errors.ts'
 export * from './runs/errors.ts'
 export type { ItemExplanation, RunExplanation } from './runs/explain.ts'
-export { type FolderJournalOptions, openFolderJournal } from './runs/folder/journal.ts'
-export { type Fork, forkRun } from './runs/fork.ts'
-export { type HttpSinkOptions, httpSink } from './runs/http-sink.ts'
 export type { InputDisk } from './runs/input-disk.ts'
 export type { InputFolder } from './runs/input-files.ts'
-export type * from './runs/journal.ts'
+export { exportRun, importRun } from './runs/journal/bundle.ts'
+export * from './runs/journal/errors.ts'
+export { type FolderJournalOptions, openFolderJournal } from './runs/journal/folder/journal.ts'
+export { type Fork, forkRun } from './runs/journal/fork.ts'
+export type * from './runs/journal/journal.ts'
+export { openStoreJournal, type StoreJournalOptions } from './runs/journal/store/journal.ts'
 export type { RunOutcome } from './runs/outcome.ts'
 export type { Rewind } from './runs/resume-plan.ts'
 export type * from './runs/run-context.ts'
@@ -179,9 +179,9 @@ export {
   type ShownRun,
   type StartOptions,
 } from './runs/runs.ts'
-export { openStoreJournal, type StoreJournalOptions } from './runs/store/journal.ts'
 export type { ResumeOptions } from './runs/survey.ts'
-export type { TelemetryEvent, TelemetrySink } from './runs/telemetry.ts'
+export { type HttpSinkOptions, httpSink } from './runs/telemetry/http-sink.ts'
+export type { TelemetryEvent, TelemetrySink } from './runs/telemetry/telemetry.ts'
 export type { AuditEntry, AuditFilter, AuditOptions } from './stores/audit.ts'
 export type { Notice } from './stores/notices.ts'
 export type { Pruning, Removal, Seal, SealTables } from './stores/seals.ts'

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 const CLASS =
   /\/\*\* ([^*]+) \*\/\nexport class (\w+) extends PawlError \{\n {2}readonly code = '(\w+)'/g
 
-const FOLDERS = ['core', 'stores', 'engine', 'runs', 'http', 'testing', 'cli']
-const SOURCES = [...FOLDERS.map((folder) => `src/${folder}/errors.ts`), 'src/runs/engine-errors.ts']
+const FOLDERS = ['core', 'stores', 'engine', 'runs/journal', 'runs', 'http', 'testing', 'cli']
+const SOURCES = FOLDERS.map((folder) => `src/${folder}/errors.ts`)
 
 /** The whole document. */
 export function errorsDocument(): string {

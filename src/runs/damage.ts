@@ -5,7 +5,7 @@ import { decideRun } from '../core/run/decide.ts'
 import type { RunFact } from '../core/run/events.ts'
 import { documentationRun, type RunMachine } from '../core/run/machine.ts'
 import type { Run } from '../core/run/run.ts'
-import type { Damage } from './journal.ts'
+import type { Damage } from './journal/journal.ts'
 import { foldFacts } from './run-log.ts'
 
 /** The first fact of a run. */

@@ -1,146 +1,163 @@
-/** Errors that only a journal of runs can give. One class and one stable code each. */
-import { messageOf, PawlError } from '../core/errors.ts'
-import type { Damage, Holder } from './journal.ts'
+/** What the engine of runs can refuse. One class and one stable code each. */
+import { PawlError } from '../core/errors.ts'
 
-/** The name of a run or an artifact cannot be kept under that name on every system. */
-export class RunNameInvalid extends PawlError {
-  readonly code = 'E_RUN_NAME_INVALID'
-  constructor(what: 'run id' | 'artifact name', why: string) {
-    super(`The ${what} ${why}`, 'Choose another; see the guide for what may be in it.', {
-      what,
-      why,
-    })
-  }
-}
-
-/** Another process holds the run, and a run has one writer at a time. */
-export class RunHeld extends PawlError {
-  readonly code = 'E_RUN_HELD'
-  constructor(runId: string, holder: Holder | undefined) {
-    const who = holder === undefined ? 'another' : `${holder.host}, process ${holder.pid}`
+/** The run was made by a definition that this process does not have. */
+export class RunDefinitionUnknown extends PawlError {
+  readonly code = 'E_RUN_DEFINITION_UNKNOWN'
+  constructor(runId: string, name: string, known: readonly string[]) {
+    const list = known.length > 0 ? known.join(', ') : 'none'
     super(
-      `Run ${runId} is held by ${who}`,
-      'Wait until it is done, ask it to cancel the run, or stop that process.',
-      { runId, holder },
+      `Run ${runId} was made by the definition "${name}", which is not known here`,
+      `Give it to openRuns, or to --runs. Known: ${list}.`,
+      { runId, name, known },
     )
   }
 }
 
-/** The run is no longer held by this writer: its lease expired and another may hold it. */
-export class RunLost extends PawlError {
-  readonly code = 'E_RUN_LOST'
+/** A crash cut the making of the run short, before it was known what it should do. */
+export class RunIncomplete extends PawlError {
+  readonly code = 'E_RUN_INCOMPLETE'
   constructor(runId: string) {
     super(
-      `Run ${runId} is no longer held by this writer`,
-      'Nothing was written. Stop working on it, and open it again.',
+      `Run ${runId} was never completely made, and nobody was told that it exists`,
+      'Start it again with the same id and its input.',
       { runId },
     )
   }
 }
 
-/** The log of a run cannot be believed from some place on; nothing was touched. */
-export class RunLogDamaged extends PawlError {
-  readonly code = 'E_RUN_LOG_DAMAGED'
-  readonly damage: Damage
-  constructor(runId: string, damage: Damage) {
-    const { line, offset, why } = damage
-    super(
-      `The log of run ${runId} is damaged in line ${line}, byte ${offset}: ${why}`,
-      'Nothing was changed. Restore the log from a backup, or fork the run before the damage.',
-      { runId, ...damage },
-    )
-    this.damage = damage
-  }
-}
-
-/** An event does not conform to `specs/schemas/event.schema.json`; nothing was written. */
-export class EventInvalid extends PawlError {
-  readonly code = 'E_EVENT_INVALID'
-  constructor(runId: string, type: string, why: string) {
-    super(
-      `An event ${type} of run ${runId} does not conform to its schema: ${why}`,
-      'Nothing was written. Correct what the event is made of.',
-      { runId, type, why },
-    )
-  }
-}
-
-/** A failure was to be recorded for a run whose log can be read. */
-export class RunNotDamaged extends PawlError {
-  readonly code = 'E_RUN_NOT_DAMAGED'
-  constructor(runId: string) {
-    super(`The log of run ${runId} is not damaged`, 'Open the run and fail it there.', { runId })
-  }
-}
-
-/** The content of an artifact is not there. */
-export class ArtifactMissing extends PawlError {
-  readonly code = 'E_ARTIFACT_MISSING'
-  constructor(runId: string, name: string, sha256: string) {
-    super(
-      `The content of artifact "${name}" of run ${runId} is missing`,
-      'Run its work item again, or restore the file.',
-      { runId, name, sha256 },
-    )
-  }
-}
-
-/** The content of an artifact is not what was written. */
-export class ArtifactChanged extends PawlError {
-  readonly code = 'E_ARTIFACT_CHANGED'
-  constructor(runId: string, name: string, expected: string, found: string) {
-    super(
-      `The content of artifact "${name}" of run ${runId} was changed`,
-      'What depends on it is stale: invalidate it, or restore the file.',
-      { runId, name, expected, found },
-    )
-  }
-}
-
-/** The disk or the database refused; nothing was added to the run. */
-export class JournalFailed extends PawlError {
-  readonly code = 'E_JOURNAL_FAILED'
-  constructor(runId: string, doing: string, cause: unknown) {
-    const why = messageOf(cause)
-    super(`Run ${runId}: ${doing} failed: ${why}`, 'Nothing was added. See the cause; try again.', {
+/** The run is cancelled; the reason of its signal. */
+export class RunCancelled extends PawlError {
+  readonly code = 'E_RUN_CANCELLED'
+  constructor(runId: string, reason: string) {
+    super(`Run ${runId} was cancelled: ${reason}`, 'Stop; nothing more is recorded.', {
       runId,
-      doing,
-      why,
+      reason,
     })
-    this.cause = cause
   }
 }
 
-/** The journal or the writer was closed, or a failure left it in a state that cannot be trusted. */
-export class JournalClosed extends PawlError {
-  readonly code = 'E_JOURNAL_CLOSED'
-  constructor(what: string, why: string) {
-    super(`${what} ${why}`, 'Open it again.', { what, why })
+/** The process that works on the run is stopping; the reason of its signal. */
+export class RunInterrupted extends PawlError {
+  readonly code = 'E_RUN_INTERRUPTED'
+  constructor(runId: string) {
+    super(`The work on run ${runId} is interrupted`, 'Resume the run; nothing is lost.', { runId })
   }
 }
 
-/** A path of the journal is not what it must be: a link, or not a file or folder. */
-export class PathRefused extends PawlError {
-  readonly code = 'E_PATH_REFUSED'
-  constructor(path: string, why: string) {
+/** A node ended the run as failed. */
+export class RunFailure extends PawlError {
+  readonly code = 'E_RUN_FAILURE'
+  readonly reason: string
+  constructor(runId: string, reason: string) {
+    super(`Run ${runId} fails: ${reason}`, 'Fork it from an earlier event, or begin anew.', {
+      runId,
+      reason,
+    })
+    this.reason = reason
+  }
+}
+
+/** The node has ended, and what it left behind may change nothing any more. */
+export class NodeOver extends PawlError {
+  readonly code = 'E_NODE_OVER'
+  constructor(state: string) {
     super(
-      `${path} ${why}`,
-      'Nothing was read or written there. Remove it, or name another folder.',
-      {
-        path,
-        why,
-      },
+      `The node of ${state} is over`,
+      'Wait for everything that a node begins before it returns.',
+      { state },
     )
   }
 }
 
-/** What was to be imported is not a bundle, or was changed on its way; nothing was imported. */
-export class BundleInvalid extends PawlError {
-  readonly code = 'E_BUNDLE_INVALID'
-  constructor(line: number, why: string) {
-    super(`Line ${line} of the bundle ${why}`, 'Nothing was imported. Export the run again.', {
-      line,
+/** A work item was asked for inside of another, whose inputs would then not be known. */
+export class WorkNested extends PawlError {
+  readonly code = 'E_WORK_NESTED'
+  constructor(key: string, outer: string) {
+    super(
+      `Work item "${key}" was asked for inside of "${outer}"`,
+      'Ask for it in the node, and hand on its result or an artifact.',
+      { key, outer },
+    )
+  }
+}
+
+/** A work item was asked for while it is being done, or twice in one fan-out. */
+export class WorkTwice extends PawlError {
+  readonly code = 'E_WORK_TWICE'
+  constructor(key: string) {
+    super(`Work item "${key}" is asked for twice at once`, 'Give each item a key of its own.', {
+      key,
+    })
+  }
+}
+
+/** A work item that is to be done again is not there. */
+export class WorkUnknown extends PawlError {
+  readonly code = 'E_WORK_UNKNOWN'
+  constructor(runId: string, keys: readonly string[]) {
+    super(
+      `Run ${runId} has no work item ${keys.map((key) => `"${key}"`).join(', ')}`,
+      'See its items: pawl run explain.',
+      { runId, keys },
+    )
+  }
+}
+
+/** A job that was to do a work item did not succeed. */
+export class WorkJobFailed extends PawlError {
+  readonly code = 'E_WORK_JOB_FAILED'
+  constructor(key: string, jobId: string, outcome: string, why: string) {
+    super(
+      `The job of work item "${key}" is ${outcome}: ${why}`,
+      'See the job: pawl job show. Once it is mended, resume the run.',
+      { key, jobId, outcome, why },
+    )
+  }
+}
+
+/** A work item needs a queue, and runs were opened without one. */
+export class QueueMissing extends PawlError {
+  readonly code = 'E_QUEUE_MISSING'
+  constructor(key: string) {
+    super(
+      `Work item "${key}" is done by a job, but there is no Pawl to enqueue it`,
+      'Give one to openRuns: { pawl }.',
+      { key },
+    )
+  }
+}
+
+/** The run has no artifact of this name. */
+export class ArtifactUnknown extends PawlError {
+  readonly code = 'E_ARTIFACT_UNKNOWN'
+  constructor(runId: string, name: string) {
+    super(`Run ${runId} has no artifact "${name}"`, 'Write it first, or correct the name.', {
+      runId,
+      name,
+    })
+  }
+}
+
+/** A file or folder from outside cannot be an input of the run. */
+export class InputFileInvalid extends PawlError {
+  readonly code = 'E_INPUT_FILE_INVALID'
+  constructor(path: string, why: string) {
+    super(`${path} cannot be an input: ${why}`, 'Name another, or change what is there.', {
+      path,
       why,
     })
+  }
+}
+
+/** A telemetry server did not take events; they are kept and sent again. */
+export class TelemetryRefused extends PawlError {
+  readonly code = 'E_TELEMETRY_REFUSED'
+  constructor(server: string, status: number) {
+    super(
+      `The telemetry server ${server} answered with status ${status}`,
+      'Check its address and its token; nothing is lost.',
+      { server, status },
+    )
   }
 }

@@ -1,7 +1,7 @@
 /** Many work items at once, a few at a time. */
 import { count } from '../core/checks.ts'
 import { CommandInvalid } from '../core/errors.ts'
-import { WorkTwice } from './engine-errors.ts'
+import { WorkTwice } from './errors.ts'
 
 const CONCURRENCY_DEFAULT = 4
 const CONCURRENCY_MAX = 1000

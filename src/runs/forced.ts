@@ -6,7 +6,7 @@
 import { NAME_MAX } from '../core/checks.ts'
 import type { RunCommand } from '../core/run/commands.ts'
 import { entryOf, type Run } from '../core/run/run.ts'
-import { sha256Of } from './hash.ts'
+import { sha256Of } from './journal/hash.ts'
 
 /** Records that somebody wants an item to be done again. */
 export function forceCommand(key: string): RunCommand {

@@ -4,10 +4,10 @@ import type { Issue, Run } from '../core/run/run.ts'
 import { entryOf } from '../core/run/run.ts'
 import type { Pawl } from '../engine/pawl.ts'
 import { type ArtifactParts, artifactOf } from './artifacts.ts'
-import { NodeOver, RunFailure } from './engine-errors.ts'
+import { NodeOver, RunFailure } from './errors.ts'
 import { byKey, fanOut } from './fan-out.ts'
 import type { InputFolder, Inputs } from './input-files.ts'
-import type { Author } from './journal.ts'
+import type { Author } from './journal/journal.ts'
 import { jobDoer } from './queue-items.ts'
 import type {
   ArtifactHandle,

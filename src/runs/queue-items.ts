@@ -9,8 +9,8 @@
 import type { StartBecause } from '../core/run/events.ts'
 import type { JobHandle } from '../engine/job-handle.ts'
 import type { Pawl } from '../engine/pawl.ts'
-import { QueueMissing, WorkJobFailed } from './engine-errors.ts'
-import { sha256Of } from './hash.ts'
+import { QueueMissing, WorkJobFailed } from './errors.ts'
+import { sha256Of } from './journal/hash.ts'
 import type { ItemContext, JobWork } from './run-context.ts'
 import type { Doer } from './work-items.ts'
 

@@ -12,7 +12,7 @@ import { type RunEvent, type RunFact, toEvents } from '../core/run/events.ts'
 import { evolveRun } from '../core/run/evolve.ts'
 import type { RunMachine } from '../core/run/machine.ts'
 import type { Run } from '../core/run/run.ts'
-import type { Author, RunWriter } from './journal.ts'
+import type { Author, RunWriter } from './journal/journal.ts'
 
 /** What telemetry is told of a transition that was refused; it is not in the log. */
 export interface RefusedEvent extends RefusedTransition, Author {

@@ -20,13 +20,13 @@ import { type Environment, systemEnvironment } from '../environment/system.ts'
 import { ARTIFACT_JSON } from './artifacts.ts'
 import { createFacts, damageFacts, machineOf } from './damage.ts'
 import type { RunDefinition } from './define-run.ts'
-import { RunDefinitionUnknown, RunIncomplete } from './engine-errors.ts'
-import { RunHeld, RunLogDamaged } from './errors.ts'
+import { RunDefinitionUnknown, RunIncomplete } from './errors.ts'
 import { explainItems, type RunExplanation } from './explain.ts'
-import { openFolderJournal } from './folder/journal.ts'
 import { HistoryNotes } from './history.ts'
 import { type InputDisk, inputDisk } from './input-disk.ts'
 import { Inputs, keepNothing } from './input-files.ts'
+import { RunHeld, RunLogDamaged } from './journal/errors.ts'
+import { openFolderJournal } from './journal/folder/journal.ts'
 import type {
   Author,
   CancelRequest,
@@ -36,14 +36,14 @@ import type {
   Replayed,
   RunFinding,
   RunWriter,
-} from './journal.ts'
-import { observersOf, telemetryOf } from './observers.ts'
+} from './journal/journal.ts'
 import { Orchestrator } from './orchestrator.ts'
 import { endOf, type RunOutcome } from './outcome.ts'
 import { planResume } from './resume-plan.ts'
 import { RunLog, type RunObserver } from './run-log.ts'
 import { type ResumeOptions, survey } from './survey.ts'
-import type { Telemetry, TelemetrySink } from './telemetry.ts'
+import { observersOf, telemetryOf } from './telemetry/observers.ts'
+import type { Telemetry, TelemetrySink } from './telemetry/telemetry.ts'
 import { WorkItems } from './work-items.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: what a run takes is an affair of its definition

@@ -3,7 +3,7 @@ import type { RunMachine } from '../core/run/machine.ts'
 import type { Run } from '../core/run/run.ts'
 import type { RunHistory } from './history.ts'
 import { type InputParts, lookAgain } from './input-files.ts'
-import type { RunReader } from './journal.ts'
+import type { RunReader } from './journal/journal.ts'
 import type { ResumeSituation } from './resume-plan.ts'
 
 /** What may be said about how a run is resumed. */

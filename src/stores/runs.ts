@@ -1,5 +1,5 @@
 /**
- * The tables of runs, for a journal that keeps them in a store (`src/runs/store-journal.ts`). They
+ * The tables of runs, for a journal that keeps them in a store (`src/runs/journal/store/`). They
  * hold lines and contents and never look inside.
  *
  * A run is held by whoever took its grip last, until the lease ends; the grip is in the condition

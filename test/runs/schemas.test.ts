@@ -4,7 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'
 import { systemFiles } from '../../src/environment/files.ts'
 import { systemEnvironment } from '../../src/environment/system.ts'
-import { sha256Of } from '../../src/runs/hash.ts'
+import { sha256Of } from '../../src/runs/journal/hash.ts'
 import { AUTHOR, all, LOG, linesOf, mend, Place, RUN, SNAPSHOT } from './support.ts'
 
 const read = (name: string) =>

@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest'
 import { encode } from '../../src/core/canonical-json.ts'
 import { toEvents } from '../../src/core/run/events.ts'
 import { RunFold } from '../../src/core/run/evolve.ts'
-import { sha256Of } from '../../src/runs/hash.ts'
-import { claimOf, decodeSnapshot, encodeSnapshot } from '../../src/runs/snapshot.ts'
+import { sha256Of } from '../../src/runs/journal/hash.ts'
+import { claimOf, decodeSnapshot, encodeSnapshot } from '../../src/runs/journal/snapshot.ts'
 import { factsOf } from '../../src/testing/journal-contract/bench.ts'
 
 const HASH = sha256Of('a line')

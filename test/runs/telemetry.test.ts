@@ -11,7 +11,7 @@ import {
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
-import { TelemetryState } from '../../src/runs/telemetry-state.ts'
+import { TelemetryState } from '../../src/runs/telemetry/state.ts'
 import { eventsOf, freshFolder, freshRuns, outcomeOf, releaseOf } from './bench.ts'
 
 /** A sink that can be down. */

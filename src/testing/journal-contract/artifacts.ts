@@ -1,7 +1,7 @@
 /** Contents by name and hash. */
 import assert from 'node:assert/strict'
-import { ArtifactMissing, RunNameInvalid } from '../../runs/errors.ts'
-import { sha256Of } from '../../runs/hash.ts'
+import { ArtifactMissing, RunNameInvalid } from '../../runs/journal/errors.ts'
+import { sha256Of } from '../../runs/journal/hash.ts'
 import { type JournalCases, textOf } from './bench.ts'
 
 /** Names that would leave the folder, collide, or mean something to a system. */

@@ -5,7 +5,7 @@ import { decideRun } from '../../core/run/decide.ts'
 import type { RunEvent, RunFact } from '../../core/run/events.ts'
 import { documentationRun } from '../../core/run/machine.ts'
 import type { Run } from '../../core/run/run.ts'
-import type { Author, Journal, RunReader, RunWriter } from '../../runs/journal.ts'
+import type { Author, Journal, RunReader, RunWriter } from '../../runs/journal/journal.ts'
 import type { TestEnvironment } from '../test-environment.ts'
 
 /** A fresh, empty journal. */

@@ -1,7 +1,7 @@
 /** One writer at a time. */
 import assert from 'node:assert/strict'
 import { RunExists } from '../../core/errors.ts'
-import { RunHeld } from '../../runs/errors.ts'
+import { RunHeld } from '../../runs/journal/errors.ts'
 import { AUTHOR, type JournalCases, tell } from './bench.ts'
 
 /** Tests of the right to write. */

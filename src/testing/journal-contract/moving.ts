@@ -1,9 +1,9 @@
 /** Runs that are carried elsewhere, and runs that begin where another was. */
 import assert from 'node:assert/strict'
 import { CommandInvalid, RunExists, RunNotFound } from '../../core/errors.ts'
-import { exportRun, importRun } from '../../runs/bundle.ts'
-import { ArtifactMissing, BundleInvalid, RunNameInvalid } from '../../runs/errors.ts'
-import { forkRun } from '../../runs/fork.ts'
+import { exportRun, importRun } from '../../runs/journal/bundle.ts'
+import { ArtifactMissing, BundleInvalid, RunNameInvalid } from '../../runs/journal/errors.ts'
+import { forkRun } from '../../runs/journal/fork.ts'
 import { AUTHOR, all, type JournalBench, type JournalCases, tell, textOf } from './bench.ts'
 
 /** Exports a run as a list of lines. */

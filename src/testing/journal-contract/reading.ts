@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { RunNotFound } from '../../core/errors.ts'
 import type { RunEvent } from '../../core/run/events.ts'
 import { foldRun } from '../../core/run/evolve.ts'
-import { RunNameInvalid, RunNotDamaged } from '../../runs/errors.ts'
+import { RunNameInvalid, RunNotDamaged } from '../../runs/journal/errors.ts'
 import { AUTHOR, all, type JournalCases } from './bench.ts'
 
 /** Ids that would leave the folder, collide, or mean something to a system. */

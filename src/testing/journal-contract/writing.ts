@@ -1,7 +1,7 @@
 /** What an append promises. */
 import assert from 'node:assert/strict'
 import { LedgerBroken } from '../../core/errors.ts'
-import { EventInvalid, JournalClosed } from '../../runs/errors.ts'
+import { EventInvalid, JournalClosed } from '../../runs/journal/errors.ts'
 import { AUTHOR, factsOf, type JournalCases, TO_PLAN, tell } from './bench.ts'
 
 /** Tests of appending. */

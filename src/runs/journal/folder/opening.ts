@@ -1,0 +1,141 @@
+/** Taking the right to a run's folder, and bringing its files into order. */
+import { encode } from '../../../core/canonical-json.ts'
+import { RunExists, RunNotFound } from '../../../core/errors.ts'
+import type { FileLock } from '../../../core/ports.ts'
+import type { RunEvent, RunFact } from '../../../core/run/events.ts'
+import { PathRefused, RunHeld } from '../errors.ts'
+import { emptyLog, extend } from '../event-line.ts'
+import { thisProcess } from '../holder.ts'
+import type { Author } from '../journal.ts'
+import { type Examined, examine } from '../reading.ts'
+import {
+  ARTIFACTS,
+  type Disk,
+  folderOf,
+  HOLDER,
+  isFolder,
+  LOCK,
+  LOG,
+  openToAppend,
+  removeTemporaries,
+  writeAtomically,
+} from './disk.ts'
+import { FolderSource } from './source.ts'
+import { DiscardedTails } from './tail.ts'
+import { FolderWriter, type Opened } from './writer.ts'
+
+/** Takes the right to a run; throws `RunHeld`. Its folder must be there. */
+export async function holdRun(disk: Disk, runId: string): Promise<FileLock> {
+  const folder = folderOf(disk, runId)
+  const path = `${folder}/${LOCK}`
+  const info = await disk.files.info(path)
+  if (info !== undefined && info.kind !== 'file') {
+    throw new PathRefused(path, `is a ${info.kind}, not a file`)
+  }
+  const lock = await disk.locks.take(path)
+  if (lock === undefined) throw new RunHeld(runId, await new FolderSource(disk, runId).holder())
+  try {
+    await removeTemporaries(disk, folder)
+    const note = Buffer.from(`${encode(thisProcess(disk.environment.clock))}\n`)
+    await writeAtomically(disk, folder, HOLDER, note)
+    return { release: () => letGo(disk, folder, lock) }
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+async function letGo({ files }: Disk, folder: string, lock: FileLock): Promise<void> {
+  try {
+    await files.remove(`${folder}/${HOLDER}`)
+  } finally {
+    await lock.release()
+  }
+}
+
+/** Makes the folder of a run where there is none. */
+export async function makeFolder(disk: Disk, runId: string): Promise<void> {
+  const folder = folderOf(disk, runId)
+  await disk.files.createFolder(folder)
+  await isFolder(disk, folder)
+  await disk.files.syncFolder(disk.root)
+}
+
+/** Who opens a run, and for what. */
+export interface Opening {
+  readonly author: Author
+  readonly onReleased: Opened['onReleased']
+  /** The first facts of a run that is begun; there are none where one is continued. */
+  readonly first?: readonly RunFact[] | undefined
+  /** Told of every event that is read. */
+  readonly onEvent?: ((event: RunEvent) => void) | undefined
+}
+
+/** Opens a run to write to it, or begins it with its first facts. */
+export async function openWriter(
+  disk: Disk,
+  runId: string,
+  opening: Opening,
+): Promise<FolderWriter> {
+  const { first, onEvent } = opening
+  const lock = await holdRun(disk, runId)
+  try {
+    const tails = new DiscardedTails()
+    const examined = await examine(new FolderSource(disk, runId), (event) => {
+      tails.note(event)
+      onEvent?.(event)
+    })
+    if (first === undefined && examined.log.run === null) throw new RunNotFound()
+    if (first !== undefined && examined.log.run !== null) throw new RunExists(runId)
+    return await takeOver(disk, runId, { ...opening, lock, examined, tails })
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+interface TakeOver extends Opening {
+  readonly lock: FileLock
+  readonly examined: Examined
+  readonly tails: DiscardedTails
+}
+
+async function takeOver(disk: Disk, runId: string, from: TakeOver): Promise<FolderWriter> {
+  const { lock, examined, tails, author, onReleased, first } = from
+  const folder = folderOf(disk, runId)
+  // What cannot be begun must leave nothing.
+  const begun = first === undefined ? undefined : emptyLog(runId)
+  const beginning = begun && extend(begun, first as readonly RunFact[], author, disk.environment)
+  const file = await openToAppend(disk, `${folder}/${LOG}`)
+  try {
+    const discarded = await tails.settle(disk, runId, file, examined.log)
+    const bytes = Buffer.from(beginning?.lines.map((line) => `${line}\n`).join('') ?? '')
+    if (bytes.length > 0) await file.append(bytes)
+    // Whoever wrote what was read may have died before it was on the disk.
+    await file.sync()
+    await disk.files.syncFolder(folder)
+    await disk.files.syncFolder(disk.root)
+    const snapshotSeq = examined.isCurrent() ? examined.log.lines : 0
+    const log = begun && beginning ? { ...begun, ...beginning } : examined.log.open()
+    const length = examined.log.wholeBytes + bytes.length
+    const writer = new FolderWriter(disk, { log, lock, file, length, snapshotSeq, onReleased })
+    if (discarded.length > 0) await writer.append(discarded, author)
+    await bringSnapshot(writer)
+    if (await isFolder(disk, `${folder}/${ARTIFACTS}`)) {
+      await removeTemporaries(disk, `${folder}/${ARTIFACTS}`)
+    }
+    return writer
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+/** A snapshot that cannot be written now is written later. */
+async function bringSnapshot(writer: FolderWriter): Promise<void> {
+  try {
+    await writer.catchUp()
+  } catch {
+    // Nothing is lost: the log has everything.
+  }
+}

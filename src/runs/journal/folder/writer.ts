@@ -1,0 +1,158 @@
+/**
+ * The holder of a run in a folder. The order of every append is
+ *
+ *   write of the lines → sync of the log
+ *   (→ temporary snapshot → sync → rename → sync of the folder)
+ *
+ * where what is in brackets happens as rule 3 of the contract says. A write or a sync that failed
+ * is undone by cutting the log back to what is durable; a sync that failed is never tried again on
+ * the same bytes, because the system may have dropped them and say that all is well.
+ */
+import type { FileHandle, FileLock } from '../../../core/ports.ts'
+import { type Batch, BufferedWriter } from '../buffered-writer.ts'
+import { JournalFailed } from '../errors.ts'
+import type { OpenLog } from '../event-line.ts'
+import { guarded, typed } from '../guarded.ts'
+import { sha256Of } from '../hash.ts'
+import type { ArtifactHashes, CancelRequest, StoredArtifact } from '../journal.ts'
+import { artifactPath } from '../names.ts'
+import { findDamaged, readArtifact } from '../reading.ts'
+import { ARTIFACTS, type Disk, folderOf, isFolder, SNAPSHOT, writeAtomically } from './disk.ts'
+import { FolderSource } from './source.ts'
+
+/** What a writer takes over from whoever opened the run. */
+export interface Opened {
+  readonly log: OpenLog
+  readonly lock: FileLock
+  readonly file: FileHandle
+  /** How many bytes the file has, all of them durable. */
+  readonly length: number
+  /** The last event that the snapshot on the disk knows. */
+  readonly snapshotSeq: number
+  /** Called when the run was given free. */
+  readonly onReleased: (writer: FolderWriter) => void
+}
+
+/** The largest content of an artifact. */
+const ARTIFACT_BYTES_MAX = 1024 * 1024 * 1024
+
+/** A run that is held. */
+export class FolderWriter extends BufferedWriter {
+  readonly #disk: Disk
+  readonly #opened: Opened
+  readonly #folder: string
+  readonly #source: FolderSource
+  #length: number
+  /** The folder of artifacts is on the disk: this writer has seen to it. */
+  #hasArtifacts = false
+
+  constructor(disk: Disk, opened: Opened) {
+    super(disk.environment, opened.log, opened.snapshotSeq)
+    this.#disk = disk
+    this.#opened = opened
+    this.#folder = folderOf(disk, opened.log.runId)
+    this.#source = new FolderSource(disk, opened.log.runId)
+    this.#length = opened.length
+  }
+
+  async writeArtifact(name: string, content: Uint8Array): Promise<StoredArtifact> {
+    this.assertOpen()
+    if (content.length > ARTIFACT_BYTES_MAX) {
+      throw new JournalFailed(this.runId, 'write of an artifact', `${content.length} bytes`)
+    }
+    return guarded(this.runId, 'write of an artifact', async () => {
+      if (!this.#hasArtifacts) await makeArtifacts(this.#disk, this.runId)
+      this.#hasArtifacts = true
+      return storeArtifact(this.#disk, this.runId, name, content)
+    })
+  }
+
+  async readArtifact(name: string, sha256: string): Promise<Uint8Array> {
+    return guarded(this.runId, 'read of an artifact', () =>
+      readArtifact(this.#source, name, sha256),
+    )
+  }
+
+  findDamaged(artifacts: ArtifactHashes, options?: { paranoid?: boolean }): Promise<string[]> {
+    return guarded(this.runId, 'read of artifacts', () =>
+      findDamaged(this.#source, artifacts, { ...options, remember: true }),
+    )
+  }
+
+  async cancelRequest(): Promise<CancelRequest | undefined> {
+    return guarded(this.runId, 'read', () => this.#source.cancelRequest())
+  }
+
+  protected async persist({ lines, snapshot }: Batch): Promise<boolean> {
+    const bytes = Buffer.from(`${lines.join('\n')}\n`)
+    const { file } = this.#opened
+    try {
+      await file.appendDurably(bytes)
+    } catch (error) {
+      await this.#cutBack()
+      throw typed(this.runId, 'append', error)
+    }
+    this.#length += bytes.length
+    if (snapshot === undefined) return false
+    try {
+      await this.persistSnapshot(snapshot)
+      return true
+    } catch {
+      // The events are durable, and the snapshot can be made from them at any time.
+      return false
+    }
+  }
+
+  protected async persistSnapshot(snapshot: string): Promise<void> {
+    await guarded(this.runId, 'write of the snapshot', () =>
+      writeAtomically(this.#disk, this.#folder, SNAPSHOT, Buffer.from(snapshot)),
+    )
+  }
+
+  protected async release(): Promise<void> {
+    const { file, lock, onReleased } = this.#opened
+    try {
+      await file.close()
+    } finally {
+      await lock.release()
+      onReleased(this)
+    }
+  }
+
+  /** Takes back what a failed append may have left. */
+  async #cutBack(): Promise<void> {
+    const { file } = this.#opened
+    try {
+      await file.truncate(this.#length)
+      await file.sync()
+    } catch {
+      this.breakOff('is broken: a write failed, and could not be taken back')
+    }
+  }
+}
+
+/**
+ * Makes the folder of artifacts where there is none. Also where there is one: whoever made it may
+ * have died, or failed, before its name was on the disk.
+ */
+export async function makeArtifacts(disk: Disk, runId: string): Promise<void> {
+  const folder = folderOf(disk, runId)
+  await disk.files.createFolder(`${folder}/${ARTIFACTS}`)
+  await isFolder(disk, `${folder}/${ARTIFACTS}`)
+  await disk.files.syncFolder(folder)
+}
+
+/** Keeps a content under its name and hash, durably; the folder of artifacts must be there. */
+export async function storeArtifact(
+  disk: Disk,
+  runId: string,
+  name: string,
+  content: Uint8Array,
+): Promise<StoredArtifact> {
+  const sha256 = sha256Of(content)
+  const path = artifactPath(name, sha256)
+  const artifacts = `${folderOf(disk, runId)}/${ARTIFACTS}`
+  await isFolder(disk, artifacts)
+  await writeAtomically(disk, artifacts, path.slice(ARTIFACTS.length + 1), content)
+  return { path, sha256 }
+}

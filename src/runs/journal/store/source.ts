@@ -1,0 +1,67 @@
+/** The rows of a run, as the record of the run. */
+import type { RunTables } from '../../../stores/runs.ts'
+import { decodeFailure, type FailureRecord } from '../failure-record.ts'
+import type { CancelRequest, Holder } from '../journal.ts'
+import type { KnownLine, RunSource } from '../source.ts'
+
+/** How many lines are read at a time; together they may be as long as one line may be. */
+const PAGE = 500
+
+/** Reads the rows of one run. */
+export class StoreSource implements RunSource {
+  readonly runId: string
+  readonly #tables: RunTables
+
+  constructor(tables: RunTables, runId: string) {
+    this.#tables = tables
+    this.runId = runId
+  }
+
+  async snapshot(): Promise<string | undefined> {
+    return (await this.#tables.get(this.runId))?.snapshot
+  }
+
+  async known(): Promise<KnownLine | undefined> {
+    return (await this.#tables.get(this.runId))?.end
+  }
+
+  async *log(): AsyncGenerator<Uint8Array> {
+    for (let after = 0; ; after += PAGE) {
+      const lines = await this.#tables.lines(this.runId, after, PAGE)
+      if (lines.length > 0) yield Buffer.from(lines.map((line) => `${line}\n`).join(''))
+      if (lines.length < PAGE) return
+    }
+  }
+
+  async failures(): Promise<FailureRecord[]> {
+    const text = (await this.#tables.get(this.runId))?.failure
+    const record = text === undefined ? undefined : decodeFailure(text)
+    return record === undefined ? [] : [record]
+  }
+
+  artifact(path: string): Promise<Uint8Array | undefined> {
+    return this.#tables.content(this.runId, path)
+  }
+
+  async looks(): Promise<undefined> {
+    // A row has no look, and its database answers for what it holds.
+    return undefined
+  }
+
+  async holder(): Promise<Holder | undefined> {
+    return noteOf((await this.#tables.get(this.runId))?.holder)
+  }
+
+  async cancelRequest(): Promise<CancelRequest | undefined> {
+    return noteOf((await this.#tables.get(this.runId))?.cancel)
+  }
+}
+
+/** A note as it was written; nothing where it cannot be read. */
+export function noteOf<T>(text: string | undefined): T | undefined {
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as T)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * What telemetry remembers between processes, in two files for each sink:
+ *
+ *   <sink>.cursors.json   { <run id>: <seq of the last event that the sink has> }
+ *   <sink>.spool.ndjson   what is not in any log, one event for each line; its first line may be
+ *                         `{"dropped":<n>}`, how many did not fit
+ *
+ * Several processes may send to one sink. Each writes its files as a whole, so the worst that can
+ * happen is that an event is sent again; receivers know it by its id.
+ */
+import type { FileSystem } from '../../core/ports.ts'
+import { systemFiles } from '../../environment/files.ts'
+import type { Environment } from '../../environment/system.ts'
+import { systemLocks } from '../../stores/file-lock.ts'
+import { type Disk, readWhole, writeAtomically } from '../journal/folder/disk.ts'
+import type { RefusedEvent } from '../run-log.ts'
+
+/** The longest spool, in bytes. */
+const SPOOL_BYTES_MAX = 256 * 1024
+
+/** What waits to be sent and is in no log. */
+export interface Spool {
+  readonly events: readonly RefusedEvent[]
+  readonly dropped: number
+}
+
+/** The files of one sink. */
+export class TelemetryState {
+  readonly #disk: Disk
+  readonly #name: string
+  #cursors: Map<string, number> | undefined
+  #spool: { events: RefusedEvent[]; dropped: number; bytes: number } | undefined
+
+  constructor(folder: string, sink: string, environment: Environment, files?: FileSystem) {
+    const own = files ?? systemFiles
+    this.#disk = { root: folder, files: own, locks: systemLocks, environment }
+    this.#name = encodeURIComponent(sink)
+  }
+
+  /** The last event of a run that the sink has; 0 where it has none. */
+  async cursorOf(runId: string): Promise<number> {
+    return (await this.#loadCursors()).get(runId) ?? 0
+  }
+
+  /** Remembers, durably, that the sink has the events up to one. */
+  async advance(runId: string, seq: number): Promise<void> {
+    const cursors = await this.#loadCursors()
+    cursors.set(runId, seq)
+    const text = JSON.stringify(Object.fromEntries([...cursors].sort()))
+    await this.#write('cursors.json', text)
+  }
+
+  /** Keeps an event that is in no log; the oldest make room, and are counted. */
+  async add(event: RefusedEvent): Promise<void> {
+    const spool = await this.#loadSpool()
+    spool.events.push(event)
+    spool.bytes += lengthOf(event)
+    while (spool.bytes > SPOOL_BYTES_MAX) {
+      spool.bytes -= lengthOf(spool.events.shift() as RefusedEvent)
+      spool.dropped++
+    }
+    await this.#writeSpool()
+  }
+
+  /** What waits in the spool. */
+  async spooled(): Promise<Spool> {
+    const { events, dropped } = await this.#loadSpool()
+    return { events: [...events], dropped }
+  }
+
+  /** Forgets what the sink has. */
+  async sent({ events, dropped }: Spool): Promise<void> {
+    const spool = await this.#loadSpool()
+    for (const event of events) {
+      const place = spool.events.indexOf(event)
+      if (place >= 0) spool.bytes -= lengthOf(spool.events.splice(place, 1)[0] as RefusedEvent)
+    }
+    spool.dropped -= dropped
+    await this.#writeSpool()
+  }
+
+  async #loadCursors(): Promise<Map<string, number>> {
+    if (this.#cursors !== undefined) return this.#cursors
+    const text = await this.#read('cursors.json')
+    const known = text === undefined ? {} : (parse(text) ?? {})
+    // A file that cannot be read means that everything is sent again.
+    this.#cursors ??= new Map(
+      Object.entries(known).filter((entry): entry is [string, number] =>
+        Number.isSafeInteger(entry[1]),
+      ),
+    )
+    return this.#cursors
+  }
+
+  async #loadSpool() {
+    if (this.#spool !== undefined) return this.#spool
+    const lines = ((await this.#read('spool.ndjson')) ?? '').split('\n').filter(Boolean)
+    const values = lines.map(parse).filter((value) => value !== undefined)
+    const [first] = values as [{ dropped?: number }?]
+    const dropped = first?.dropped ?? 0
+    const events = (first?.dropped === undefined
+      ? values
+      : values.slice(1)) as unknown[] as RefusedEvent[]
+    const bytes = events.reduce((sum, event) => sum + lengthOf(event), 0)
+    this.#spool ??= { events, dropped, bytes }
+    return this.#spool
+  }
+
+  async #writeSpool(): Promise<void> {
+    const { events, dropped } = await this.#loadSpool()
+    const head = dropped > 0 ? [JSON.stringify({ dropped })] : []
+    const lines = [...head, ...events.map((event) => JSON.stringify(event)), '']
+    await this.#write('spool.ndjson', lines.join('\n'))
+  }
+
+  async #read(name: string): Promise<string | undefined> {
+    const bytes = await readWhole(this.#disk, `${this.#disk.root}/${this.#name}.${name}`)
+    return bytes && Buffer.from(bytes).toString('utf8')
+  }
+
+  async #write(name: string, text: string): Promise<void> {
+    await this.#disk.files.createFolder(this.#disk.root)
+    await writeAtomically(this.#disk, this.#disk.root, `${this.#name}.${name}`, Buffer.from(text))
+  }
+}
+
+function lengthOf(event: RefusedEvent): number {
+  return Buffer.byteLength(JSON.stringify(event)) + 1
+}
+
+function parse(text: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(text) as Record<string, unknown>
+  } catch {
+    return undefined
+  }
+}

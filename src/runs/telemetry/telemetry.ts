@@ -1,0 +1,180 @@
+/**
+ * Events of runs, for those who watch from outside. The log is the buffer: an event is sent after
+ * it is durable, and a cursor says how far the sink has come, so that what could not be sent is
+ * sent later, by this process or the next. An event may be sent twice, and is known by its id.
+ *
+ * Refused transitions are in no log. They wait in a spool of bounded size; when it overflows, the
+ * oldest go, and the sink is told how many: TELEMETRY_DROPPED.
+ */
+import type { Logger, Timer } from '../../core/ports.ts'
+import type { RunEvent } from '../../core/run/events.ts'
+import type { Environment } from '../../environment/system.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { RefusedEvent, RunObserver } from '../run-log.ts'
+import { TelemetryState } from './state.ts'
+
+/** What a sink is sent: an event of a log, or something that is in none, and has no seq. */
+export interface TelemetryEvent {
+  readonly event_id: string
+  readonly run_id: string
+  readonly seq?: number
+  readonly type: string
+  readonly ts: string
+  readonly trace_id: string
+  readonly span_id: string
+  readonly actor: string
+  readonly data: object
+}
+
+/** Where telemetry goes. */
+export interface TelemetrySink {
+  /** What it is remembered by. */
+  readonly name: string
+  /** Takes events, all of them or none; whatever it throws means that they are sent again. */
+  send(events: readonly TelemetryEvent[], signal: AbortSignal): Promise<void>
+}
+
+/** What telemetry works with. */
+export interface TelemetryParts {
+  readonly journal: Journal
+  readonly sink: TelemetrySink
+  /** Where cursors and spool are kept. */
+  readonly folder: string
+  readonly environment: Environment
+  readonly logger: Logger
+}
+
+const BATCH_MAX = 500
+const BACK_OFF_MIN_MS = 500
+const BACK_OFF_MAX_MS = 60_000
+const CLOSE_MS = 5000
+
+/** Sends the events of a journal to a sink. */
+export class Telemetry implements RunObserver {
+  readonly #parts: TelemetryParts
+  readonly #state: TelemetryState
+  readonly #stop = new AbortController()
+  readonly #dirty = new Set<string>()
+  #spooling: Promise<void> = Promise.resolve()
+  #sending: Promise<void> | undefined
+  #timer: Timer | undefined
+  #failures = 0
+  #isClosed = false
+
+  constructor(parts: TelemetryParts) {
+    this.#parts = parts
+    this.#state = new TelemetryState(parts.folder, parts.sink.name, parts.environment)
+  }
+
+  /** Sends what earlier processes could not. */
+  async start(): Promise<void> {
+    for (const runId of await this.#parts.journal.list()) this.#dirty.add(runId)
+    this.#wake()
+  }
+
+  recorded(events: readonly RunEvent[]): void {
+    for (const { run_id } of events) this.#dirty.add(run_id)
+    this.#wake()
+  }
+
+  refused(event: RefusedEvent): void {
+    const { logger } = this.#parts
+    this.#spooling = this.#spooling
+      .then(() => this.#state.add(event))
+      .catch((error) => {
+        const fields = { event: 'telemetry.spool_failed', error: String(error) }
+        logger.error(fields, 'A refused transition could not be kept for telemetry')
+      })
+      .then(() => this.#wake())
+  }
+
+  /** Sends what can be sent within five seconds; the rest is sent by whoever comes next. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#timer?.cancel()
+    const { timers } = this.#parts.environment
+    const timer = timers.after(CLOSE_MS, () => this.#stop.abort(new Error('telemetry closes')))
+    await this.#spooling
+    await this.#sending
+    if (this.#dirty.size > 0 && this.#failures === 0) await this.#send()
+    timer.cancel()
+    this.#stop.abort()
+  }
+
+  #wake(): void {
+    if (this.#isClosed || this.#sending !== undefined || this.#timer !== undefined) return
+    this.#sending = this.#send().finally(() => {
+      this.#sending = undefined
+      if (this.#isClosed || (this.#failures === 0 && this.#dirty.size === 0)) return
+      const { timers, random } = this.#parts.environment
+      const most = Math.min(BACK_OFF_MIN_MS * 2 ** Math.max(0, this.#failures - 1), BACK_OFF_MAX_MS)
+      const delay = this.#failures === 0 ? 0 : most * (0.5 + random.next() / 2)
+      this.#timer = timers.after(delay, () => {
+        this.#timer = undefined
+        this.#wake()
+      })
+    })
+  }
+
+  /** Sends everything that waits; never throws. */
+  async #send(): Promise<void> {
+    try {
+      for (const runId of [...this.#dirty].sort()) {
+        this.#dirty.delete(runId)
+        try {
+          await this.#sendRun(runId)
+        } catch (error) {
+          this.#dirty.add(runId)
+          throw error
+        }
+      }
+      await this.#sendSpool()
+      this.#failures = 0
+    } catch (error) {
+      this.#failures++
+      const { logger, sink } = this.#parts
+      const fields = { event: 'telemetry.failed', sink: sink.name, error: String(error) }
+      // The first failure is news, the others are the same news.
+      logger[this.#failures === 1 ? 'warn' : 'debug'](fields, 'Telemetry waits for its sink')
+    }
+  }
+
+  async #sendRun(runId: string): Promise<void> {
+    const { journal, sink } = this.#parts
+    const reader = await journal.read(runId)
+    const from = (await this.#state.cursorOf(runId)) + 1
+    let batch: RunEvent[] = []
+    const flush = async () => {
+      if (batch.length === 0) return
+      await sink.send(batch, this.#stop.signal)
+      await this.#state.advance(runId, (batch[batch.length - 1] as RunEvent).seq)
+      batch = []
+    }
+    for await (const event of reader.events({ from })) {
+      batch.push(event)
+      if (batch.length >= BATCH_MAX) await flush()
+    }
+    await flush()
+  }
+
+  async #sendSpool(): Promise<void> {
+    const { sink, environment } = this.#parts
+    const spool = await this.#state.spooled()
+    const { events, dropped } = spool
+    if (events.length === 0 && dropped === 0) return
+    const sent: TelemetryEvent[] = events.map((event) => ({ ...event, event_id: idOf(event) }))
+    if (dropped > 0) {
+      const ts = new Date(environment.clock.now()).toISOString()
+      const event_id = environment.ids.next()
+      const nobody = { run_id: '-', trace_id: '-', span_id: '-', actor: 'telemetry' }
+      sent.unshift({ ...nobody, event_id, ts, type: 'TELEMETRY_DROPPED', data: { dropped } })
+    }
+    await sink.send(sent, this.#stop.signal)
+    await this.#state.sent(spool)
+  }
+}
+
+/** The same for the same refusal, however often it is sent. */
+function idOf({ run_id, span_id, ts, data }: RefusedEvent): string {
+  return `${run_id}/${span_id}/${ts}/${data.from_state}/${data.to_state}`
+}
