@@ -77,7 +77,7 @@ const OWNERSHIP: readonly Canary[] = [
     'expired leases are looked for only at the start',
     'P7',
     change(
-      'engine/worker.js',
+      'engine/worker/worker.js',
       'this.#recoverAt = this.#now() + settings.recoverMs;',
       'this.#recoverAt = this.#now() + 1e12;',
     ),
@@ -86,7 +86,7 @@ const OWNERSHIP: readonly Canary[] = [
     'leases are never renewed',
     'P7',
     change(
-      'engine/heartbeat.js',
+      'engine/worker/heartbeat.js',
       'await this.#store.heartbeat(beats, this.#leaseMs)',
       '{ lost: [], cancelling: [] }',
     ),
@@ -264,7 +264,7 @@ const EFFECTS: readonly Canary[] = [
   canary(
     'results of steps are not remembered',
     'steps',
-    change('engine/steps.js', '(await this.#load()).get(keyOf(name, n))', 'undefined'),
+    change('engine/worker/steps.js', '(await this.#load()).get(keyOf(name, n))', 'undefined'),
   ),
 ]
 
@@ -273,7 +273,7 @@ const LIVENESS: readonly Canary[] = [
     'idle workers wake up by hints alone',
     'P15',
     change(
-      'engine/worker.js',
+      'engine/worker/worker.js',
       'await this.#nudge.wait(Math.max(1, Math.min(jittered, until)))',
       'await this.#nudge.wait(1e9)',
     ),
@@ -281,7 +281,7 @@ const LIVENESS: readonly Canary[] = [
   canary(
     'reports that the store did not take are dropped',
     'P15',
-    change('engine/worker.js', 'this.#reports = [...reports, ...this.#reports];', ''),
+    change('engine/worker/worker.js', 'this.#reports = [...reports, ...this.#reports];', ''),
   ),
 ]
 

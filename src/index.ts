@@ -110,20 +110,21 @@ export type {
   NoEffects,
   PayloadOf,
   Tx,
-} from './engine/effects.ts'
+} from './engine/effects/effects.ts'
+export type { NotifyFunction, NotifyOptions } from './engine/effects/notify.ts'
+export type { EffectSelection, EffectsReport } from './engine/effects/retry-effects.ts'
+export type { WebhookOptions } from './engine/effects/webhook.ts'
 export * from './engine/errors.ts'
-export type * from './engine/events.ts'
-export type { Explanation } from './engine/explain.ts'
 export { JobHandle } from './engine/job-handle.ts'
-export * from './engine/metrics.ts'
-export type { NotifyFunction, NotifyOptions } from './engine/notify.ts'
+export type { Explanation } from './engine/operators/explain.ts'
 export {
   Operator,
   type OperatorIdentity,
   type OperatorOptions,
   type OperatorReport,
   type Refusal,
-} from './engine/operators.ts'
+} from './engine/operators/operators.ts'
+export type { Selection } from './engine/operators/selection.ts'
 export type { JobOutcome } from './engine/outcome.ts'
 export {
   createPawl,
@@ -134,15 +135,14 @@ export {
   type QueueOptions,
   type WorkOptions,
 } from './engine/pawl.ts'
-export type { EffectSelection, EffectsReport } from './engine/retry-effects.ts'
 export type { RetryOptions } from './engine/retry-options.ts'
 export { type InputOf, type OutputOf, type Schema, type Typed, typed } from './engine/schema.ts'
-export type { Selection } from './engine/selection.ts'
-export type { SlotMove, WorkerState, WorkerTrigger } from './engine/slots.ts'
-export type { StepContext, StepFunction } from './engine/steps.ts'
-export type { StuckAction, StuckPolicy } from './engine/stuck.ts'
-export type { WebhookOptions } from './engine/webhook.ts'
-export { JobWorker } from './engine/worker.ts'
+export type * from './engine/watching/events.ts'
+export * from './engine/watching/metrics.ts'
+export type { SlotMove, WorkerState, WorkerTrigger } from './engine/worker/slots.ts'
+export type { StepContext, StepFunction } from './engine/worker/steps.ts'
+export type { StuckAction, StuckPolicy } from './engine/worker/stuck.ts'
+export { JobWorker } from './engine/worker/worker.ts'
 export * from './http/errors.ts'
 export {
   serveTelemetry,

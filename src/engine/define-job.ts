@@ -17,10 +17,10 @@ import {
   effectsOf,
   type NoEffects,
   type Tx,
-} from './effects.ts'
+} from './effects/effects.ts'
 import { type RetryOptions, retryOf } from './retry-options.ts'
 import type { InputOf, OutputOf, Schema, Typed } from './schema.ts'
-import type { StepFunction } from './steps.ts'
+import type { StepFunction } from './worker/steps.ts'
 
 /** What an attempt works with. */
 export interface JobContext<Input, E = Effects> {

@@ -15,7 +15,7 @@ import type { Timer } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
 import type { Store } from '../stores/store.ts'
 import { ResultTimeout } from './errors.ts'
-import { Pace } from './pace.ts'
+import { Pace } from './worker/pace.ts'
 
 const ASK_MIN_MS = 10
 const ASK_MAX_MS = 500

@@ -24,7 +24,7 @@ import {
   isUnchanged,
   staleOutputsOf,
 } from '../core/run/staleness.ts'
-import { loggerWith } from '../engine/log.ts'
+import { loggerWith } from '../engine/watching/log.ts'
 import { ARTIFACT_JSON, type ItemScope, isArtifact, writeCommands } from './artifacts.ts'
 import { ArtifactUnknown, WorkNested, WorkTwice } from './errors.ts'
 import { fulfilCommands } from './forced.ts'

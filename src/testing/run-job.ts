@@ -8,10 +8,10 @@ import type { Failure } from '../core/failure.ts'
 import type { Usage } from '../core/job/commands.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Logger } from '../core/ports.ts'
-import { Attempt } from '../engine/attempt.ts'
 import type { JobDefinition } from '../engine/define-job.ts'
-import { SILENT } from '../engine/log.ts'
 import type { JobKey } from '../engine/pawl.ts'
+import { SILENT } from '../engine/watching/log.ts'
+import { Attempt } from '../engine/worker/attempt.ts'
 import { payloadBoundsOf } from '../stores/requests.ts'
 import type {
   Answer,

@@ -21,7 +21,7 @@ import {
   type PawlOptions,
   type WorkOptions,
 } from '../engine/pawl.ts'
-import type { JobWorker } from '../engine/worker.ts'
+import type { JobWorker } from '../engine/worker/worker.ts'
 import { systemEnvironment } from '../environment/system.ts'
 import { openSqlite } from '../stores/sqlite/store.ts'
 import type { CommitTx, Store } from '../stores/store.ts'

@@ -8,7 +8,7 @@ import {
 import { onTestFinished } from 'vitest'
 import type { JobDefinition } from '../../src/engine/define-job.ts'
 import { createPawl, type Pawl, type WorkOptions } from '../../src/engine/pawl.ts'
-import type { JobWorker } from '../../src/engine/worker.ts'
+import type { JobWorker } from '../../src/engine/worker/worker.ts'
 import type { Store } from '../../src/stores/store.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: any kind of job

@@ -2,7 +2,7 @@
 import { type Delivery, RetryAfter, Terminal } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
-import type { EffectOptions } from '../../src/engine/effects.ts'
+import type { EffectOptions } from '../../src/engine/effects/effects.ts'
 import { DeliveryTimeout, ShuttingDown } from '../../src/engine/errors.ts'
 import type { WorkOptions } from '../../src/engine/pawl.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'

@@ -2,7 +2,11 @@
 import { type Job, LANES, type Lane, type Lifecycle, leased, standard } from 'pawl'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
-import { type Circumstances, type Explanation, explain } from '../../src/engine/explain.ts'
+import {
+  type Circumstances,
+  type Explanation,
+  explain,
+} from '../../src/engine/operators/explain.ts'
 import { createPawl } from '../../src/engine/pawl.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { EffectInfo, Held, QueueInfo } from '../../src/stores/store.ts'

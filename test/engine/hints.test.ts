@@ -1,7 +1,7 @@
 // Hints of the store: they make an idle worker start at once, and cost little where they are many.
 import { describe, expect, it, vi } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
-import { Pace } from '../../src/engine/pace.ts'
+import { Pace } from '../../src/engine/worker/pace.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { EngineBench } from './bench.ts'
 

@@ -1,6 +1,6 @@
 // Keeps what a program would get to see: log lines and measurements.
 import type { Logger, LogLevel } from 'pawl'
-import type { MetricLabels, MetricName, Metrics } from '../../src/engine/metrics.ts'
+import type { MetricLabels, MetricName, Metrics } from '../../src/engine/watching/metrics.ts'
 
 /** One log line. */
 interface Line {

@@ -3,8 +3,8 @@
 import { hardened, InvalidTransition, StaleFence } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
-import type { PawlEvent } from '../../src/engine/events.ts'
-import { METRICS } from '../../src/engine/metrics.ts'
+import type { PawlEvent } from '../../src/engine/watching/events.ts'
+import { METRICS } from '../../src/engine/watching/metrics.ts'
 import { EngineBench } from './bench.ts'
 import { KeptMetrics, keptLog } from './logbook.ts'
 

@@ -4,7 +4,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { DefinitionInvalid, RetryAfter, Terminal } from 'pawl'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { isPrivateAddress, openWebhook, type WebhookOptions } from '../../src/engine/webhook.ts'
+import {
+  isPrivateAddress,
+  openWebhook,
+  type WebhookOptions,
+} from '../../src/engine/effects/webhook.ts'
 
 const SECRET = 'a secret of sixteen characters or more'
 const NOTICE = { jobId: 'j', outcome: 'succeeded', text: 'ümläut' }

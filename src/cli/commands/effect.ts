@@ -1,6 +1,7 @@
 /** `pawl effect list|retry`: what jobs do to the world outside, and what of it is stuck. */
+
+import type { EffectSelection, EffectsReport } from '../../engine/effects/retry-effects.ts'
 import { pagesOf } from '../../engine/pages.ts'
-import type { EffectSelection, EffectsReport } from '../../engine/retry-effects.ts'
 import { relative, stamp } from '../../environment/times.ts'
 import type { EffectFilter, EffectInfo, EffectState } from '../../stores/store.ts'
 import { confirm } from '../confirm.ts'

@@ -2,8 +2,8 @@
  * What operators do to jobs, each verb on ids or on a filter. A verb on a filter first counts what
  * it would do; then somebody confirms it, and no more jobs than were counted are changed.
  */
-import type { Operator, OperatorOptions, OperatorReport } from '../../engine/operators.ts'
-import type { Selection } from '../../engine/selection.ts'
+import type { Operator, OperatorOptions, OperatorReport } from '../../engine/operators/operators.ts'
+import type { Selection } from '../../engine/operators/selection.ts'
 import { confirm } from '../confirm.ts'
 import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode, exitCodeOf } from '../exit-codes.ts'

@@ -3,12 +3,12 @@
  * round ended, by whichever worker gets the duty. It never repairs, and never takes longer than one
  * page takes; what it finds becomes an event, for logs and metrics.
  */
-import type { Timer } from '../core/ports.ts'
-import { ERROR_WAIT_MS } from '../core/worker.ts'
-import type { Doctor } from '../doctor/doctor.ts'
-import type { Environment } from '../environment/system.ts'
-import type { Store } from '../stores/store.ts'
-import type { PawlEvent } from './events.ts'
+import type { Timer } from '../../core/ports.ts'
+import { ERROR_WAIT_MS } from '../../core/worker.ts'
+import type { Doctor } from '../../doctor/doctor.ts'
+import type { Environment } from '../../environment/system.ts'
+import type { Store } from '../../stores/store.ts'
+import type { PawlEvent } from '../watching/events.ts'
 
 /** The name under which stores keep who goes round. */
 const DUTY = 'checkup'

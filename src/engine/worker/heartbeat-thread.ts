@@ -4,17 +4,17 @@
  * is told, and the thread, in which a timer host renews the leases.
  */
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { LIFECYCLES } from '../core/lifecycles/index.ts'
-import { type Environment, systemEnvironment } from '../environment/system.ts'
-import type { Beat, Heartbeat, Ref, Store } from '../stores/store.ts'
+import { LIFECYCLES } from '../../core/lifecycles/index.ts'
+import { type Environment, systemEnvironment } from '../../environment/system.ts'
+import type { Beat, Heartbeat, Ref, Store } from '../../stores/store.ts'
+import { openStore } from '../open-store.ts'
+import { SILENT } from '../watching/log.ts'
 import {
   type BeatStore,
   type HeartbeatEvents,
   type HeartbeatHost,
   TimerHeartbeat,
 } from './heartbeat.ts'
-import { SILENT } from './log.ts'
-import { openStore } from './open-store.ts'
 
 type Order =
   | { readonly kind: 'track'; readonly beats: readonly Beat[]; readonly agesMs: readonly number[] }

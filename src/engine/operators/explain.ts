@@ -13,12 +13,12 @@
  *   no-worker, busy     it is ready, and nobody alive takes it; or all who do have their hands full
  *   ready               it is ready, and next
  */
-import { isCommitted, type Job } from '../core/job/job.ts'
-import { isDue, laneOf } from '../core/job/lanes.ts'
-import { type Lifecycle, pathOf } from '../core/lifecycles/lifecycle.ts'
-import { moment, relative, span } from '../environment/times.ts'
-import type { EffectInfo, QueueInfo } from '../stores/store.ts'
-import type { WorkerInfo } from '../stores/worker-info.ts'
+import { isCommitted, type Job } from '../../core/job/job.ts'
+import { isDue, laneOf } from '../../core/job/lanes.ts'
+import { type Lifecycle, pathOf } from '../../core/lifecycles/lifecycle.ts'
+import { moment, relative, span } from '../../environment/times.ts'
+import type { EffectInfo, QueueInfo } from '../../stores/store.ts'
+import type { WorkerInfo } from '../../stores/worker-info.ts'
 
 /** Why a job is where it is. */
 export interface Explanation {

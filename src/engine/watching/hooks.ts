@@ -2,7 +2,7 @@
  * Functions of the user's own that are called while work goes on. Whatever they throw, now or in a
  * promise, is logged and hurts nobody.
  */
-import type { Clock, Logger, LogLevel } from '../core/ports.ts'
+import type { Clock, Logger, LogLevel } from '../../core/ports.ts'
 
 /** A hook that fails with every event is logged this often at most. */
 const LOG_EVERY_MS = 60_000

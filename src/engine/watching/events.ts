@@ -3,11 +3,11 @@
  * after the fact and cannot change it; `worker` says in which worker it happened, and is null where
  * it was the program itself that asked.
  */
-import type { PawlError } from '../core/errors.ts'
-import type { Job } from '../core/job/job.ts'
-import type { Finding } from '../doctor/finding.ts'
-import type { EffectReport } from '../stores/store.ts'
-import type { SlotMove } from './slots.ts'
+import type { PawlError } from '../../core/errors.ts'
+import type { Job } from '../../core/job/job.ts'
+import type { Finding } from '../../doctor/finding.ts'
+import type { EffectReport } from '../../stores/store.ts'
+import type { SlotMove } from '../worker/slots.ts'
 
 /** A command that the store refused; nothing was changed by it. */
 export interface RefusedEvent {

@@ -2,9 +2,9 @@
  * Effects that operators try again: those that are parked, or that wait for their next try. Chosen
  * by their keys or by a filter, which is walked from the newest to the oldest, each effect once.
  */
-import { CommandInvalid } from '../core/errors.ts'
-import type { Asker, EffectFilter, Store } from '../stores/store.ts'
-import { pagesOf } from './pages.ts'
+import { CommandInvalid } from '../../core/errors.ts'
+import type { Asker, EffectFilter, Store } from '../../stores/store.ts'
+import { pagesOf } from '../pages.ts'
 
 /** One effect by its key, several by theirs, or those that a filter shows, newest first. */
 export type EffectSelection =

@@ -5,15 +5,15 @@
  *
  * A payload is remembered as JSON, so that what is delivered is what JSON made of it.
  */
-import { encode, type JsonBounds } from '../core/canonical-json.ts'
-import { name as checkName } from '../core/checks.ts'
-import { DefinitionInvalid } from '../core/errors.ts'
-import { DEFAULT_POLICY, mergePolicy, type RetryPolicy } from '../core/retry.ts'
-import { reservedName } from '../stores/notices.ts'
-import type { CommitTx } from '../stores/store.ts'
-import { type Duration, toMs } from './durations.ts'
-import { EffectUnknown } from './errors.ts'
-import { type RetryOptions, retryOf } from './retry-options.ts'
+import { encode, type JsonBounds } from '../../core/canonical-json.ts'
+import { name as checkName } from '../../core/checks.ts'
+import { DefinitionInvalid } from '../../core/errors.ts'
+import { DEFAULT_POLICY, mergePolicy, type RetryPolicy } from '../../core/retry.ts'
+import { reservedName } from '../../stores/notices.ts'
+import type { CommitTx } from '../../stores/store.ts'
+import { type Duration, toMs } from '../durations.ts'
+import { EffectUnknown } from '../errors.ts'
+import { type RetryOptions, retryOf } from '../retry-options.ts'
 
 /** One delivery of an effect. */
 export interface Delivery<Payload = unknown> {

@@ -10,19 +10,28 @@
  * ErrorWait and from there back to Connecting; what was finished meanwhile stays with its slot
  * until it can be reported.
  */
-import { Committed, StaleFence } from '../core/errors.ts'
-import type { Job } from '../core/job/job.ts'
-import type { Timer } from '../core/ports.ts'
-import { ERROR_WAIT_MS } from '../core/worker.ts'
-import type { Environment } from '../environment/system.ts'
-import type { Answer, Beat, ClaimRequest, Held, Ref, Settlement, Store } from '../stores/store.ts'
+import { Committed, StaleFence } from '../../core/errors.ts'
+import type { Job } from '../../core/job/job.ts'
+import type { Timer } from '../../core/ports.ts'
+import { ERROR_WAIT_MS } from '../../core/worker.ts'
+import type { Environment } from '../../environment/system.ts'
+import type {
+  Answer,
+  Beat,
+  ClaimRequest,
+  Held,
+  Ref,
+  Settlement,
+  Store,
+} from '../../stores/store.ts'
+import type { JobDefinition } from '../define-job.ts'
+import type { Dispatcher } from '../effects/dispatcher.ts'
+import { WorkerStuck } from '../errors.ts'
+import { Nudge } from '../nudge.ts'
+import type { PawlEvent } from '../watching/events.ts'
 import { Attempt, type AttemptParts, type Report } from './attempt.ts'
-import type { JobDefinition } from './define-job.ts'
-import type { Dispatcher } from './dispatcher.ts'
-import { WorkerStuck } from './errors.ts'
-import type { PawlEvent } from './events.ts'
+import { untilShort } from './batches.ts'
 import type { HeartbeatEvents, HeartbeatHost } from './heartbeat.ts'
-import { Nudge } from './nudge.ts'
 import { Pace } from './pace.ts'
 import { Slots, type WorkerState } from './slots.ts'
 import { StuckHandlers, type StuckPolicy } from './stuck.ts'
@@ -65,8 +74,6 @@ const WORKER_ROW_MS = 5000
 const RECOVER_BATCH = 100
 /** How long a stopping worker tries to report what it has given back. */
 const GIVE_UP_MS = 15_000
-/** How many batches are recovered or promoted in a row. */
-const BATCHES_MAX = 100
 const PROMOTE_BATCH = 1000
 
 interface Running {
@@ -489,12 +496,4 @@ export class JobWorker implements AsyncDisposable {
 
 function beatOf({ ref, job }: Held): Beat {
   return { ref, fence: { attempt: job.attempt, claim: job.execution?.claim ?? '' } }
-}
-
-/** Repeats what does a batch at a time until there is less than a batch to do, within bounds. */
-async function untilShort(
-  limit: number,
-  doBatch: (limit: number) => Promise<number>,
-): Promise<void> {
-  for (let batch = 0; batch < BATCHES_MAX; batch++) if ((await doBatch(limit)) < limit) return
 }

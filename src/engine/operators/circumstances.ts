@@ -1,8 +1,8 @@
 /** Reads what an explanation of a job is made of. */
-import { JobNotFound } from '../core/errors.ts'
-import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
-import type { EffectInfo, Store } from '../stores/store.ts'
-import { workerOf } from '../stores/worker-info.ts'
+import { JobNotFound } from '../../core/errors.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import type { EffectInfo, Store } from '../../stores/store.ts'
+import { workerOf } from '../../stores/worker-info.ts'
 import type { Circumstances } from './explain.ts'
 
 /** How many effects of each state are looked at; the newest ones. */

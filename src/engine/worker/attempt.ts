@@ -7,31 +7,31 @@
  * does later is refused by the fence. Its slot stays taken until it really ends; see `isStuck`.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { JsonBounds } from '../core/canonical-json.ts'
-import { encode } from '../core/canonical-json.ts'
-import { name as checkName } from '../core/checks.ts'
-import { CommandInvalid, Committed, LeaseLost, StaleFence } from '../core/errors.ts'
-import { classify, type Failure, toBoundedText } from '../core/failure.ts'
-import { USAGE_MAX } from '../core/job/checks.ts'
-import type { Fence, Usage } from '../core/job/commands.ts'
-import type { Job } from '../core/job/job.ts'
-import { pathOf } from '../core/lifecycles/lifecycle.ts'
-import type { Logger, Timer } from '../core/ports.ts'
-import type { Environment } from '../environment/system.ts'
-import { UseTx } from '../stores/errors.ts'
-import type { Held, Settlement, Store } from '../stores/store.ts'
-import type { Handler, JobContext, JobDefinition } from './define-job.ts'
-import { openTx, type Tx } from './effects.ts'
+import type { JsonBounds } from '../../core/canonical-json.ts'
+import { encode } from '../../core/canonical-json.ts'
+import { name as checkName } from '../../core/checks.ts'
+import { CommandInvalid, Committed, LeaseLost, StaleFence } from '../../core/errors.ts'
+import { classify, type Failure, toBoundedText } from '../../core/failure.ts'
+import { USAGE_MAX } from '../../core/job/checks.ts'
+import type { Fence, Usage } from '../../core/job/commands.ts'
+import type { Job } from '../../core/job/job.ts'
+import { pathOf } from '../../core/lifecycles/lifecycle.ts'
+import type { Logger, Timer } from '../../core/ports.ts'
+import type { Environment } from '../../environment/system.ts'
+import { UseTx } from '../../stores/errors.ts'
+import type { Held, Settlement, Store } from '../../stores/store.ts'
+import type { Handler, JobContext, JobDefinition } from '../define-job.ts'
+import { openTx, type Tx } from '../effects/effects.ts'
 import {
   AttemptStalled,
   AttemptTimeout,
   Cancelled,
   DeadlinePassed,
   ShuttingDown,
-} from './errors.ts'
+} from '../errors.ts'
+import { validate } from '../schema.ts'
+import { jobLogger } from '../watching/log.ts'
 import { LazyAbort } from './lazy-abort.ts'
-import { jobLogger } from './log.ts'
-import { validate } from './schema.ts'
 import { Steps } from './steps.ts'
 
 /** How long a handler may take to notice that it is to stop, before it is reported without. */

@@ -3,14 +3,14 @@
  * becomes a report for the store. A function that ignores its signal is not waited for; its place
  * stays taken until it really ends.
  */
-import { NOTE_MAX } from '../core/checks.ts'
-import { classify, type Failure, toBoundedText } from '../core/failure.ts'
-import type { Timer } from '../core/ports.ts'
-import { retryDelayMs } from '../core/retry.ts'
-import type { Environment } from '../environment/system.ts'
-import type { EffectReport, HeldEffect } from '../stores/store.ts'
+import { NOTE_MAX } from '../../core/checks.ts'
+import { classify, type Failure, toBoundedText } from '../../core/failure.ts'
+import type { Timer } from '../../core/ports.ts'
+import { retryDelayMs } from '../../core/retry.ts'
+import type { Environment } from '../../environment/system.ts'
+import type { EffectReport, HeldEffect } from '../../stores/store.ts'
+import { DeliveryTimeout, ShuttingDown } from '../errors.ts'
 import type { EffectDefinition } from './effects.ts'
-import { DeliveryTimeout, ShuttingDown } from './errors.ts'
 
 /** How long a function may take to notice that it is to stop, before it is reported without. */
 const GRACE_MS = 5000

@@ -3,9 +3,9 @@
  * of the user's, or a receiver that is sent a signed request (`webhook.ts`). Only jobs whose kinds
  * ask for it (`notify: true`) leave notices; a dispatcher delivers them as it does effects.
  */
-import type { Clock } from '../core/ports.ts'
-import { NOTICE, type Notice } from '../stores/notices.ts'
-import type { JobDefinition } from './define-job.ts'
+import type { Clock } from '../../core/ports.ts'
+import { NOTICE, type Notice } from '../../stores/notices.ts'
+import type { JobDefinition } from '../define-job.ts'
 import { type Delivery, type EffectDefinition, effectsOf } from './effects.ts'
 import { openWebhook, type WebhookOptions } from './webhook.ts'
 

@@ -10,9 +10,9 @@
  * renewed for its whole length, by the clock of this process, is given up as lost: by then others
  * may have it, and its handler must not go on as if nobody had.
  */
-import type { Timer } from '../core/ports.ts'
-import type { Environment } from '../environment/system.ts'
-import type { Beat, Heartbeat, Ref } from '../stores/store.ts'
+import type { Timer } from '../../core/ports.ts'
+import type { Environment } from '../../environment/system.ts'
+import type { Beat, Heartbeat, Ref } from '../../stores/store.ts'
 
 /** What a host tells its worker. */
 export interface HeartbeatEvents {

@@ -3,11 +3,11 @@
  * by page from the newest job to the oldest, by a key that never changes: a job is met once however
  * its state moves meanwhile, and jobs that are accepted after the walk began are not met at all.
  */
-import { type Rule, text } from '../core/checks.ts'
-import { CommandInvalid } from '../core/errors.ts'
-import type { Job } from '../core/job/job.ts'
-import type { JobFilter, Store } from '../stores/store.ts'
-import { pagesOf } from './pages.ts'
+import { type Rule, text } from '../../core/checks.ts'
+import { CommandInvalid } from '../../core/errors.ts'
+import type { Job } from '../../core/job/job.ts'
+import type { JobFilter, Store } from '../../stores/store.ts'
+import { pagesOf } from '../pages.ts'
 
 /** One job by its id, several by theirs, or those that a filter shows, newest first. */
 export type Selection =

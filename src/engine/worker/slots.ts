@@ -3,8 +3,8 @@
  * its own; all others are where the fetcher is, which is shared. Every move is looked up in the
  * machine, so a state that is shown is one that was reached along its edges.
  */
-import { move } from '../core/machine/move.ts'
-import { workerMachine } from '../core/worker.ts'
+import { move } from '../../core/machine/move.ts'
+import { workerMachine } from '../../core/worker.ts'
 
 type MachineOf<M> = M extends { readonly byTarget: ReadonlyMap<infer S, unknown> } ? S : never
 type TriggerOf<M> = M extends {

@@ -3,12 +3,12 @@
  * changed nothing, and which leases recovery found expired become events, whoever asked. Everything
  * passes through.
  */
-import { InvalidTransition, type PawlError } from '../core/errors.ts'
-import { type Fact, hopsOf } from '../core/job/facts.ts'
-import type { Job } from '../core/job/job.ts'
-import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
-import { passing } from '../stores/passing.ts'
-import type { Answer, CommitAnswer, Held, Recovered, Store } from '../stores/store.ts'
+import { InvalidTransition, type PawlError } from '../../core/errors.ts'
+import { type Fact, hopsOf } from '../../core/job/facts.ts'
+import type { Job } from '../../core/job/job.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { passing } from '../../stores/passing.ts'
+import type { Answer, CommitAnswer, Held, Recovered, Store } from '../../stores/store.ts'
 import type { PawlEvent } from './events.ts'
 
 /** Who is told, and on whose behalf the store is used. */

@@ -10,10 +10,10 @@
  *   effect    debug   delivered; error where it is parked, and warn where it is tried again
  *   error     error
  */
-import { InvalidTransition } from '../core/errors.ts'
-import type { Job } from '../core/job/job.ts'
-import type { Logger } from '../core/ports.ts'
-import type { Finding } from '../doctor/finding.ts'
+import { InvalidTransition } from '../../core/errors.ts'
+import type { Job } from '../../core/job/job.ts'
+import type { Logger } from '../../core/ports.ts'
+import type { Finding } from '../../doctor/finding.ts'
 import type { EffectEvent, ExpiredEvent, PawlEvent, RefusedEvent, StuckEvent } from './events.ts'
 
 /** Says nothing. */

@@ -9,10 +9,10 @@
  *             most as many of these as the worker has slots of its own
  *   exit      the worker stops as if it were asked to, and says that it ended because of this
  */
-import type { Job } from '../core/job/job.ts'
-import type { Timer } from '../core/ports.ts'
-import type { Environment } from '../environment/system.ts'
-import type { StuckEvent } from './events.ts'
+import type { Job } from '../../core/job/job.ts'
+import type { Timer } from '../../core/ports.ts'
+import type { Environment } from '../../environment/system.ts'
+import type { StuckEvent } from '../watching/events.ts'
 import type { Slots } from './slots.ts'
 
 /** What to do about a handler that ignores its abort. */

@@ -4,7 +4,7 @@
  * only place in the engine that knows them. Times are in seconds, as everything that draws them
  * expects. A label never holds what is unbounded, such as the id of a job.
  */
-import { isCommitted, type Job } from '../core/job/job.ts'
+import { isCommitted, type Job } from '../../core/job/job.ts'
 import type { MovedEvent, PawlEvent, RefusedEvent } from './events.ts'
 
 /** What a measurement is. */

@@ -12,13 +12,13 @@
  *
  * Nothing that the store or a function does ends the loop; outages are waited out as a worker does.
  */
-import { ERROR_WAIT_MS } from '../core/worker.ts'
-import type { Environment } from '../environment/system.ts'
-import type { EffectReport, HeldEffect, Store } from '../stores/store.ts'
-import type { JobDefinition } from './define-job.ts'
+import { ERROR_WAIT_MS } from '../../core/worker.ts'
+import type { Environment } from '../../environment/system.ts'
+import type { EffectReport, HeldEffect, Store } from '../../stores/store.ts'
+import type { JobDefinition } from '../define-job.ts'
+import { Nudge } from '../nudge.ts'
+import type { PawlEvent } from '../watching/events.ts'
 import { RunningDelivery } from './delivery.ts'
-import type { PawlEvent } from './events.ts'
-import { Nudge } from './nudge.ts'
 
 /** What a dispatcher is made of. */
 export interface DispatcherParts {

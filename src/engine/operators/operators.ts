@@ -5,7 +5,7 @@
  * decide on the jobs as they are, and nothing is written.
  */
 import { createHash } from 'node:crypto'
-import { NOTE_MAX, name as nameRule, text } from '../core/checks.ts'
+import { NOTE_MAX, name as nameRule, text } from '../../core/checks.ts'
 import {
   CommandInvalid,
   JobExists,
@@ -14,17 +14,17 @@ import {
   NotDue,
   type PawlError,
   Unsupported,
-} from '../core/errors.ts'
-import { findFault } from '../core/job/checks.ts'
-import type { Command, Context } from '../core/job/commands.ts'
-import { decide } from '../core/job/decide.ts'
-import { isCommitted, type Job } from '../core/job/job.ts'
-import { type Lifecycle, pathOf } from '../core/lifecycles/lifecycle.ts'
-import type { Environment } from '../environment/system.ts'
-import { contextOf } from '../stores/asker.ts'
-import type { Answer, Asker, EnqueueItem, Store } from '../stores/store.ts'
-import { JobNotEnded, JobNotStalled, JobRunning } from './errors.ts'
-import { type EffectSelection, type EffectsReport, retryEffects } from './retry-effects.ts'
+} from '../../core/errors.ts'
+import { findFault } from '../../core/job/checks.ts'
+import type { Command, Context } from '../../core/job/commands.ts'
+import { decide } from '../../core/job/decide.ts'
+import { isCommitted, type Job } from '../../core/job/job.ts'
+import { type Lifecycle, pathOf } from '../../core/lifecycles/lifecycle.ts'
+import type { Environment } from '../../environment/system.ts'
+import { contextOf } from '../../stores/asker.ts'
+import type { Answer, Asker, EnqueueItem, Store } from '../../stores/store.ts'
+import { type EffectSelection, type EffectsReport, retryEffects } from '../effects/retry-effects.ts'
+import { JobNotEnded, JobNotStalled, JobRunning } from '../errors.ts'
 import { type Batch, batchesOf, checkSelection, type Selection } from './selection.ts'
 
 /** Who acts, and why. */

@@ -7,12 +7,12 @@
  * finish at the same moment, of whichever attempts, are one transaction. A step that throws is not
  * remembered.
  */
-import { encode, type JsonBounds } from '../core/canonical-json.ts'
-import { name as checkName } from '../core/checks.ts'
-import { CommandInvalid, StaleFence } from '../core/errors.ts'
-import type { Fence } from '../core/job/commands.ts'
-import type { Job } from '../core/job/job.ts'
-import type { Held, Store } from '../stores/store.ts'
+import { encode, type JsonBounds } from '../../core/canonical-json.ts'
+import { name as checkName } from '../../core/checks.ts'
+import { CommandInvalid, StaleFence } from '../../core/errors.ts'
+import type { Fence } from '../../core/job/commands.ts'
+import type { Job } from '../../core/job/job.ts'
+import type { Held, Store } from '../../stores/store.ts'
 
 /** What the function of a step is given. */
 export interface StepContext {
