@@ -91,12 +91,14 @@ function idOf({ ref, row, facts }: Dossier): string {
 function readFacts(id: string, rows: readonly RawFact[]) {
   const facts: Fact[] = []
   const unreadable: Unreadable[] = []
+  const finished = new Set<string>()
   for (const raw of rows) {
     try {
       const fact = toFact(id, raw)
-      const fault = faultOf(fact) ?? strayOf(raw, fact) ?? twinOf(facts, fact)
+      const fault = faultOf(fact) ?? strayOf(raw, fact) ?? twinOf(facts, finished, fact)
       if (fault === undefined) facts.push(fact)
       else unreadable.push({ raw, why: fault })
+      if (fault === undefined && fact.step) finished.add(keyOf(fact.step))
     } catch (error) {
       unreadable.push({ raw, why: messageOf(error) })
     }
@@ -148,14 +150,19 @@ function areAttributes(created: JobAttributes): boolean {
   )
 }
 
-/** What constraints exclude: a second fact of a number, a second commit, a second result. */
-function twinOf(facts: readonly Fact[], { seq, trigger, step }: Fact): string | undefined {
+/** What constraints exclude: a second fact of a number, a second result of a step. */
+function twinOf(
+  facts: readonly Fact[],
+  finished: ReadonlySet<string>,
+  { seq, trigger, step }: Fact,
+): string | undefined {
   if (facts[facts.length - 1]?.seq === seq) return `there is another fact ${seq}`
-  if (trigger === 'step') {
-    const isTwice = facts.some((one) => one.step?.name === step?.name && one.step?.n === step?.n)
-    return isTwice ? `step ${step?.name} ${step?.n} was finished before` : undefined
-  }
-  return undefined
+  if (trigger !== 'step' || !step || !finished.has(keyOf(step))) return undefined
+  return `step ${step.name} ${step.n} was finished before`
+}
+
+function keyOf({ name, n }: NonNullable<Fact['step']>): string {
+  return JSON.stringify([name, n])
 }
 
 function foldOf(
