@@ -39,6 +39,8 @@ export async function playLife(
   await store.heartbeat([{ ref: first.ref, fence: fenceOf(first) }], LEASE_MS)
   const step = { kind: 'step', fence: fenceOf(first), name: 's', n: 1 } as const
   await store.settle([{ held: first, command: step, payload: '1' }])
+  // Once more by one who has not heard of it.
+  await store.settle([{ held: first, command: step, payload: '1' }])
   await store.steps(first.ref)
   await settleAll(store, loseNextAnswer)
   await commitWithEffect(store, second, loseNextAnswer)

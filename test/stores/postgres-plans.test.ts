@@ -155,6 +155,11 @@ const HOT: readonly Hot[] = [
   },
   { what: 'settle successes and claim', pattern: /^WITH RECURSIVE item/, by: CLAIM },
   {
+    what: 'remember steps',
+    pattern: /^WITH done AS \( UPDATE .* SELECT id, lease_until FROM done$/,
+    by: ['jobs_pkey', 'one_step'],
+  },
+  {
     what: 'settle anything: the rows',
     pattern: /^SELECT \* FROM @.jobs WHERE id = ANY \(\$1/,
     by: ['jobs_pkey'],

@@ -121,7 +121,7 @@ export class Attempt {
   #openSteps(): Steps {
     const { store, bounds } = this.#parts
     return new Steps({
-      held: this.held,
+      held: () => this.#heldNow(),
       fence: this.fence,
       bounds,
       store,
@@ -132,6 +132,11 @@ export class Attempt {
       },
       onLost: () => this.loseLease(),
     })
+  }
+
+  /** With the job as its steps have left it, which is what the store compares with. */
+  #heldNow(): Held {
+    return { ...this.held, job: this.#job }
   }
 
   /** What is done after the end of an attempt would be done in vain, or twice. */
@@ -288,9 +293,7 @@ export class Attempt {
     try {
       const payload = encode(output ?? null, this.#parts.bounds)
       const command = { kind: 'commit', fence: this.fence, ...this.#usageField() } as const
-      // The job as its steps have left it is what the store compares with.
-      const held = { ...this.held, job: this.#job }
-      return this.#settlement({ held, command, payload })
+      return this.#settlement({ held: this.#heldNow(), command, payload })
     } catch (error) {
       const message = toBoundedText(`Its result cannot be stored: ${String(error)}`)
       return this.#failed({ class: 'terminal', kind: 'validation', message })

@@ -26,7 +26,8 @@ export type StepFunction<Result> = (context: StepContext) => Result | Promise<Re
 
 /** What steps need of their attempt. */
 export interface StepParts {
-  readonly held: Held
+  /** With the job as far as is known by now: what the store compares with. */
+  readonly held: () => Held
   readonly fence: Fence
   readonly bounds: JsonBounds
   readonly signal: AbortSignal
@@ -72,7 +73,7 @@ export class Steps {
   async #make<Result>(name: string, n: number, work: StepFunction<Result>): Promise<string> {
     const { held, signal, bounds, assertLive } = this.#parts
     assertLive()
-    const result = await work({ signal, key: `${held.job.id}/step/${keyOf(name, n)}` })
+    const result = await work({ signal, key: `${held().job.id}/step/${keyOf(name, n)}` })
     const payload = encode(result ?? null, bounds)
     assertLive()
     return this.#store(name, n, payload)
@@ -81,7 +82,7 @@ export class Steps {
   async #store(name: string, n: number, payload: string): Promise<string> {
     const { held, fence, store, onStored, onLost } = this.#parts
     const command = { kind: 'step', fence, name, n } as const
-    const { answers } = await store.settle([{ held, command, payload }])
+    const { answers } = await store.settle([{ held: held(), command, payload }])
     const [answer] = answers
     if (answer?.kind === 'rejected') {
       if (answer.error instanceof StaleFence) onLost()
@@ -97,7 +98,7 @@ export class Steps {
   /** The first attempt has nothing to remember. */
   #load(): Promise<ReadonlyMap<string, string>> {
     if (this.#known === undefined) {
-      const isFirst = this.#parts.held.job.attempt <= 1
+      const isFirst = this.#parts.held().job.attempt <= 1
       this.#known = isFirst ? Promise.resolve(new Map()) : this.#read()
       // Where that failed, the next step asks again.
       this.#known.catch(() => {
@@ -109,7 +110,7 @@ export class Steps {
 
   async #read(): Promise<ReadonlyMap<string, string>> {
     const { store, held } = this.#parts
-    const results = await store.steps(held.ref)
+    const results = await store.steps(held().ref)
     return new Map(results.map(({ name, n, payload }) => [keyOf(name, n), payload]))
   }
 }

@@ -121,14 +121,18 @@ export async function steps(session: Session, ref: Ref): Promise<StepResult[]> {
   })
 }
 
+/** Looks by index for the step that a row asks for: true if it was finished, else null. */
+export const findStep = (s: string, row: string) => `
+  (SELECT true FROM ${s}.ledger
+    WHERE ledger.job = ${row}.id AND ledger.kind = ${FACT_CODES.step}
+      AND (ledger.data::json #>> '{step,name}') = ${row}.name
+      AND (ledger.data::json #>> '{step,n}') = ${row}.n)`
+
 const FIND_STEPS = statement(
   (s) => `
   SELECT asked.id, asked.name, asked.n
   FROM unnest($1::uuid[], $2::text[], $3::text[]) AS asked (id, name, n)
-  WHERE (SELECT true FROM ${s}.ledger
-    WHERE ledger.job = asked.id AND ledger.kind = ${FACT_CODES.step}
-      AND (ledger.data::json #>> '{step,name}') = asked.name
-      AND (ledger.data::json #>> '{step,n}') = asked.n)`,
+  WHERE ${findStep(s, 'asked')}`,
 )
 
 /** Which of these steps were finished already; the first result of each is the one that stands. */

@@ -1,10 +1,10 @@
 /**
  * Applies what attempts report.
  *
- * The commonest case by far is a plain success of a job that has not changed since it was claimed.
- * It is decided on what its holder has, and the statement proves that this is the present row,
- * lease and all. A batch of nothing else is one statement with the next claim: one round trip, one
- * transaction.
+ * The commonest cases by far are plain: a success, or the result of a step, of a job that has not
+ * changed since its holder heard of it. Both are decided on what the holder has, and the statement
+ * proves that this is the present row. A batch of nothing but successes is one statement with the
+ * next claim, and one of nothing but steps is one statement: one round trip, one transaction.
  *
  * Whatever is not so goes the general way: the rows are locked, the decisions made on them, and all
  * of it written, in one transaction with the next claim.
@@ -33,19 +33,26 @@ import {
   toHeld,
 } from './claim.ts'
 import { type Session, type Statement, statement } from './connect.ts'
-import { isUuid, lockHeld, type Shared } from './context.ts'
-import { findSteps, stepKey } from './query.ts'
-import { type Shaped, shapedArrays, unnestShaped } from './rows-at-once.ts'
+import { isStorable, isUuid, lockHeld, type Shared } from './context.ts'
+import { findStep, findSteps, stepKey } from './query.ts'
+import {
+  arraysOf,
+  type Column,
+  type Shaped,
+  shapedArrays,
+  unnest,
+  unnestShaped,
+} from './rows-at-once.ts'
 
-/** A success as it was decided on what its holder has. */
-export interface Success {
+/** A success or the result of a step, as it was decided on what its holder has. */
+export interface Plain {
   readonly before: Job
   readonly after: Job
   readonly fact: Fact
   readonly payload: string | null
 }
 
-const SUCCESS: Shaped<Success> = {
+const SUCCESS: Shaped<Plain> = {
   own: [
     ['id', 'uuid', ({ before }) => before.id],
     ['payload', 'text', ({ payload }) => payload],
@@ -99,6 +106,40 @@ const succeed = (s: string, first: number) => `
     SELECT queue, state, count(*) FROM done GROUP BY queue, state
   )`
 
+const STEP: readonly Column<Plain>[] = [
+  ['id', 'uuid', ({ before }) => before.id],
+  ['before', 'int', ({ before }) => before.seq],
+  ['attempt', 'int', ({ before }) => before.attempt],
+  ['claim', 'uuid', ({ before }) => before.execution?.claim ?? null],
+  ['path', 'text', ({ fact }) => factPath(fact)],
+  ['data', 'text', ({ fact }) => factData(fact)],
+  ['payload', 'text', ({ payload }) => payload],
+  ['name', 'text', ({ fact }) => fact.step?.name ?? null],
+  ['n', 'text', ({ fact }) => String(fact.step?.n)],
+]
+
+/**
+ * A fact with the same number before it, under the same claim, is the same job but for its lease,
+ * which heartbeats have moved meanwhile. No index has anything that changes.
+ */
+const REMEMBER = statement(
+  (s) => `
+  WITH done AS (
+    UPDATE ${s}.jobs SET
+      seq = jobs.seq + 1, updated_at = $1, place = greatest(jobs.place, ${placeOf(s)})
+    FROM ${unnest(STEP, 2, 'item')}
+    WHERE jobs.id = item.id AND jobs.id = ANY ($2::uuid[]) AND jobs.seq = item.before
+      AND jobs.attempt = item.attempt AND jobs.claim = item.claim AND jobs.lease_until > $1
+      AND ${findStep(s, 'item')} IS NULL
+    RETURNING jobs.id, jobs.seq, jobs.place, jobs.lease_until, item.path, item.data, item.payload
+  ),
+  noted AS (
+    INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
+    SELECT place, id, seq, ${FACT_CODES.step}, $1, path, 'worker', data, payload FROM done
+  )
+  SELECT id, lease_until FROM done`,
+)
+
 const SELECT_TX = statement(() => `SELECT ${TX} AS tx`)
 
 const SETTLE = statement((s) => `WITH ${succeed(s, 1)} SELECT id FROM done`)
@@ -116,56 +157,62 @@ const fused = (many: boolean): Statement =>
 const SETTLE_AND_CLAIM_ONE = fused(false)
 const SETTLE_AND_CLAIM_MANY = fused(true)
 
-/** The successes that settlements are, as far as their holders can know; nothing if one is not. */
-export function decideSuccesses(
+/**
+ * The settlements as they are decided on what their holders have; nothing if one of them is not
+ * plain, or not of the kind of the others.
+ */
+export function decidePlain(
   shared: Shared,
   now: number,
   settlements: readonly Settlement[],
-): Success[] | undefined {
-  const successes: Success[] = []
+): Plain[] | undefined {
+  const all: Plain[] = []
   const seen = new Set<string>()
   for (const settlement of settlements) {
-    const success = decideSuccess(shared, now, settlement)
-    if (success === undefined || seen.has(success.before.id)) return undefined
-    seen.add(success.before.id)
-    successes.push(success)
+    if (settlement.command.kind !== settlements[0]?.command.kind) return undefined
+    const plain = decideOne(shared, now, settlement)
+    if (plain === undefined || seen.has(plain.before.id)) return undefined
+    seen.add(plain.before.id)
+    all.push(plain)
   }
-  return successes
+  return all
 }
 
-function decideSuccess(
+function decideOne(
   shared: Shared,
   now: number,
   { held, command, payload }: Settlement,
-): Success | undefined {
+): Plain | undefined {
   const { ref, job } = held
   const lifecycle = shared.machines.find(job.lifecycle, job.lifecycleVersion)
-  if (command.kind !== 'commit' || command.effects || lifecycle === undefined) return undefined
-  if (job.policy?.notify) return undefined
+  if (lifecycle === undefined || !isPlain(job, command)) return undefined
   const isSound = ref === job.id && isUuid(job.id) && isUuid(job.execution?.claim)
   if (!isSound || payloadFault(shared, payload) !== undefined) return undefined
   const decision = decide(lifecycle, job, command, contextOf(shared.environment, WORKER, now))
   if (decision.kind !== 'fact') return undefined
   const { fact } = decision
   const after = evolve(job, fact)
-  if (after.outcome !== 'succeeded') return undefined
+  if (command.kind === 'commit' && after.outcome !== 'succeeded') return undefined
   return { before: job, after, fact, payload: payload ?? null }
 }
 
-/** Writes successes by one statement, with the next claim; answers which of them were done. */
+function isPlain({ policy }: Job, command: Settlement['command']): boolean {
+  if (command.kind === 'step') return isStorable(command.name)
+  return command.kind === 'commit' && !command.effects && !policy?.notify
+}
+
+/** Writes successes by one statement, with the next claim; answers what became of which jobs. */
 export async function writeSuccesses(
   shared: Shared,
   session: Session,
   ticket: Ticket,
-  successes: readonly Success[],
+  successes: readonly Plain[],
   next: ClaimRequest | undefined,
-): Promise<{ done: ReadonlySet<Ref>; claimed: Settled['claimed'] }> {
-  // Locked in this order, as everywhere, so that nobody waits in a circle.
-  const ordered = successes.toSorted((a, b) => (a.before.id < b.before.id ? -1 : 1))
-  const values = [ticket.now, ...shapedArrays(SUCCESS, ordered)]
+): Promise<{ done: ReadonlyMap<Ref, Job>; claimed: Settled['claimed'] }> {
+  const values = [ticket.now, ...shapedArrays(SUCCESS, ordered(successes))]
   if (next === undefined) {
     const rows = await session.query<{ id: string }>(SETTLE, values)
-    return { done: new Set(rows.map(({ id }) => id)), claimed: [] }
+    return { done: ofThese(successes, new Set(rows.map(({ id }) => id))), claimed: [] }
   }
   const text = isForMany(next) ? SETTLE_AND_CLAIM_MANY : SETTLE_AND_CLAIM_ONE
   const rows = await session.query<TakenRow>(text, [
@@ -175,9 +222,36 @@ export async function writeSuccesses(
   const claimed = rows.filter(({ id }) => id !== null)
   const report = rows.find(({ id }) => id === null)?.input ?? ''
   return {
-    done: new Set(report.split(',')),
+    done: ofThese(successes, new Set(report.split(','))),
     claimed: toHeld(shared, ticket, next, claimed),
   }
+}
+
+function ofThese(successes: readonly Plain[], ids: ReadonlySet<string>): Map<Ref, Job> {
+  const done = successes.filter(({ after }) => ids.has(after.id))
+  return new Map(done.map(({ after }) => [after.id, after]))
+}
+
+/** Writes results of steps by one statement; answers what became of which jobs. */
+export async function writeSteps(
+  session: Session,
+  now: number,
+  steps: readonly Plain[],
+): Promise<ReadonlyMap<Ref, Job>> {
+  const values = [now, ...arraysOf(STEP, ordered(steps))]
+  const rows = await session.query<{ id: string; lease_until: number }>(REMEMBER, values)
+  const leases = new Map(rows.map(({ id, lease_until }) => [id, lease_until]))
+  const done = steps.flatMap(({ after }): [Ref, Job][] => {
+    const leaseUntil = leases.get(after.id)
+    if (leaseUntil === undefined || after.execution === null) return []
+    return [[after.id, { ...after, execution: { ...after.execution, leaseUntil } }]]
+  })
+  return new Map(done)
+}
+
+/** Locked in this order, as everywhere, so that nobody waits in a circle. */
+function ordered(plain: readonly Plain[]): Plain[] {
+  return plain.toSorted((a, b) => (a.before.id < b.before.id ? -1 : 1))
 }
 
 /** The general way, for any settlements; must be called inside a transaction. */

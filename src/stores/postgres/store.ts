@@ -41,7 +41,7 @@ import { BoundedQueues, setLimits, setPaused, shed } from './queues.ts'
 import { recover } from './recover.ts'
 import { type Access, PostgresRuns } from './runs.ts'
 import { PostgresSeals } from './seals.ts'
-import { decideSuccesses, settle, writeSuccesses } from './settle.ts'
+import { decidePlain, settle, writeSteps, writeSuccesses } from './settle.ts'
 import { cancel, tell } from './tell.ts'
 import { WakeUps } from './wake.ts'
 import { listWorkers, removeWorker, reportWorker } from './workers.ts'
@@ -286,7 +286,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     })
   }
 
-  /** By one statement where all are plain successes; what it did not do goes the general way. */
+  /** By one statement where all are plain; what it did not do goes the general way. */
   async #settle(
     settlements: readonly contract.Settlement[],
     next: contract.ClaimRequest | undefined,
@@ -294,14 +294,19 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     const { shared, clock } = this.#parts
     const ticket = { now: clock.now(), claimId: shared.environment.ids.next() }
     shared.environment.crashPoint?.('settle.begun')
-    const successes = decideSuccesses(shared, ticket.now, settlements)
-    if (successes === undefined) return this.#settleLocked(settlements, ticket, next)
+    const plain = decidePlain(shared, ticket.now, settlements)
+    const areSteps = settlements.every(isStep)
+    // Whoever reports a step goes on with its job, so that hardly anybody claims with it.
+    if (plain === undefined || (areSteps && next !== undefined)) {
+      return this.#settleLocked(settlements, ticket, next)
+    }
     let redone = false
     const { done, claimed } = await this.#atOnce(async (session, redo) => {
       redone ||= redo
+      if (areSteps) return { done: await writeSteps(session, ticket.now, plain), claimed: [] }
       const taken = redo && next ? await recall(shared, session, ticket, next) : []
       const wanted = taken.length > 0 ? undefined : next
-      const written = await writeSuccesses(shared, session, ticket, successes, wanted)
+      const written = await writeSuccesses(shared, session, ticket, plain, wanted)
       return taken.length > 0 ? { done: written.done, claimed: taken } : written
     })
     shared.environment.crashPoint?.('settle.committed')
@@ -311,11 +316,12 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     const others = new Map(late.map(({ held }, i) => [held.ref, answers[i]]))
     return {
       claimed,
-      answers: successes.map(({ after, fact }) => {
+      answers: plain.map(({ after, fact }) => {
         const other = others.get(after.id)
-        // A success that is there already although its answer was lost is this one.
-        if (other === undefined || (redone && other.kind === 'same')) {
-          return { kind: 'done', job: after, fact }
+        // A success that is there already although its answer was lost is this one. Of a step an
+        // earlier attempt may have been the first, so that its holder has to look.
+        if (other === undefined || (redone && !areSteps && other.kind === 'same')) {
+          return { kind: 'done', job: done.get(after.id) ?? after, fact }
         }
         return other
       }),

@@ -1,6 +1,8 @@
 /** Steps: what an attempt has finished, so that the next one need not do it again. */
 import assert from 'node:assert/strict'
-import { type Cases, done, policyWith } from './bench.ts'
+import { StaleFence } from '../../core/errors.ts'
+import type { Held } from '../../stores/store.ts'
+import { type Cases, done, fenceOf, LEASE_MS, policyWith, refused, settlement } from './bench.ts'
 
 /** The results of steps. */
 export const stepCases: Cases = {
@@ -44,6 +46,55 @@ export const stepCases: Cases = {
       { name: 'X', n: 1, payload: '"c"' },
       { name: 'x', n: most, payload: '"d"' },
     ])
+  },
+
+  'a step answers with the job and the fact that can be read, though its lease was renewed': async (
+    bench,
+  ) => {
+    let held = await bench.hold()
+    for (const n of [1, 2, 3]) {
+      await bench.advance(1000)
+      await bench.store.heartbeat([{ ref: held.ref, fence: fenceOf(held) }], LEASE_MS)
+      const { job, fact } = done(await bench.settle(held, { kind: 'step', name: 'a', n }, '1'))
+      assert.deepEqual(await bench.job(job.id), job)
+      assert.deepEqual(await bench.lastFact(job.id), fact)
+      assert.equal(job.execution?.leaseUntil, bench.store.now() + LEASE_MS)
+      held = { ...held, job }
+    }
+    done(await bench.settle(held, { kind: 'commit' }, '1'))
+  },
+
+  'steps that are reported together are each on their own': async (bench) => {
+    const [plain, stale, late, twice] = [
+      await bench.hold(),
+      await bench.hold(),
+      await bench.hold(),
+      await bench.hold(),
+    ]
+    done(await bench.settle(stale, { kind: 'release' }))
+    done(await bench.settle(late, { kind: 'step', name: 'a', n: 1 }, '"early"'))
+    const step = (held: Held, n: number) => settlement(held, { kind: 'step', name: 'a', n }, '1')
+    const first = await bench.store.settle([step(plain, 1), step(stale, 1), step(late, 2)])
+    assert.deepEqual(
+      first.answers.map(({ kind }) => kind),
+      ['done', 'rejected', 'done'],
+    )
+    const second = await bench.store.settle([step(twice, 1), step(twice, 1), step(twice, 2)])
+    assert.deepEqual(
+      second.answers.map(({ kind }) => kind),
+      ['done', 'same', 'done'],
+    )
+    assert.deepEqual(await bench.store.steps(stale.ref), [])
+    for (const { ref } of [late, twice]) assert.equal((await bench.store.steps(ref)).length, 2)
+  },
+
+  'a step is refused when its lease has ended, whatever its holder believes': async (bench) => {
+    const held = await bench.hold()
+    const execution = { ...held.job.execution, leaseUntil: held.job.createdAt + 1_000_000_000 }
+    const sure = { ...held, job: { ...held.job, execution } } as Held
+    await bench.advance(LEASE_MS)
+    refused(await bench.settle(sure, { kind: 'step', name: 'a', n: 1 }, '1'), StaleFence)
+    assert.deepEqual(await bench.store.steps(held.ref), [])
   },
 
   'steps outlive a crash of their holder': async (bench) => {

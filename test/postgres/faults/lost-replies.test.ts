@@ -117,6 +117,17 @@ describe('a statement of its own whose answer is lost', () => {
     await checkStore(bed.other)
   })
 
+  it('a step is remembered once, and said to be there', async () => {
+    const held = await hold(bed.store)
+    const command = { kind: 'step', fence: beatOf(held).fence, name: 'a', n: 1 } as const
+    const report = { held, command, payload: '"first"' }
+    const { answers } = await losing(/WITH done/, () => bed.store.settle([report]))
+    expect(answers).toMatchObject([{ kind: 'same' }])
+    expect(await bed.other.steps(held.ref)).toEqual([{ name: 'a', n: 1, payload: '"first"' }])
+    expect(await triggersOf(bed.other, held.job.id)).toEqual(['create', 'claim', 'step'])
+    await checkStore(bed.other)
+  })
+
   it.each([{ queues: ['next'] }, { queues: ['next', 'main'] }, {}])(
     'settle and claim answers "done", and gives what it claimed ($queues)',
     async (queues) => {
