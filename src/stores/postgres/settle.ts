@@ -7,7 +7,8 @@
  * next claim, and one of nothing but steps is one statement: one round trip, one transaction.
  *
  * Whatever is not so goes the general way: the rows are locked, the decisions made on them, and all
- * of it written, in one transaction with the next claim.
+ * of it written, in one transaction. It comes first, so that a batch that fails half-way has claimed
+ * nothing that nobody knows of.
  */
 import { CommandInvalid, PawlError } from '../../core/errors.ts'
 import { decide } from '../../core/job/decide.ts'
@@ -46,6 +47,7 @@ import {
 
 /** A success or the result of a step, as it was decided on what its holder has. */
 export interface Plain {
+  readonly settlement: Settlement
   readonly before: Job
   readonly after: Job
   readonly fact: Fact
@@ -158,32 +160,35 @@ const SETTLE_AND_CLAIM_ONE = fused(false)
 const SETTLE_AND_CLAIM_MANY = fused(true)
 
 /**
- * The settlements as they are decided on what their holders have; nothing if one of them is not
- * plain, or not of the kind of the others.
+ * The settlements as they are decided on what their holders have, each in its place; nothing for
+ * those that are not plain, or not of the kind of the first that is. What several say of one job is
+ * for the general way, which keeps their order.
  */
 export function decidePlain(
   shared: Shared,
   now: number,
   settlements: readonly Settlement[],
-): Plain[] | undefined {
-  const all: Plain[] = []
-  const seen = new Set<string>()
-  for (const settlement of settlements) {
-    if (settlement.command.kind !== settlements[0]?.command.kind) return undefined
+): (Plain | undefined)[] {
+  const counts = new Map<Ref, number>()
+  for (const { held } of settlements) counts.set(held.ref, (counts.get(held.ref) ?? 0) + 1)
+  let kind: Settlement['command']['kind'] | undefined
+  return settlements.map((settlement) => {
+    if (counts.get(settlement.held.ref) !== 1) return undefined
+    if (kind !== undefined && settlement.command.kind !== kind) return undefined
     const plain = decideOne(shared, now, settlement)
-    if (plain === undefined || seen.has(plain.before.id)) return undefined
-    seen.add(plain.before.id)
-    all.push(plain)
-  }
-  return all
+    if (plain !== undefined) kind = settlement.command.kind
+    return plain
+  })
 }
 
-function decideOne(
-  shared: Shared,
-  now: number,
-  { held, command, payload }: Settlement,
-): Plain | undefined {
-  const { ref, job } = held
+/** Plain settlements are of one kind. */
+export function areSteps([first]: readonly Plain[]): boolean {
+  return first?.fact.step !== undefined
+}
+
+function decideOne(shared: Shared, now: number, settlement: Settlement): Plain | undefined {
+  const { command, payload } = settlement
+  const { ref, job } = settlement.held
   const lifecycle = shared.machines.find(job.lifecycle, job.lifecycleVersion)
   if (lifecycle === undefined || !isPlain(job, command)) return undefined
   const isSound = ref === job.id && isUuid(job.id) && isUuid(job.execution?.claim)
@@ -193,7 +198,7 @@ function decideOne(
   const { fact } = decision
   const after = evolve(job, fact)
   if (command.kind === 'commit' && after.outcome !== 'succeeded') return undefined
-  return { before: job, after, fact, payload: payload ?? null }
+  return { settlement, before: job, after, fact, payload: payload ?? null }
 }
 
 function isPlain({ policy }: Job, command: Settlement['command']): boolean {

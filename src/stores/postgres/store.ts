@@ -41,7 +41,7 @@ import { BoundedQueues, setLimits, setPaused, shed } from './queues.ts'
 import { recover } from './recover.ts'
 import { type Access, PostgresRuns } from './runs.ts'
 import { PostgresSeals } from './seals.ts'
-import { decidePlain, settle, writeSteps, writeSuccesses } from './settle.ts'
+import { areSteps, decidePlain, type Plain, settle, writeSteps, writeSuccesses } from './settle.ts'
 import { cancel, tell } from './tell.ts'
 import { WakeUps } from './wake.ts'
 import { listWorkers, removeWorker, reportWorker } from './workers.ts'
@@ -286,7 +286,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     })
   }
 
-  /** By one statement where all are plain; what it did not do goes the general way. */
+  /** Most of it by one statement, where most of it is plain; the rest goes the general way. */
   async #settle(
     settlements: readonly contract.Settlement[],
     next: contract.ClaimRequest | undefined,
@@ -294,33 +294,56 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     const { shared, clock } = this.#parts
     const ticket = { now: clock.now(), claimId: shared.environment.ids.next() }
     shared.environment.crashPoint?.('settle.begun')
-    const plain = decidePlain(shared, ticket.now, settlements)
-    const areSteps = settlements.every(isStep)
-    // Whoever reports a step goes on with its job, so that hardly anybody claims with it.
-    if (plain === undefined || (areSteps && next !== undefined)) {
+    const decided = decidePlain(shared, ticket.now, settlements)
+    const plain = decided.filter((one) => one !== undefined)
+    // Two transactions for so few would be slower than one. And whoever reports a step goes on with
+    // its job, so that hardly anybody claims with it.
+    const areFew = plain.length * 2 < settlements.length
+    if (areFew || (next !== undefined && areSteps(plain))) {
       return this.#settleLocked(settlements, ticket, next)
     }
+    const rest = settlements.filter((_, i) => decided[i] === undefined)
+    const general = rest.length === 0 ? { answers: [] } : await this.#settleLocked(rest, ticket)
+    const quick = await this.#settlePlain(plain, ticket, next)
+    const [ofRest, ofPlain] = [general.answers.values(), quick.answers.values()]
+    const take = (answers: Iterator<contract.Answer>) => answers.next().value as contract.Answer
+    return {
+      claimed: quick.claimed,
+      answers: decided.map((one) => take(one === undefined ? ofRest : ofPlain)),
+    }
+  }
+
+  /** By one statement; what is not as its holder knew it goes the general way. */
+  async #settlePlain(
+    plain: readonly Plain[],
+    ticket: Ticket,
+    next: contract.ClaimRequest | undefined,
+  ): Promise<contract.Settled> {
+    const { shared } = this.#parts
     let redone = false
     const { done, claimed } = await this.#atOnce(async (session, redo) => {
       redone ||= redo
-      if (areSteps) return { done: await writeSteps(session, ticket.now, plain), claimed: [] }
+      if (areSteps(plain)) {
+        return { done: await writeSteps(session, ticket.now, plain), claimed: [] }
+      }
       const taken = redo && next ? await recall(shared, session, ticket, next) : []
       const wanted = taken.length > 0 ? undefined : next
       const written = await writeSuccesses(shared, session, ticket, plain, wanted)
       return taken.length > 0 ? { done: written.done, claimed: taken } : written
     })
     shared.environment.crashPoint?.('settle.committed')
-    const late = settlements.filter(({ held }) => !done.has(held.ref))
+    const late = plain.filter(({ before }) => !done.has(before.id))
+    const again = late.map(({ settlement }) => settlement)
     const { answers } =
-      late.length === 0 ? { answers: [] } : await this.#settleLocked(late, ticket, undefined)
-    const others = new Map(late.map(({ held }, i) => [held.ref, answers[i]]))
+      late.length === 0 ? { answers: [] } : await this.#settleLocked(again, ticket)
+    const others = new Map(late.map(({ before }, i) => [before.id, answers[i]]))
     return {
       claimed,
       answers: plain.map(({ after, fact }) => {
         const other = others.get(after.id)
         // A success that is there already although its answer was lost is this one. Of a step an
         // earlier attempt may have been the first, so that its holder has to look.
-        if (other === undefined || (redone && !areSteps && other.kind === 'same')) {
+        if (other === undefined || (redone && !areSteps(plain) && other.kind === 'same')) {
           return { kind: 'done', job: done.get(after.id) ?? after, fact }
         }
         return other
@@ -331,7 +354,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
   async #settleLocked(
     settlements: readonly contract.Settlement[],
     ticket: Ticket,
-    next: contract.ClaimRequest | undefined,
+    next?: contract.ClaimRequest,
   ): Promise<contract.Settled> {
     const { shared } = this.#parts
     const settled = await this.#transact('settle', (session) =>
