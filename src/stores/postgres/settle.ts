@@ -7,8 +7,8 @@
  * next claim, and one of nothing but steps is one statement: one round trip, one transaction.
  *
  * Whatever is not so goes the general way: the rows are locked, the decisions made on them, and all
- * of it written, in one transaction. It comes first, so that a batch that fails half-way has claimed
- * nothing that nobody knows of.
+ * of it written, in one transaction. It comes first, so that a batch that fails half-way has not
+ * claimed anything that nobody knows of.
  */
 import { CommandInvalid, PawlError } from '../../core/errors.ts'
 import { decide } from '../../core/job/decide.ts'
