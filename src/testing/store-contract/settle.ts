@@ -115,32 +115,34 @@ export const settleCases: Cases = {
     assert.equal((await bench.job(bad.job.id)).seq, bad.job.seq)
   },
 
-  'successes among other reports are answered in their order, and the next claim comes last':
-    async (bench) => {
-      const queue = 'q'
-      const held: Held[] = []
-      for (let i = 0; i < 9; i++) held.push(await bench.hold({ queue, input: String(i) }))
-      const stale = held[4] as Held
-      done(await bench.settle(stale, { kind: 'release' }))
-      const waiting = [stale.job.id, (await bench.enqueue({ queue })).id]
-      const other: Readonly<Record<number, Report>> = {
-        1: { kind: 'fail', failure: failureOf('terminal') },
-        3: { kind: 'release' },
-        7: { kind: 'step', name: 'a', n: 1 },
-      }
-      const { answers, claimed } = await bench.store.settle(
-        held.map((one, i) => settlement(one, other[i] ?? { kind: 'commit' }, `"${i}"`)),
-        { worker: 'worker-2', queues: [queue], limit: 10, leaseMs: LEASE_MS, start: true },
-      )
-      for (const [i, { job }] of held.entries()) {
-        if (i === 4) refused(answers[i], StaleFence)
-        else assert.equal(done(answers[i]).job.id, job.id)
-        if (i === 4 || other[i] !== undefined) continue
-        assert.deepEqual(await bench.store.payloads(job.id), { input: `${i}`, result: `"${i}"` })
-      }
-      const expected = [...waiting, (held[3] as Held).job.id].sort()
-      assert.deepEqual(claimed.map(({ job }) => job.id).sort(), expected)
-    },
+  'successes among others are answered in order, and the next claim comes last': async (bench) => {
+    const queue = 'q'
+    const held: Held[] = []
+    for (let i = 0; i < 9; i++) held.push(await bench.hold({ queue, input: String(i) }))
+    const stale = held[4] as Held
+    done(await bench.settle(stale, { kind: 'release' }))
+    // Its holder has not heard of it.
+    done(await bench.settle(held[6] as Held, { kind: 'step', name: 'a', n: 1 }, '1'))
+    const waiting = [stale.job.id, (await bench.enqueue({ queue })).id]
+    const other: Readonly<Record<number, Report>> = {
+      1: { kind: 'fail', failure: failureOf('terminal') },
+      3: { kind: 'release' },
+      7: { kind: 'step', name: 'a', n: 1 },
+    }
+    const { answers, claimed } = await bench.store.settle(
+      held.map((one, i) => settlement(one, other[i] ?? { kind: 'commit' }, `"${i}"`)),
+      { worker: 'worker-2', queues: [queue], limit: 10, leaseMs: LEASE_MS, start: true },
+    )
+    for (const [i, { job }] of held.entries()) {
+      if (i === 4) refused(answers[i], StaleFence)
+      if (i === 3 || i === 4) continue
+      assert.deepEqual(await bench.lastFact(job.id), done(answers[i]).fact)
+      if (other[i] !== undefined) continue
+      assert.deepEqual(await bench.store.payloads(job.id), { input: `${i}`, result: `"${i}"` })
+    }
+    const expected = [...waiting, (held[3] as Held).job.id].sort()
+    assert.deepEqual(claimed.map(({ job }) => job.id).sort(), expected)
+  },
 
   'several reports of one job in one call are applied in order': async (bench) => {
     const held = await bench.hold({}, { start: false })

@@ -79,6 +79,8 @@ export const stepCases: Cases = {
       first.answers.map(({ kind }) => kind),
       ['done', 'rejected', 'done'],
     )
+    assert.deepEqual(await bench.lastFact(plain.job.id), done(first.answers[0]).fact)
+    assert.deepEqual(await bench.lastFact(late.job.id), done(first.answers[2]).fact)
     const second = await bench.store.settle([step(twice, 1), step(twice, 1), step(twice, 2)])
     assert.deepEqual(
       second.answers.map(({ kind }) => kind),
