@@ -4,8 +4,9 @@
  * suite; the rules themselves are in the core, which the stores ask.
  *
  * One rule holds for every verb that changes a job: the fact and the folded row are written in one
- * transaction, or neither is. A verb over several jobs is one transaction, but its jobs are
- * independent: a job that is refused changes nothing and hinders no other.
+ * transaction, or neither is. A verb over several jobs is one transaction, unless it says
+ * otherwise, but its jobs are independent: a job that is refused changes nothing and hinders no
+ * other.
  *
  * Payloads (input, step results, results, effects) are JSON texts. The store keeps them beside the
  * facts and never looks inside.
@@ -324,8 +325,10 @@ export interface Store extends AsyncDisposable {
   claim(request: ClaimRequest): Promise<Held[]>
 
   /**
-   * Applies what attempts report, each under its fence, and claims anew in the same transaction.
-   * Repeating a settlement whose reply was lost is answered "same" or `StaleFence`.
+   * Applies what attempts report, each under its fence, and then claims anew. Each report is whole
+   * or not at all; where some need more than others, a store may take them in several transactions,
+   * of which the last one claims. Repeating a settlement whose reply was lost is answered "same" or
+   * `StaleFence`.
    */
   settle(settlements: readonly Settlement[], next?: ClaimRequest): Promise<Settled>
 

@@ -12,26 +12,14 @@ const arrows: Record<string, readonly string[]> = {
   environment: ['core'],
   stores: ['core', 'environment'],
   audit: ['core', 'environment', 'stores'],
-  telemetry: ['core', 'environment'],
   doctor: ['core', 'environment', 'stores', 'audit'],
   engine: ['core', 'environment', 'stores', 'doctor'],
   runs: ['core', 'environment', 'stores', 'doctor', 'engine'],
   'runs/journal': ['core', 'environment', 'stores', 'doctor'],
   testing: ['core', 'environment', 'stores', 'audit', 'engine', 'runs'],
   demos: ['core', 'environment', 'stores', 'engine', 'runs', 'testing'],
-  http: ['core', 'environment', 'stores', 'engine', 'runs', 'doctor', 'telemetry'],
-  cli: [
-    'core',
-    'environment',
-    'stores',
-    'audit',
-    'engine',
-    'runs',
-    'doctor',
-    'telemetry',
-    'http',
-    'demos',
-  ],
+  http: ['core', 'environment', 'stores', 'engine', 'runs', 'doctor'],
+  cli: ['core', 'environment', 'stores', 'audit', 'engine', 'runs', 'doctor', 'http', 'demos'],
 }
 
 /** What would make the core depend on when, where or how often it runs. */

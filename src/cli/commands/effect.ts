@@ -1,5 +1,4 @@
 /** `pawl effect list|retry`: what jobs do to the world outside, and what of it is stuck. */
-
 import type { EffectSelection, EffectsReport } from '../../engine/effects/retry-effects.ts'
 import { pagesOf } from '../../engine/pages.ts'
 import { relative, stamp } from '../../environment/times.ts'

@@ -2,8 +2,8 @@
  * A worker: document 003's loop around the store. The states are those of its machine (`slots.ts`),
  * and each is real: what the code does is what the worker is said to be doing.
  *
- * Reports of finished jobs and the claim of the next ones are one transaction (`settle`): a busy
- * worker makes one round trip for as many jobs as finish in one turn of the event loop. Nothing is
+ * Reports of finished jobs and the claim of the next ones are one call (`settle`): a busy worker
+ * mostly makes one round trip for as many jobs as finish in one turn of the event loop. Nothing is
  * fetched ahead of a free slot, so nothing has to be given back when a slot is slow.
  *
  * Nothing that the store or a handler does ends the loop. Whatever is not expected leads to

@@ -190,7 +190,7 @@ function decideOne(shared: Shared, now: number, settlement: Settlement): Plain |
   const { command, payload } = settlement
   const { ref, job } = settlement.held
   const lifecycle = shared.machines.find(job.lifecycle, job.lifecycleVersion)
-  if (lifecycle === undefined || !isPlain(job, command)) return undefined
+  if (lifecycle === undefined || !canBePlain(job, command)) return undefined
   const isSound = ref === job.id && isUuid(job.id) && isUuid(job.execution?.claim)
   if (!isSound || payloadFault(shared, payload) !== undefined) return undefined
   const decision = decide(lifecycle, job, command, contextOf(shared.environment, WORKER, now))
@@ -201,7 +201,7 @@ function decideOne(shared: Shared, now: number, settlement: Settlement): Plain |
   return { settlement, before: job, after, fact, payload: payload ?? null }
 }
 
-function isPlain({ policy }: Job, command: Settlement['command']): boolean {
+function canBePlain({ policy }: Job, command: Settlement['command']): boolean {
   if (command.kind === 'step') return isStorable(command.name)
   return command.kind === 'commit' && !command.effects && !policy?.notify
 }
