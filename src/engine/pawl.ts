@@ -325,7 +325,6 @@ export class Pawl implements AsyncDisposable {
         this.#results.tell(event.job)
         if (leavesWork(event.job)) dispatcher?.wake()
       }
-      if (event.type === 'error') checkup?.defer()
       this.#parts.observe(event)
       tell(event)
     }

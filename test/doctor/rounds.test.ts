@@ -106,8 +106,7 @@ describe('a round', () => {
     await bench.work({ id: 'a' })
     await bench.until(() => watched.of('dossiers').length === 1, 500)
     await bench.work({ id: 'b' })
-    await passRounds(bench, 5)
-    expect(watched.of('takeDuty').length).toBeGreaterThanOrEqual(5)
+    await bench.pass(EVERY_MS / 2, 500)
     expect(watched.doctors).toEqual(['a'])
     await bench.until(() => watched.of('leaveDuty').length === 2, 500)
     expect(watched.doctors).toEqual(['a', 'b', 'b'])
@@ -185,27 +184,43 @@ describe('a round', () => {
     expect(watched.pages).toEqual([3])
   })
 
-  it('leaves a store that is away to its worker, however often rounds are to be made', async () => {
+  it.each([
+    ['its worker has errors all the time', ['reportWorker', 'claim', 'recover', 'promote']],
+    ['it fails itself', ['reportWorker', 'dossiers', 'listWorkers', 'takeDuty']],
+  ])('is begun within twice its interval although %s', async (_, refused) => {
     const { watched, bench } = await openWatched()
-    let isAway = false
-    const store = passing(watched.between(bench.store), {
-      reportWorker: (row) =>
-        isAway ? Promise.reject(new StoreUnavailable(0, 'away')) : bench.store.reportWorker(row),
-      claim: (request) =>
-        isAway ? Promise.reject(new StoreUnavailable(0, 'away')) : bench.store.claim(request),
-    })
+    const refuse = (verb: string) => {
+      if (refused.includes(verb)) throw new StoreUnavailable(0, 'away')
+    }
+    watched.before = refuse
+    const failing = Object.fromEntries(
+      refused.map((verb) => [verb, () => Promise.reject(new StoreUnavailable(0, 'away'))]),
+    )
+    const store = passing(watched.between(bench.store), failing)
     const pawl = await createPawl({ store, jobs: [echo], environment: bench.environment })
+    const begunAt = bench.store.now()
     const worker = await pawl.work({ checkup: '2s' })
-    await bench.until(() => watched.of('leaveDuty').length === 3, 100)
-    isAway = true
-    // Until the worker has noticed.
-    await bench.pass(1500, 100)
-    const before = watched.calls.length
     await bench.pass(120_000, 100)
-    expect(watched.calls.length).toBe(before)
-    isAway = false
-    await bench.until(() => watched.calls.length > before, 100)
+    const rounds = [begunAt, ...watched.of('takeDuty').map(({ at }) => at), bench.store.now()]
+    const gaps = rounds.slice(1).map((at, i) => at - (rounds[i] as number))
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(4000)
     await bench.finish(worker.stop())
+  })
+
+  it('of a worker that died during it is made by another within two intervals', async () => {
+    const { watched, bench } = await openWatched()
+    const never = new Promise<never>(() => {})
+    watched.before = (verb) => {
+      return verb === 'dossiers' && watched.of('dossiers').length === 1 ? never : undefined
+    }
+    await bench.work({ id: 'a' })
+    await bench.work({ id: 'b' })
+    await bench.until(() => watched.of('dossiers').length === 1, 100)
+    const [dead] = watched.doctors
+    const diedAt = bench.store.now()
+    await bench.until(() => watched.doctors.length === 2, 100)
+    expect(watched.doctors[1]).not.toBe(dead)
+    expect(bench.store.now() - diedAt).toBeLessThanOrEqual(2 * EVERY_MS)
   })
 
   it('is made by nobody where that was said, and by no worker that has stopped', async () => {

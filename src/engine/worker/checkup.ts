@@ -1,10 +1,13 @@
 /**
- * The doctor's round in a worker: now and then a page of jobs is looked at, from where the last
- * round ended, by whichever worker gets the duty. It never repairs, and never takes longer than one
- * page takes; what it finds becomes an event, for logs and metrics.
+ * The doctor's rounds in a worker: at a fixed interval one worker examines a page of jobs, from
+ * where the last round ended. A round reads one page, repairs nothing, and emits its findings as
+ * events.
+ *
+ * Rounds keep their own timetable. Errors of the worker or of the last round do not postpone the
+ * next one: a store in trouble is when findings are needed. A worker that dies during a round holds
+ * the duty for one interval, so another worker makes a round within two intervals.
  */
 import type { Timer } from '../../core/ports.ts'
-import { ERROR_WAIT_MS } from '../../core/worker.ts'
 import type { Doctor } from '../../doctor/doctor.ts'
 import type { Environment } from '../../environment/system.ts'
 import type { Store } from '../../stores/store.ts'
@@ -12,10 +15,6 @@ import type { PawlEvent } from '../watching/events.ts'
 
 /** The name under which stores keep who goes round. */
 const DUTY = 'checkup'
-/** A round that takes longer was interrupted. */
-const LEASE_MS = 60_000
-/** Longer than a worker waits before it asks again: a store that is away is asked by it alone. */
-const AFTER_ERROR_MS = 2 * ERROR_WAIT_MS
 
 /** What a round needs. */
 export interface CheckupParts {
@@ -31,19 +30,11 @@ export interface CheckupParts {
 export class Checkup {
   readonly #parts: CheckupParts
   #timer: Timer | undefined
-  #isGoing = false
   #isStopped = false
 
   constructor(parts: CheckupParts) {
     this.#parts = parts
-    this.#plan(parts.everyMs)
-  }
-
-  /** Something is wrong with the store: a round now would be one more who asks it. */
-  defer(): void {
-    if (this.#isGoing) return
-    this.#timer?.cancel()
-    this.#plan(this.#afterErrorMs)
+    this.#plan()
   }
 
   /** No further round begins. */
@@ -52,33 +43,25 @@ export class Checkup {
     this.#timer?.cancel()
   }
 
-  get #afterErrorMs(): number {
-    return Math.max(this.#parts.everyMs, AFTER_ERROR_MS)
-  }
-
-  #plan(delayMs: number): void {
+  #plan(): void {
     if (this.#isStopped) return
-    this.#timer = this.#parts.environment.timers.after(delayMs, () => void this.#round())
+    const { environment, everyMs } = this.#parts
+    this.#timer = environment.timers.after(everyMs, () => void this.#round())
   }
 
   async #round(): Promise<void> {
     const { worker, doctor, store, everyMs, observe } = this.#parts
     const { examination } = store
-    let delayMs = everyMs
-    this.#isGoing = true
     try {
-      const duty = await examination.takeDuty(DUTY, worker, LEASE_MS)
+      const duty = await examination.takeDuty(DUTY, worker, everyMs)
       if (duty !== undefined) {
         const { findings, next } = await doctor.round(duty.place)
         for (const finding of findings) observe({ type: 'finding', worker, finding })
         await examination.leaveDuty(DUTY, worker, next)
       }
     } catch (error) {
-      // The store will be there again, or the worker itself says that it is not.
-      delayMs = this.#afterErrorMs
       if (!this.#isStopped) observe({ type: 'error', worker, error })
     }
-    this.#isGoing = false
-    this.#plan(delayMs)
+    this.#plan()
   }
 }
