@@ -66,6 +66,8 @@ export default defineConfig({
         },
       },
     ],
+    // Built files are loaded by Node itself, not transformed: a copy of them has no source maps.
+    server: { deps: { external: [/\/dist\/.*\.js$/] } },
     // Processes rather than threads: a test may send itself signals or change its directory.
     pool: 'forks',
     testTimeout: 20_000,

@@ -1,17 +1,17 @@
 /**
- * FM_001, the duplicate retry of document 001, on demand. A worker leases a job and goes silent for
- * longer than its lease; the job is given to a second worker, which commits its effect; then the
- * first one wakes up, knows of nothing, and commits as well.
+ * FM_001, the duplicate retry of the state model requirements (001), on demand. Worker A leases a
+ * job and is silent for longer than its lease. Recovery gives the job to worker B, which commits
+ * its effect. Then worker A wakes up and commits as well.
  *
- * It is played twice on real files, under a time that only the demo moves, so it takes no time and
- * is the same every time. Once with the fence switched off, as in an engine that has none: two
- * effects. Once as Pawl is: one. Both numbers are counted in the user's own table, by SQL. Nothing
- * in that table is unique: what keeps the second effect out is the commit boundary alone.
+ * The scenario is played twice on real files, under a clock that only the demo moves, so it takes
+ * no time and gives the same result every time. The first play runs on a temporary copy of this
+ * package whose commit boundary is removed (`unfenced.ts`): two effects. The second play runs on
+ * the package as it is: one. Both numbers are counted in the user's own table, by SQL. Nothing in
+ * that table is unique, so only the commit boundary prevents the second effect.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { StaleFence } from '../core/errors.ts'
 import { executionsOf } from '../core/job/executions.ts'
 import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
@@ -20,6 +20,7 @@ import { loadDriver } from '../stores/sqlite/driver.ts'
 import { openSqliteStore } from '../stores/sqlite/store.ts'
 import type { CommitAnswer, CommitTx, Held, Store } from '../stores/store.ts'
 import { type TestEnvironment, testEnvironment } from '../testing/test-environment.ts'
+import { copyUnfenced } from './unfenced.ts'
 
 /** What the demo counted, and the story of both plays. */
 export interface Fm001 {
@@ -32,7 +33,7 @@ export interface Fm001 {
 /** Where the demo is played: a database, as Pawl and as its user sees it. */
 export interface Fm001Place {
   open(environment: TestEnvironment): Promise<Store>
-  /** A transaction of the user's own, which asks nobody whether it may. */
+  /** A transaction of the user's own connection. */
   transact<T>(work: (query: CommitTx['query']) => T | Promise<T>): Promise<T>
 }
 
@@ -48,12 +49,23 @@ const LEASE_MS = 30_000
 const CREATE = 'CREATE TABLE fm001_effects (attempt INTEGER NOT NULL)'
 const COUNT = 'SELECT count(*) AS effects FROM fm001_effects'
 
-/** Plays FM_001 with the fence off and then on, in a folder that is removed afterwards. */
-export async function runFm001({ directory = tmpdir() } = {}): Promise<Fm001> {
+/**
+ * Plays FM_001 with the fence off and then on, in a folder that is removed afterwards. `dist` is
+ * the folder of the built package from which the copy without a boundary is made.
+ */
+export async function runFm001({
+  directory = tmpdir(),
+  dist,
+}: {
+  readonly directory?: string
+  readonly dist?: string
+} = {}): Promise<Fm001> {
   const folder = await mkdtemp(join(directory, 'pawl-fm001-'))
   try {
-    const off = await playFm001(sqlitePlace(join(folder, 'fence-off.db')), { fence: 'off' })
-    const on = await playFm001(sqlitePlace(join(folder, 'fence-on.db')), { fence: 'on' })
+    const copy = await copyUnfenced(join(folder, 'unfenced'), dist)
+    const unfenced = (await import(new URL('demos/fm-001.js', copy).href)) as Fm001Player
+    const off = await unfenced.playFm001(unfenced.sqlitePlace(join(folder, 'off.db')), 'off')
+    const on = await playFm001(sqlitePlace(join(folder, 'on.db')), 'on')
     return {
       fenceOff: { effects: off.effects },
       fenceOn: { effects: on.effects },
@@ -64,11 +76,14 @@ export async function runFm001({ directory = tmpdir() } = {}): Promise<Fm001> {
   }
 }
 
-/** Plays it once. */
-export async function playFm001(
-  place: Fm001Place,
-  { fence }: { readonly fence: 'on' | 'off' },
-): Promise<Fm001Play> {
+/** What the demo uses of a build of this package: the package itself, or the copy. */
+interface Fm001Player {
+  readonly playFm001: typeof playFm001
+  readonly sqlitePlace: typeof sqlitePlace
+}
+
+/** Plays it once. `fence` names the build to which the place belongs, in the steps. */
+export async function playFm001(place: Fm001Place, fence: 'on' | 'off'): Promise<Fm001Play> {
   const environment = testEnvironment()
   await using store = await place.open(environment)
   await place.transact((query) => query(CREATE))
@@ -88,9 +103,8 @@ export async function playFm001(
   const second = await claim(store, 'worker-b')
   say('worker-b leases the job as attempt 2, and runs it')
   say(`worker-b commits its effect: ${describe(await store.commit(second, effectOf(second)))}`)
-  const late = fence === 'on' ? store : withoutFence(store, place)
-  say('worker-a wakes up, and knows of nothing')
-  say(`worker-a commits its effect: ${describe(await late.commit(first, effectOf(first)))}`)
+  say('worker-a wakes up, and does not know what happened')
+  say(`worker-a commits its effect: ${describe(await store.commit(first, effectOf(first)))}`)
 
   const rows = await place.transact((query) => query(COUNT))
   const effects = Number((rows[0] as { effects: number | string }).effects)
@@ -115,23 +129,6 @@ async function claim(store: Store, worker: string): Promise<Held> {
   const [held] = await store.claim(request)
   if (held === undefined) throw new Error('the job of the demo is not ready')
   return held
-}
-
-/**
- * The commit of an engine without a fence. Where the store refuses, such an engine would not have
- * asked: it does what its user wants in a plain transaction, and reports success.
- */
-function withoutFence(store: Store, { transact }: Fm001Place): Pick<Store, 'commit'> {
-  return {
-    async commit(held, work) {
-      const answer = await store.commit(held, work)
-      const isLate = answer.kind === 'rejected' && answer.error instanceof StaleFence
-      if (!isLate) return answer
-      // The commit of this demo queries, and does nothing else.
-      const result = await transact(async (query) => work({ query } as CommitTx))
-      return { kind: 'done', job: held.job, result }
-    },
-  }
 }
 
 function describe(answer: CommitAnswer): string {

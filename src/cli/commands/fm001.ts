@@ -1,4 +1,4 @@
-/** `pawl fm001`: the duplicate retry of document 001, with the fence switched off and on. */
+/** `pawl fm001`: the duplicate retry of FM_001, without the commit boundary and with it. */
 import { runFm001 } from '../../demos/fm-001.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import type { Call, CommandSpec } from '../spec.ts'
@@ -12,7 +12,7 @@ async function fm001({ output }: Call): Promise<ExitCode> {
     output.line(`fence off: ${fenceOff.effects} effects`)
     output.line(`fence on:  ${fenceOn.effects} effect`)
   }
-  return fenceOn.effects === 1 ? EXIT.ok : EXIT.failure
+  return fenceOff.effects === 2 && fenceOn.effects === 1 ? EXIT.ok : EXIT.failure
 }
 
 /** The command that shows what the fence is for. */
@@ -21,8 +21,10 @@ export const commands: readonly CommandSpec[] = [
     name: 'fm001',
     summary: 'Play the duplicate retry: two effects without the fence, one with it',
     details:
-      'A worker goes silent past its lease, a second one commits, and the first one wakes up and ' +
-      'commits as well. Played twice in a temporary folder; the effects are counted by SQL.',
+      'A worker is silent for longer than its lease, a second one commits, and the first one ' +
+      'wakes up and commits as well. Played twice in a temporary folder: on a copy of this ' +
+      'package whose commit boundary is removed, and on the package as it is. ' +
+      'Effects are counted by SQL.',
     options: [],
     examples: [
       ['pawl fm001', 'the story, and both counts'],
