@@ -83,17 +83,17 @@ describe.each(PLACES)('on $name', ({ place }) => {
   })
 
   it('000: a command that is repeated changes nothing more', { timeout }, async () => {
-    const { pawl, store, job, claim } = await open(leased)
+    const { pawl, store, job, claim } = await open(hardened)
     const { id } = await pawl.enqueue(job, null)
     const [held] = (await claim()) as [Held]
     const first = await store.settle([commitOf(held)])
     const again = await store.settle([commitOf(held)])
     expect([first, again].map(({ answers }) => answers[0]?.kind)).toEqual(['done', 'same'])
-    expect(ends(await store.facts(id))).toEqual(['PENDING', 'RUNNING', 'SUCCEEDED'])
+    expect(ends(await store.facts(id))).toEqual(['pending', 'running', 'succeeded'])
   })
 
   it('000: a transition that fails half way never was', { timeout }, async () => {
-    const { pawl, store, job, claim } = await open(leased)
+    const { pawl, store, job, claim } = await open(hardened)
     const { id } = await pawl.enqueue(job, null)
     const [held] = (await claim()) as [Held]
     const before = [await store.get(id), await store.facts(id)]
@@ -115,7 +115,7 @@ describe.each(PLACES)('on $name', ({ place }) => {
   })
 
   it('000: of many who want one job at one moment, one gets it', { timeout }, async () => {
-    const { pawl, store, job, claim } = await open(leased)
+    const { pawl, store, job, claim } = await open(hardened)
     const handles = await pawl.enqueueMany(
       job,
       Array.from({ length: 20 }, () => ({ input: null })),
