@@ -13,8 +13,8 @@ import {
 } from 'pawl'
 import { JobScript } from 'pawl/testing'
 import { expect, it } from 'vitest'
-import { histories } from '../support/random-history.ts'
-import { backToWork, heldBack, jobIn, retried, viewed } from './document-job.ts'
+import { histories } from '../../support/random-history.ts'
+import { backToWork, heldBack, jobIn, retried, viewed } from '../document-job.ts'
 import {
   answerOf,
   ask,
@@ -25,7 +25,7 @@ import {
   statesOf,
   submitted,
   wayOf,
-} from './played-job.ts'
+} from '../played-job.ts'
 
 // Examples.
 

@@ -31,7 +31,7 @@ import {
   inVain,
   letDue,
   stepsOf,
-} from '../support/job-answers.ts'
+} from '../../support/job-answers.ts'
 import {
   committed,
   everyCommand,
@@ -46,7 +46,7 @@ import {
   STATES,
   type State,
   workerCommands,
-} from './000-hardened-helpers.ts'
+} from '../000-hardened-helpers.ts'
 
 /** The six edges of document 000, typed from its VALID_TRANSITIONS. */
 const EDGES = [

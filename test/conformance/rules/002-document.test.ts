@@ -19,8 +19,8 @@ import {
 } from 'pawl'
 import { JobScript } from 'pawl/testing'
 import { expect, it } from 'vitest'
-import { histories } from '../support/random-history.ts'
-import { ACTIVE, backToWork, ENDED, jobIn, retried, viewed } from './document-job.ts'
+import { histories } from '../../support/random-history.ts'
+import { ACTIVE, backToWork, ENDED, jobIn, retried, viewed } from '../document-job.ts'
 import {
   ASK_NAMES,
   answerOf,
@@ -33,7 +33,7 @@ import {
   running,
   statesOf,
   wayOf,
-} from './played-job.ts'
+} from '../played-job.ts'
 
 /** The ways in which an attempt meets a retryable end: the document's, and a lost worker. */
 const RETRYABLE_ENDS = ['fail retryably', 'expire']

@@ -24,8 +24,8 @@ import {
   letDue,
   letLeaseExpire,
   stepsOf,
-} from '../support/job-answers.ts'
-import { histories } from '../support/random-history.ts'
+} from '../../support/job-answers.ts'
+import { histories } from '../../support/random-history.ts'
 import {
   committedJob,
   doneJob,
@@ -35,7 +35,7 @@ import {
   leasedJob,
   startedJob,
   submitted,
-} from './001-leased-helpers.ts'
+} from '../001-leased-helpers.ts'
 
 const RUNS = { numRuns: 300 }
 const lives = histories({ lifecycles: [leased] })

@@ -11,7 +11,7 @@ import {
   type RunEvent,
 } from 'pawl'
 import { describe, expect, it } from 'vitest'
-import { anyMoves, play } from '../core/run-arbitraries.ts'
+import { anyMoves, play } from '../../core/run-arbitraries.ts'
 import {
   ACTIVE,
   answerOf,
@@ -30,7 +30,7 @@ import {
   targetsOf,
   throughText,
   walkTo,
-} from '../core/run-support.ts'
+} from '../../core/run-support.ts'
 
 const typesOf = (events: readonly RunEvent[]) => events.map(({ type }) => type)
 const resume = { kind: 'rewind', reason: 'resume' } as const

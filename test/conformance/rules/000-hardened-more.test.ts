@@ -29,8 +29,8 @@ import {
   inVain,
   letDue,
   stepsOf,
-} from '../support/job-answers.ts'
-import { histories } from '../support/random-history.ts'
+} from '../../support/job-answers.ts'
+import { histories } from '../../support/random-history.ts'
 import {
   committed,
   everyCommand,
@@ -42,7 +42,7 @@ import {
   running,
   STATES,
   succeeded,
-} from './000-hardened-helpers.ts'
+} from '../000-hardened-helpers.ts'
 
 const OPEN = ['LEASED', 'IN_PROGRESS', 'COMMITTED']
 const RUNS = { numRuns: 200 }

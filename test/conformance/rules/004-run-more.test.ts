@@ -11,7 +11,7 @@ import {
   type RunEvent,
 } from 'pawl'
 import { describe, expect, it } from 'vitest'
-import { anyHistory, play, take } from '../core/run-arbitraries.ts'
+import { anyHistory, play, take } from '../../core/run-arbitraries.ts'
 import {
   deepFreeze,
   factsOf,
@@ -25,7 +25,7 @@ import {
   throughText,
   work,
   write,
-} from '../core/run-support.ts'
+} from '../../core/run-support.ts'
 
 const resume = { kind: 'rewind', reason: 'resume' } as const
 

@@ -1,7 +1,7 @@
 // Document 003: its tasks and the loop of its worker. Expected tables are the document's.
 import { analyse, DefinitionInvalid, move, policyFor, Terminal, task, workerMachine } from 'pawl'
 import { expect, it } from 'vitest'
-import { ERROR_WAIT_MS } from '../../src/core/worker.ts'
+import { ERROR_WAIT_MS } from '../../../src/core/worker.ts'
 import {
   ASK_NAMES,
   answerOf,
@@ -14,8 +14,8 @@ import {
   running,
   submitted,
   wayOf,
-} from './played-job.ts'
-import { verbsOf } from './task-job.ts'
+} from '../played-job.ts'
+import { verbsOf } from '../task-job.ts'
 
 const DOCUMENTED = [
   'Startup',

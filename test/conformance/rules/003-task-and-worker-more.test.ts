@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { type Command, checkFacts, checkP2, checkP9, hopsOf, task, viewOf } from 'pawl'
 import { expect, it } from 'vitest'
-import { histories } from '../support/random-history.ts'
+import { histories } from '../../support/random-history.ts'
 import {
   answerOf,
   factOf,
@@ -12,8 +12,8 @@ import {
   running,
   submitted,
   wayOf,
-} from './played-job.ts'
-import { expire, release, taskWith, verbsOf, viewed } from './task-job.ts'
+} from '../played-job.ts'
+import { expire, release, taskWith, verbsOf, viewed } from '../task-job.ts'
 
 // Leases and tries.
 
