@@ -325,9 +325,24 @@ const FILES: readonly Canary[] = [
     'P5',
     change(
       'core/run/evolve.js',
-      'return { run_state: to, validation: null,',
-      'return { run_state: to, validation: null, fix_attempts: 0,',
+      'run_state,\n        stable_trail',
+      'run_state,\n        fix_attempts: 0,\n        stable_trail',
     ),
+  ),
+  canary(
+    'entering FIXING spends a round, whether or not its work runs',
+    'P5',
+    change('core/run/decide.js', '{ fix_pending: true }', '{ fixing: true }'),
+  ),
+  canary(
+    'the work of a fix is not counted',
+    'P5',
+    change('core/run/decide.js', "    'finish-item',\n", ''),
+  ),
+  canary(
+    'a changed input gives no rounds of fixing back',
+    'P5',
+    change('core/run/evolve.js', '{ fields: { fix_attempts: 0 } }', '{}'),
   ),
   canary(
     'finished items are begun again',

@@ -15,6 +15,7 @@ import {
   openFolderJournal,
   PawlError,
   type Random,
+  type Run,
   type RunCommand,
   type RunEvent,
   type RunFact,
@@ -31,6 +32,20 @@ const RUN = 'run'
 const LOG = 'runs/run/events.ndjson'
 const SNAPSHOT = 'runs/run/snapshot.json'
 const ROUNDS = 4
+/** What shows that the work of a fix ran; ends are no part of it. */
+const FIX_WORK: readonly string[] = [
+  'ARTIFACT_WRITTEN',
+  'WORK_ITEM_FINISHED',
+  'WORK_ITEM_FAILED',
+  'RUN_STATE_CHANGED',
+]
+/** Whether the way goes on to FIXING; the other one is closed to a run that did not pass. */
+function fixes({ run_state, validation }: Run): boolean {
+  return run_state === 'VALIDATING' && validation?.ok === false
+}
+
+/** What follows an append of which only the beginning reached the disk. */
+const CUT: readonly string[] = ['LOG_TAIL_DISCARDED', 'RESUME_REWIND']
 const ENDS = ['FAILED', 'CANCELLED']
 const FAILURES = {
   'file-disk-full': 'disk-full',
@@ -92,7 +107,7 @@ class RunWorld {
     try {
       const journal = await this.#open()
       const writer = await this.#hold(journal)
-      for (let i = this.#faults.between(3, 15); i > 0; i--) await this.#act(writer)
+      for (let i = this.#faults.between(5, 30); i > 0; i--) await this.#act(writer)
       await journal.close()
     } catch (error) {
       this.#expect(error)
@@ -160,12 +175,14 @@ class RunWorld {
     const states = [...(documentationRun.machine.byTarget.get(run.run_state as never) ?? [])]
     const next = states.map(([state]) => state).filter((state) => !ENDS.includes(state))
     const to = next[this.#faults.between(0, next.length)] ?? 'DONE'
+    const validation = { kind: 'record-validation', ok: this.#random.next() < 0.2 } as const
+    const move = { kind: 'move', to: fixes(run) ? 'FIXING' : to } as const
     const commands: readonly (RunCommand | 'artifact')[] = [
-      { kind: 'move', to },
-      { kind: 'move', to },
+      ...[move, move, move, move],
       { kind: 'start-item', key, inputs, worker: 'w' },
       { kind: 'finish-item', key },
-      { kind: 'record-validation', ok: this.#random.next() < 0.2 },
+      { kind: 'reset-fixes', because: 'source' },
+      ...[validation, validation],
       { kind: 'change-section', section: 'intro', to: `draft ${this.#faults.between(0, 9)}` },
       'artifact',
     ]
@@ -205,14 +222,31 @@ class RunWorld {
     for (const { seq, what } of checkRun(documentationRun, events)) {
       this.#blame('P2', `${what} (event ${seq})`)
     }
-    const fixes = events.filter(
-      ({ type, data }) => type === 'RUN_STATE_CHANGED' && data.to_state === 'FIXING',
-    ).length
-    const run = foldRun(events)
-    if (run !== null && (run.fix_attempts !== fixes || fixes > run.max_fix_attempts)) {
-      this.#blame('P5', `${fixes} rounds of fixing, of which it counts ${run.fix_attempts}`)
-    }
+    this.#compareFixes(events)
     this.#compareItems(events)
+  }
+
+  /** P5: a fix attempt is counted if its work ran, once, and only then. */
+  #compareFixes(events: readonly RunEvent[]): void {
+    const run = foldRun(events)
+    let fixes = 0
+    let visit: 'none' | 'entered' | 'counted' = 'none'
+    for (const [i, { type, data }] of events.entries()) {
+      if (type === 'FIX_ATTEMPTED') {
+        const next = events[i + 1]?.type ?? 'LOG_TAIL_DISCARDED'
+        // The process may have died between the count and the work that it counts.
+        if (!FIX_WORK.includes(next) && !CUT.includes(next)) this.#blame('P5', 'no fix ran')
+        fixes++
+        visit = 'counted'
+      } else if (type === 'FIX_ATTEMPTS_RESET') fixes = 0
+      else if (visit === 'entered' && FIX_WORK.includes(type)) this.#blame('P5', 'a fix is free')
+      if (type === 'RUN_STATE_CHANGED') visit = data.to_state === 'FIXING' ? 'entered' : 'none'
+      if (type === 'RESUME_REWIND') visit = 'none'
+      if (run !== null && fixes > run.max_fix_attempts) this.#blame('P5', `${fixes} fixes ran`)
+    }
+    if (run !== null && run.fix_attempts !== fixes) {
+      this.#blame('P5', `${fixes} fixes ran, of which it counts ${run.fix_attempts}`)
+    }
   }
 
   /** P14: a finished item is not begun again as if it were new. */

@@ -1,5 +1,5 @@
 // Documents show code that runs: what the README prints is a file that is compiled and executed.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -43,10 +43,23 @@ describe('the documentation pipeline', () => {
   it('is killed, resumed on changed pages, and proposes each section once', () => {
     const summary = JSON.parse(run('docs-pipeline/main.ts', '--json'))
     expect(summary).toMatchObject({
-      ...{ outcome: 'done', state: 'DONE', fixAttempts: 2 },
+      ...{ outcome: 'done', state: 'DONE', fixAttempts: 1 },
       sections: { pawls: 'proposed', ratchets: 'proposed', winches: 'proposed' },
       commits: [expect.stringMatching(/^[0-9a-f]{40}$/)],
     })
+  })
+})
+
+describe('the documentation pipeline in a folder', () => {
+  it('is done in the end, though it is killed whenever it comes to FIXING', () => {
+    const dir = freshFolder()
+    const program = resolve('.build/programs/examples/docs-pipeline/main.js')
+    for (let kill = 0; kill < 4; kill++) {
+      const killed = spawnSync(process.execPath, [program, '--dir', dir, '--kill-at', 'FIXING'])
+      expect(killed.signal).toBe('SIGKILL')
+    }
+    const summary = JSON.parse(run('docs-pipeline/main.ts', '--dir', dir, '--json'))
+    expect(summary).toMatchObject({ outcome: 'done', state: 'DONE', fixAttempts: 1 })
   })
 })
 
@@ -59,9 +72,7 @@ describe('the guide to runs', () => {
   })
 
   it('shows code that runs', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'pawl-guide-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-    expect(runIn(folder, 'runs-guide/main.ts').split('\n')).toEqual([
+    expect(runIn(freshFolder(), 'runs-guide/main.ts').split('\n')).toEqual([
       'done done',
       'count texts/a.txt skip fresh',
       'count texts/b.txt skip fresh',
@@ -70,6 +81,12 @@ describe('the guide to runs', () => {
     ])
   })
 })
+
+function freshFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'pawl-example-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
 
 /** Runs a compiled example in a process of its own; a failure throws with what it printed. */
 function run(path: string, ...args: string[]): string {

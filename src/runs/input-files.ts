@@ -104,14 +104,27 @@ export function isCopy(run: Run, name: string): boolean {
   return name !== MANIFEST && entryOf(run.artifacts_index, name)?.writer_worker === OUTSIDE
 }
 
-/** The commands that make changed inputs artifacts of the run. */
-export function takeCommands(changes: readonly InputChange[]): RunCommand[] {
-  return changes.map(({ name, output }) => ({
-    kind: 'write-artifact',
-    name,
-    ...output,
-    worker: OUTSIDE,
-  }))
+/**
+ * The commands that make changed inputs artifacts of the run. If one that the run had taken before
+ * is another now, the fix attempts begin anew. That comes first: after a crash in between, the
+ * change is found again.
+ */
+export function takeCommands(run: Run, changes: readonly InputChange[]): RunCommand[] {
+  const changed = changes.find(({ name, output }) => {
+    const before = entryOf(run.artifacts_index, name)
+    return !name.startsWith('run:') && before !== undefined && before.sha256 !== output.sha256
+  })
+  const reset: RunCommand[] =
+    changed === undefined ? [] : [{ kind: 'reset-fixes', because: changed.name }]
+  const taken = changes.map(
+    ({ name, output }): RunCommand => ({
+      kind: 'write-artifact',
+      name,
+      ...output,
+      worker: OUTSIDE,
+    }),
+  )
+  return [...reset, ...taken]
 }
 
 /** The inputs of a run that is being worked on. Calls are done one after the other. */
@@ -147,7 +160,7 @@ export class Inputs {
       const manifest = await readManifest(this.#parts, run)
       const look = new Look(this.#parts, run, manifest, { paranoid: false, damaged: new Set() })
       const result = await take(look)
-      await this.#log.tell(author, ...takeCommands(await look.changes()))
+      await this.#log.tell(author, ...takeCommands(run, await look.changes()))
       return result
     })
     this.#last = taken.catch(() => {})

@@ -142,7 +142,9 @@ export class Orchestrator {
       return undefined
     }
     const issue = issueOf(state)
-    await this.#tell({ kind: 'open-issue', issue, severity: 'error', message: textOr(message) })
+    const issueCommand = { kind: 'open-issue', issue, severity: 'error' } as const
+    // A fix that threw has run; one whose process died has not.
+    await this.#tell({ kind: 'count-fix' }, { ...issueCommand, message: textOr(message) })
     return this.#stopped(error)
   }
 

@@ -71,7 +71,7 @@ export function planResume(situation: ResumeSituation): ResumePlan {
   const makers = damaged.map((name) => entryOf(run.artifacts_index, name)?.work_item ?? null)
   const forced = new Set([...forcedItems(plan.run), ...makers.filter((key) => key !== null)])
   const tellFound = (to: Plan) => {
-    for (const command of takeCommands(changes)) to.tell(command)
+    for (const command of takeCommands(run, changes)) to.tell(command)
     for (const name of damaged) tellDamage(to, name)
   }
   const ahead = new Plan(machine, plan.run)

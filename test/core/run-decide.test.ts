@@ -155,7 +155,7 @@ describe('a move', () => {
     const validating = { from_state: 'LINKING', to_state: 'VALIDATING', validating: true }
     expect(data('LINKING', 'VALIDATING')).toEqual(validating)
     const script = runIn('FIXING')
-    const fixing = { from_state: 'VALIDATING', to_state: 'FIXING', fixing: true }
+    const fixing = { from_state: 'VALIDATING', to_state: 'FIXING', fix_pending: true }
     expect(script.events.at(-1)?.data).toEqual(fixing)
   })
 

@@ -1,8 +1,20 @@
 // The fix loop: its guards, and that a run never has more fix attempts than it was created with.
 import fc from 'fast-check'
+import { evolveRun, type RunEvent } from 'pawl'
+import type { RunScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { anyMoves, play } from './run-arbitraries.ts'
-import { answerOf, errorOf, newRun, runIn, walkTo } from './run-support.ts'
+import {
+  answerOf,
+  errorOf,
+  factsOf,
+  newRun,
+  runIn,
+  start,
+  walkTo,
+  work,
+  write,
+} from './run-support.ts'
 
 const resume = { kind: 'rewind', reason: 'resume' } as const
 const record = (ok: boolean) => ({ kind: 'record-validation', ok }) as const
@@ -77,16 +89,80 @@ describe('fix attempts', () => {
     }
   })
 
-  it('are not won back by crashing in FIXING, time after time', () => {
+  it('are not spent by entering FIXING: a crash before its work ran costs nothing', () => {
+    const script = newRun(1)
+    for (let crash = 0; crash < 10; crash++) {
+      walkTo(script, 'VALIDATING', false).walk('FIXING')
+      start(script, 'fix')
+      expect(script.run).toMatchObject({ run_state: 'FIXING', fix_attempts: 0, fix_pending: true })
+      script.tell(resume)
+      expect(Object.keys(script.run)).not.toContain('fix_pending')
+    }
+    walkTo(script, 'VALIDATING', false).walk('FIXING', 'VALIDATING')
+    expect(script.run).toMatchObject({ run_state: 'VALIDATING', fix_attempts: 1 })
+  })
+
+  it('count once, with the first work that ran or with the way out', () => {
+    const works: readonly ((script: RunScript) => unknown)[] = [
+      (script) => write(script, 'page', 1),
+      (script) => work(script, 'fix', [], { page: 1 }),
+      (script) => {
+        start(script, 'fix')
+        script.tell({ kind: 'fail-item', key: 'fix', error: 'no' })
+      },
+      (script) => script.tell({ kind: 'count-fix' }),
+      () => {},
+    ]
+    for (const does of works) {
+      const script = runIn('FIXING')
+      does(script)
+      write(script, 'more', 2)
+      script.walk('VALIDATING')
+      const counted = script.events.filter(({ type }) => type === 'FIX_ATTEMPTED')
+      expect(counted.map(({ data }) => data)).toEqual([{ attempt: 1 }])
+      expect(script.run).toMatchObject({ run_state: 'VALIDATING', fix_attempts: 1 })
+    }
+  })
+
+  it('are not won back by crashing after the work of a fix ran, time after time', () => {
     const script = newRun(3)
     const counts: number[] = []
     for (let crash = 0; crash < 4; crash++) {
       walkTo(script, 'VALIDATING', false).walk('FIXING')
+      script.tell({ kind: 'count-fix' })
       counts.push(script.run.fix_attempts)
       script.tell(resume)
     }
     expect(counts).toEqual([1, 2, 3, 3])
     expect(script.run.run_state).toBe('FAILED')
+  })
+
+  it('begin anew when an input changed, by a fact that says which and how many', () => {
+    const script = runIn('FIXING', 1)
+    script.walk('VALIDATING')
+    const reset = { kind: 'reset-fixes', because: 'pages/a.md' } as const
+    expect(factsOf(script.tell(reset))).toEqual([
+      { type: 'FIX_ATTEMPTS_RESET', data: { spent: 1, because: 'pages/a.md' } },
+    ])
+    expect(script.run.fix_attempts).toBe(0)
+    expect(script.tell(reset).kind).toBe('same')
+    script.tell(record(false))
+    script.walk('FIXING')
+    expect(script.run.run_state).toBe('FIXING')
+  })
+
+  it('are counted by nothing outside of a fix, and a log that says so is damaged', () => {
+    expect(runIn('VALIDATING').tell({ kind: 'count-fix' }).kind).toBe('same')
+    const script = runIn('VALIDATING')
+    const next = { ...(script.events.at(-1) as RunEvent), seq: script.run.last_seq + 1 }
+    const counted = { ...next, type: 'FIX_ATTEMPTED', data: { attempt: 1 } } as RunEvent
+    expect(() => evolveRun(script.run, counted)).toThrow('it counts a fix that was not begun')
+    const data = { spent: 1, because: 'a' }
+    const reset = { ...next, type: 'FIX_ATTEMPTS_RESET', data } as RunEvent
+    expect(() => evolveRun(script.run, reset)).toThrow('it takes back 1 fixes of 0')
+    const fixing = runIn('FIXING')
+    const second = { ...counted, seq: fixing.run.last_seq + 1, data: { attempt: 2 } } as RunEvent
+    expect(() => evolveRun(fixing.run, second)).toThrow('it counts fix 2 after 0')
   })
 
   it('are not won back by a rewind because something is stale, nor by passing', () => {
@@ -100,14 +176,12 @@ describe('fix attempts', () => {
     expect(script.run.run_state).toBe('FAILED')
   })
 
-  it('bound how often FIXING is entered, whatever is moved, validated and rewound', () => {
+  it('bound how often the work of a fix runs, whatever is moved, validated and rewound', () => {
     let exhausted = 0
     fc.assert(
       fc.property(anyMoves, fc.nat(4), (steps, max) => {
         const { events, run } = play(steps, max)
-        const entries = events.filter(
-          ({ type, data }) => type === 'RUN_STATE_CHANGED' && data.to_state === 'FIXING',
-        )
+        const entries = events.filter(({ type }) => type === 'FIX_ATTEMPTED')
         expect(entries.length).toBeLessThanOrEqual(max)
         expect(run.fix_attempts).toBe(entries.length)
         if (run.ended_because === 'max_fix_attempts exceeded') {

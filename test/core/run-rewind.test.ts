@@ -18,11 +18,24 @@ describe('a rewind on resume', () => {
 
   it('makes an earlier validation void', () => {
     const script = runIn('VALIDATING')
-    expect(script.run.validation).toEqual({ ok: true, ts: '2026-01-01T00:00:00.000Z' })
+    expect(script.run.validation).toMatchObject({ ok: true, ts: '2026-01-01T00:00:00.000Z' })
     script.tell(resume)
     expect(script.run.validation).toBeNull()
     script.walk('LINKING', 'VALIDATING')
     expect(answerOf(script.walk('READY_FOR_PR'))).toBe('E_GUARD_REFUSED')
+  })
+
+  it('keeps a validation that came before the state to which it leads', () => {
+    const script = runIn('READY_FOR_PR')
+    script.walk('PR_OPENED')
+    const { validation } = script.run
+    expect(factsOf(script.tell(stale('READY_FOR_PR')))).toMatchObject([
+      { data: { to_state: 'READY_FOR_PR', keeps_validation: true } },
+    ])
+    expect(script.run.validation).toEqual(validation)
+    expect(validation).toMatchObject({ ok: true, trail_length: 2 })
+    script.tell(stale('DRAFT_READY'))
+    expect(script.run.validation).toBeNull()
   })
 
   it('can happen any number of times, and each is an event', () => {

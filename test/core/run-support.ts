@@ -202,6 +202,7 @@ export function longLife(): RunScript {
   script.walk('READY_FOR_PR')
   step()
   write(script, 'facts', 3)
+  script.tell({ kind: 'reset-fixes', because: 'facts' })
   script.tell({ kind: 'revalidate-artifact', name: 'chapter' })
   script.tell({ kind: 'link-commit', sha: 'c'.repeat(40) })
   return script

@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import {
   defineRun,
   defineRunMachine,
+  type Journal,
+  openFolderJournal,
   openRuns,
+  openStoreJournal,
   type RunContext,
   type RunDefinition,
   type RunEvent,
@@ -34,6 +37,22 @@ export function storesNamed(name: string): [string, () => Promise<Store>][] {
   return [
     ['SQLite', () => openSqliteStore({ path: path() })],
     ['PostgreSQL', () => openPostgresStore(connect())],
+  ]
+}
+
+/** Every kind of journal, each with how to open an empty one. */
+export function journalsNamed(name: string): [string, () => Promise<Journal>][] {
+  let opened = 0
+  const inStore = (kind: number) => async () => {
+    const [, open] = storesNamed(`${name}_${++opened}`)[kind] as [string, () => Promise<Store>]
+    const store = await open()
+    onTestFinished(() => store.close())
+    return openStoreJournal({ store })
+  }
+  return [
+    ['a folder', () => openFolderJournal({ path: freshFolder() })],
+    ['SQLite', inStore(0)],
+    ['PostgreSQL', inStore(1)],
   ]
 }
 

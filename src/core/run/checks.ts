@@ -36,6 +36,10 @@ function rulesOf(command: RunCommand): Rule[] {
       return [['to', tooLong(command.to)]]
     case 'record-validation':
       return [['ok', flag(command.ok)]]
+    case 'count-fix':
+      return []
+    case 'reset-fixes':
+      return [['because', name(command.because)]]
     case 'rewind':
       return [['reason', oneOf(command.reason, ['resume', 'stale'])]]
     case 'write-artifact':
@@ -51,22 +55,9 @@ function rulesOf(command: RunCommand): Rule[] {
     case 'revalidate-artifact':
       return [['name', name(command.name)]]
     case 'start-item':
-      return [
-        ['key', name(command.key)],
-        ['inputs', inputs(command.inputs)],
-        ['code', optional(command.code, name)],
-        ['worker', name(command.worker)],
-      ]
     case 'finish-item':
-      return [
-        ['key', name(command.key)],
-        ['inputs', optional(command.inputs, inputs)],
-      ]
     case 'fail-item':
-      return [
-        ['key', name(command.key)],
-        ['error', text(command.error, ERROR_MAX)],
-      ]
+      return itemRules(command)
     case 'change-section':
       return [
         ['section', name(command.section)],
@@ -92,6 +83,25 @@ function rulesOf(command: RunCommand): Rule[] {
       return [['reason', text(command.reason, NOTE_MAX)]]
     default:
       return [['kind', 'is no command of a run']]
+  }
+}
+
+function itemRules(
+  command: Extract<RunCommand, { kind: 'start-item' | 'finish-item' | 'fail-item' }>,
+): Rule[] {
+  const key: Rule = ['key', name(command.key)]
+  switch (command.kind) {
+    case 'start-item':
+      return [
+        key,
+        ['inputs', inputs(command.inputs)],
+        ['code', optional(command.code, name)],
+        ['worker', name(command.worker)],
+      ]
+    case 'finish-item':
+      return [key, ['inputs', optional(command.inputs, inputs)]]
+    case 'fail-item':
+      return [key, ['error', text(command.error, ERROR_MAX)]]
   }
 }
 

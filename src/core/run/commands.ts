@@ -34,6 +34,10 @@ export type RunCommand =
   | { readonly kind: 'fail-item'; readonly key: string; readonly error: string }
   | { readonly kind: 'change-section'; readonly section: string; readonly to: string }
   | { readonly kind: 'record-validation'; readonly ok: boolean }
+  /** The work of the present fix has run; it counts once for each visit of the fixing state. */
+  | { readonly kind: 'count-fix' }
+  /** An input changed: what comes now is another text, and has all its fix attempts. */
+  | { readonly kind: 'reset-fixes'; readonly because: string }
   | {
       readonly kind: 'open-issue'
       readonly issue: string

@@ -7,11 +7,18 @@ import { readNamesOf } from './known-names.ts'
 import { entryOf, type Run } from './run.ts'
 import { downstreamOf, freshnessOf } from './staleness.ts'
 
+type StateCommandKind =
+  | 'create'
+  | 'move'
+  | 'rewind'
+  | 'record-validation'
+  | 'count-fix'
+  | 'reset-fixes'
+  | 'fail'
+  | 'cancel'
+
 /** The commands that do not move the run. */
-export type ContentCommand = Exclude<
-  RunCommand,
-  { kind: 'create' | 'move' | 'rewind' | 'record-validation' | 'fail' | 'cancel' }
->
+export type ContentCommand = Exclude<RunCommand, { kind: StateCommandKind }>
 
 /** Decides a command that does not move the run. */
 export function decideContent(run: Run, command: ContentCommand): RunDecision {

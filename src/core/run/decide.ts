@@ -68,6 +68,16 @@ export function decideRun(
       ? refuseTransition(runMachine, run, command.to)
       : refuse(new RunEnded(run.run_id, run.run_state))
   }
+  const decision = decideActive(runMachine, run, command)
+  return countsFix(run, command) ? withFix(run, decision) : decision
+}
+
+/** Decides a command for a run that has not ended, or that may be given after the end. */
+function decideActive(
+  runMachine: RunMachine,
+  run: Run,
+  command: Exclude<RunCommand, { kind: 'create' }>,
+): RunDecision {
   switch (command.kind) {
     case 'move':
       return decideMove(runMachine, run, command.to)
@@ -75,6 +85,10 @@ export function decideRun(
       return decideRewind(runMachine, run, command)
     case 'record-validation':
       return decideValidation(runMachine, run, command.ok)
+    case 'count-fix':
+      return { kind: 'same' }
+    case 'reset-fixes':
+      return decideReset(run, command.because)
     case 'fail':
       return end(run, runMachine.failed, { type: 'RUN_FAILED', data: { reason: command.reason } })
     case 'cancel':
@@ -128,7 +142,7 @@ function decideMove(runMachine: RunMachine, run: Run, to: string): RunDecision {
       from_state: from,
       to_state: to,
       ...(machine.states.get(to)?.stable === true && { stable: true }),
-      ...(fixing && { fixing: true }),
+      ...(fixing && { fix_pending: true }),
       ...(to === fixLoop?.validating && { validating: true }),
     },
   })
@@ -161,8 +175,44 @@ function decideRewind(
     to_state: to,
     reason: command.reason,
     ...(isInitial && { initial: true as const }),
+    ...(keepsValidation(run, to) && { keeps_validation: true as const }),
   }
   return accept({ type: 'RESUME_REWIND', data })
+}
+
+/** Whether a stable state was entered after the last validation: then it is not made again. */
+function keepsValidation({ validation, stable_trail }: Run, to: string): boolean {
+  const length = validation?.trail_length
+  return length !== undefined && stable_trail.lastIndexOf(to) >= length
+}
+
+/**
+ * The commands by which the work of a fix shows. An attempt counts with the first of them, so that
+ * a process that dies between entering the fixing state and its first result spends nothing. See
+ * docs/decisions/0015-a-fix-attempt-counts-when-its-work-ran.md.
+ */
+const FIX_WORK: readonly RunCommand['kind'][] = [
+  'count-fix',
+  'move',
+  'write-artifact',
+  'finish-item',
+  'fail-item',
+]
+
+function countsFix({ fix_pending }: Run, { kind }: RunCommand): boolean {
+  return fix_pending === true && FIX_WORK.includes(kind)
+}
+
+/** The count comes first: if only it reaches the disk, the work that it counts did run. */
+function withFix({ fix_attempts }: Run, decision: RunDecision): RunDecision {
+  if (decision.kind === 'rejected') return decision
+  const counted: RunFact = { type: 'FIX_ATTEMPTED', data: { attempt: fix_attempts + 1 } }
+  return accept(counted, ...(decision.kind === 'facts' ? decision.facts : []))
+}
+
+function decideReset({ fix_attempts: spent }: Run, because: string): RunDecision {
+  if (spent === 0) return { kind: 'same' }
+  return accept({ type: 'FIX_ATTEMPTS_RESET', data: { spent, because } })
 }
 
 function decideValidation({ fixLoop }: RunMachine, run: Run, ok: boolean): RunDecision {
@@ -170,7 +220,8 @@ function decideValidation({ fixLoop }: RunMachine, run: Run, ok: boolean): RunDe
     const why = `is recorded only in ${fixLoop?.validating ?? 'a machine with a fix loop'}`
     return refuse(new CommandInvalid('validation', why))
   }
-  return accept({ type: 'VALIDATION_RECORDED', data: { ok } })
+  const trail_length = run.stable_trail.length
+  return accept({ type: 'VALIDATION_RECORDED', data: { ok, trail_length } })
 }
 
 /** The change of state comes first: if only it reaches the disk, the state is right already. */

@@ -23,8 +23,10 @@ export interface RunEventData {
     readonly to_state: string
     /** The state is one in which the run may be picked up again. */
     readonly stable?: true
-    /** Entering the state begins another round of fixing. */
+    /** Older logs: entering the state counted as a fix attempt, whether or not its work ran. */
     readonly fixing?: true
+    /** The state is the one that fixes; its attempt is counted by FIX_ATTEMPTED. */
+    readonly fix_pending?: true
     /** Entering the state makes an earlier validation void. */
     readonly validating?: true
   }
@@ -55,7 +57,15 @@ export interface RunEventData {
     readonly from_state: string | null
     readonly to_state: string
   }
-  readonly VALIDATION_RECORDED: { readonly ok: boolean }
+  readonly VALIDATION_RECORDED: {
+    readonly ok: boolean
+    /** How many stable states the run had visited; absent in older logs. */
+    readonly trail_length?: number
+  }
+  /** The work of a fix has run, which spends one of `max_fix_attempts`. */
+  readonly FIX_ATTEMPTED: { readonly attempt: number }
+  /** Something that the run had taken from outside changed, so its fix attempts begin anew. */
+  readonly FIX_ATTEMPTS_RESET: { readonly spent: number; readonly because: string }
   readonly ISSUE_OPENED: {
     readonly issue: string
     readonly severity: 'blocker' | 'error' | 'warning'
@@ -68,6 +78,8 @@ export interface RunEventData {
     readonly reason: 'resume' | 'stale'
     /** It goes back to the state in which every run begins, though that is no stable one. */
     readonly initial?: true
+    /** The state was entered after the last validation, which therefore still holds. */
+    readonly keeps_validation?: true
   }
   readonly LOG_TAIL_DISCARDED: { readonly bytes: number; readonly sha256: string }
   readonly COMMIT_LINKED: { readonly sha: string }

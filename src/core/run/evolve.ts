@@ -19,7 +19,8 @@ export function evolveRun(run: Run | null, event: RunEvent): Run {
   if (event.type === 'RUN_CREATED') return newRun(event, event.data)
   const before = run as Run
   const { fields, entries = [] } = changeOf(before, event)
-  const after = { ...before, last_seq: event.seq, ...fields }
+  const after = { ...before, last_seq: event.seq }
+  assignFields(after, fields)
   for (const { collection, key, value } of entries) {
     Object.assign(after, { [collection]: { ...after[collection], [key]: value } })
   }
@@ -65,7 +66,7 @@ export class RunFold {
     const own = run as Run
     const change = changeOf(own, event)
     this.#undos?.push(undoOf(own, change))
-    if (change.fields !== undefined) Object.assign(own, change.fields)
+    assignFields(own, change.fields)
     ;(own as { last_seq: number }).last_seq = event.seq
     if (change.entries !== undefined) for (const entry of change.entries) this.#put(own, entry)
   }
@@ -85,7 +86,7 @@ export class RunFold {
     while (this.#run !== null && this.#run.last_seq > seq) {
       const undo = this.#undos?.pop()
       if (undo === undefined) return
-      Object.assign(this.#run, undo.fields)
+      assignFields(this.#run, undo.fields)
       for (const entry of undo.entries) this.#put(this.#run, entry)
     }
   }
@@ -137,6 +138,16 @@ function entryBefore(run: Run, { collection, key }: Entry): Entry | Absence {
   return { collection, key, value: entryOf<unknown>(run[collection], key) } as Entry | Absence
 }
 
+/** Sets fields of a run; one that is undefined is taken out, as a snapshot does not have it. */
+function assignFields(run: Run, fields: Partial<Run> | undefined): void {
+  const own = run as unknown as Record<string, unknown>
+  for (const name in fields) {
+    const value = fields[name as keyof Run]
+    if (value === undefined) delete own[name]
+    else own[name] = value
+  }
+}
+
 /** Sets an entry; assigning to `__proto__` would change what the record is. */
 function put(record: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') record[key] = value
@@ -153,12 +164,28 @@ function findProblem(run: Run | null, event: RunEvent): string | undefined {
   if (event.type === 'RUN_CREATED') return 'the run is created a second time'
   if (event.run_id !== run.run_id) return `it belongs to another run than ${run.run_id}`
   if (event.seq !== run.last_seq + 1) return `it does not follow ${run.last_seq}`
+  if (event.type === 'FIX_ATTEMPTED' || event.type === 'FIX_ATTEMPTS_RESET') {
+    return findMiscount(run, event)
+  }
   if (event.type !== 'RUN_STATE_CHANGED' && event.type !== 'RESUME_REWIND') return undefined
   const { from_state, to_state } = event.data
   if (from_state !== run.run_state) return `it starts in ${from_state}, not in ${run.run_state}`
   const isRewind = event.type === 'RESUME_REWIND' && event.data.initial !== true
   const visited = !isRewind || run.stable_trail.includes(to_state)
   return visited ? undefined : `it rewinds to ${to_state}, which was not visited`
+}
+
+function findMiscount(
+  { fix_attempts, fix_pending }: Run,
+  event: Of<'FIX_ATTEMPTED' | 'FIX_ATTEMPTS_RESET'>,
+): string | undefined {
+  if (event.type === 'FIX_ATTEMPTS_RESET') {
+    const { spent } = event.data
+    return spent === fix_attempts ? undefined : `it takes back ${spent} fixes of ${fix_attempts}`
+  }
+  if (fix_pending !== true) return 'it counts a fix that was not begun'
+  const { attempt } = event.data
+  return attempt === fix_attempts + 1 ? undefined : `it counts fix ${attempt} after ${fix_attempts}`
 }
 
 function newRun(event: RunEvent, data: RunEventData['RUN_CREATED']): Run {
@@ -197,7 +224,7 @@ function changeOf(run: Run, event: Exclude<RunEvent, { type: 'RUN_CREATED' }>): 
     case 'RUN_STATE_CHANGED':
       return { fields: changeOfState(run, event.data) }
     case 'RESUME_REWIND':
-      return { fields: changeOfRewind(run, event.data.to_state) }
+      return { fields: changeOfRewind(run, event.data) }
     case 'RUN_FAILED':
     case 'RUN_CANCELLED':
       return { fields: { ended_because: event.data.reason } }
@@ -218,7 +245,11 @@ function changeOf(run: Run, event: Exclude<RunEvent, { type: 'RUN_CREATED' }>): 
       return { entries: [{ collection: 'section_states', key, value }] }
     }
     case 'VALIDATION_RECORDED':
-      return { fields: { validation: { ok: event.data.ok, ts: event.ts } } }
+      return { fields: { validation: { ...event.data, ts: event.ts } } }
+    case 'FIX_ATTEMPTED':
+      return { fields: { fix_attempts: event.data.attempt, fix_pending: undefined } }
+    case 'FIX_ATTEMPTS_RESET':
+      return { fields: { fix_attempts: 0 } }
     case 'ISSUE_OPENED':
     case 'ISSUE_RESOLVED': {
       const value = changeOfIssue(run, event)
@@ -238,6 +269,8 @@ function artifactEntry(key: string, value: Artifact): Entry {
 function changeOfState(run: Run, data: RunEventData['RUN_STATE_CHANGED']): Partial<Run> {
   return {
     run_state: data.to_state,
+    ...(run.fix_pending && { fix_pending: undefined }),
+    ...(data.fix_pending && { fix_pending: true }),
     ...(data.stable && { stable_trail: [...run.stable_trail, data.to_state] }),
     ...(data.fixing && { fix_attempts: run.fix_attempts + 1 }),
     ...(data.validating && { validation: null }),
@@ -245,9 +278,15 @@ function changeOfState(run: Run, data: RunEventData['RUN_STATE_CHANGED']): Parti
 }
 
 /** The fix attempts survive a rewind; otherwise crashing would be a way to have more of them. */
-function changeOfRewind(run: Run, to: string): Partial<Run> {
-  const end = run.stable_trail.lastIndexOf(to) + 1
-  return { run_state: to, validation: null, stable_trail: run.stable_trail.slice(0, end) }
+function changeOfRewind(run: Run, data: RunEventData['RESUME_REWIND']): Partial<Run> {
+  const { to_state: run_state, keeps_validation } = data
+  const end = run.stable_trail.lastIndexOf(run_state) + 1
+  return {
+    run_state,
+    stable_trail: run.stable_trail.slice(0, end),
+    ...(run.fix_pending && { fix_pending: undefined }),
+    ...(!keeps_validation && { validation: null }),
+  }
 }
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>

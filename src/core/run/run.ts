@@ -42,6 +42,14 @@ export interface Issue {
   readonly resolved_at: string | null
 }
 
+/** What a validation found. */
+export interface Validation {
+  readonly ok: boolean
+  readonly ts: string
+  /** How many stable states had been visited then; absent in older logs. */
+  readonly trail_length?: number
+}
+
 /** A run: the fold of its events. */
 export interface Run {
   readonly run_id: string
@@ -53,8 +61,11 @@ export interface Run {
   readonly work_items: Readonly<Record<string, WorkItem>>
   readonly issues: Readonly<Record<string, Issue>>
   /** The last validation since the validating state was entered. */
-  readonly validation: { readonly ok: boolean; readonly ts: string } | null
+  readonly validation: Validation | null
+  /** How many fix attempts have run since the run began or its inputs changed. */
   readonly fix_attempts: number
+  /** There while the run is in its fixing state and nothing of that attempt has run. */
+  readonly fix_pending?: true | undefined
   readonly max_fix_attempts: number
   /** The stable states visited, in order; a rewind cuts what lies after its target. */
   readonly stable_trail: readonly string[]

@@ -101,7 +101,8 @@ describe('guards', () => {
     script.tell({ kind: 'record-validation', ok: false })
     expect(script.run.fix_attempts).toBe(0)
     expect(answerOf(script.walk('FIXING'))).toBe('facts')
-    expect(script.run.fix_attempts).toBe(1)
+    // It counts when its work has run, not when the state is entered.
+    expect(script.run.fix_attempts).toBe(0)
     expect(answerOf(script.walk('VALIDATING'))).toBe('facts')
     expect(script.run).toMatchObject({ run_state: 'VALIDATING', fix_attempts: 1 })
     // The validation before the fix says nothing about the result of the fix.
@@ -272,9 +273,11 @@ describe('rewinding and continuing', () => {
     script.walk('VALIDATING')
     script.tell({ kind: 'record-validation', ok: false })
     script.walk('FIXING')
+    script.tell({ kind: 'count-fix' })
     script.tell(resume)
     expect(script.run).toMatchObject({ run_state: 'DRAFT_READY', fix_attempts: 2 })
     walkTo(script, 'VALIDATING', false).walk('FIXING')
+    script.tell({ kind: 'count-fix' })
     expect(script.run).toMatchObject({ run_state: 'FIXING', fix_attempts: 3 })
     script.tell(resume)
     walkTo(script, 'VALIDATING', false).walk('FIXING')
@@ -329,6 +332,7 @@ describe('events and snapshot', () => {
     const events = [...failed.events, ...cancelled.events]
     expect([...new Set(typesOf(events))].sort()).toEqual([
       ...['ARTIFACT_REVALIDATED', 'ARTIFACT_STALE', 'ARTIFACT_WRITTEN', 'COMMIT_LINKED'],
+      ...['FIX_ATTEMPTED', 'FIX_ATTEMPTS_RESET'],
       ...['ISSUE_OPENED', 'ISSUE_RESOLVED', 'LOG_TAIL_DISCARDED', 'RESUME_REWIND'],
       ...['RUN_CANCELLED', 'RUN_CREATED', 'RUN_FAILED', 'RUN_STATE_CHANGED'],
       ...['SECTION_STATE_CHANGED', 'VALIDATION_RECORDED', 'WORK_ITEM_FAILED'],
@@ -361,7 +365,7 @@ describe('events and snapshot', () => {
       run_state: 'READY_FOR_PR',
       last_seq: script.events.length,
       machine: { name: 'run', version: 1 },
-      fix_attempts: 1,
+      fix_attempts: 0,
       commits: ['c'.repeat(40)],
     })
   })
