@@ -121,9 +121,8 @@ export {
   Operator,
   type OperatorIdentity,
   type OperatorOptions,
-  type OperatorReport,
-  type Refusal,
 } from './engine/operators/operators.ts'
+export type { OperatorReport, Refusal } from './engine/operators/report.ts'
 export type { Selection } from './engine/operators/selection.ts'
 export type { JobOutcome } from './engine/outcome.ts'
 export {

@@ -47,7 +47,9 @@ export function name(value: string | undefined): string | undefined {
 
 /** A text: bounded, and not blank. */
 export function text(value: string | undefined, max: number): string | undefined {
-  if (typeof value !== 'string' || value.trim() === '') return 'must not be empty'
+  if (value === undefined) return 'must not be empty'
+  if (typeof value !== 'string') return 'must be a text'
+  if (value.trim() === '') return 'must not be empty'
   if (value.length > max) return `must not be longer than ${max} characters`
   // PostgreSQL stores no NUL in a text, and no database a lone surrogate.
   return /\p{Surrogate}|\0/u.test(value) ? 'must be well-formed Unicode without NUL' : undefined
@@ -55,7 +57,8 @@ export function text(value: string | undefined, max: number): string | undefined
 
 /** A UUID in lower case, of any version. */
 export function uuid(value: string): string | undefined {
-  return UUID.test(value) ? undefined : 'must be a UUID in lower case'
+  const isUuid = typeof value === 'string' && UUID.test(value)
+  return isUuid ? undefined : 'must be a UUID in lower case'
 }
 
 /** Milliseconds since the epoch. */
@@ -73,7 +76,9 @@ export function count(value: number, min: number, max: number): string | undefin
 
 /** A number from `min` to below `max`. */
 export function within(value: number, min: number, max: number): string | undefined {
-  return value >= min && value < max ? undefined : `must be from ${min} to below ${max}`
+  return typeof value === 'number' && value >= min && value < max
+    ? undefined
+    : `must be from ${min} to below ${max}`
 }
 
 /** One of a list of words. */
@@ -90,6 +95,29 @@ export function flag(value: boolean): string | undefined {
 export function message(value: string, max: number): string | undefined {
   if (typeof value !== 'string') return 'must be a text'
   return value === '' ? undefined : text(`.${value}`, max + 1)
+}
+
+/** Something that can be called. */
+export function callable(value: unknown): string | undefined {
+  return typeof value === 'function' ? undefined : 'must be a function'
+}
+
+/** A signal, of this realm or of another. */
+export function abortSignal(value: { readonly aborted: boolean }): string | undefined {
+  const isSignal = typeof value === 'object' && typeof value?.aborted === 'boolean'
+  return isSignal ? undefined : 'must be an AbortSignal'
+}
+
+/** A list of at most `max` values, each of which passes a check. */
+export function listOf<T>(
+  values: readonly T[],
+  max: number,
+  check: (value: T) => string | undefined,
+): string | undefined {
+  if (!Array.isArray(values)) return 'must be a list'
+  if (values.length > max) return `must not be more than ${max}`
+  // A hole is undefined here, and not passed over as by `map`.
+  return Array.from(values, (value: T) => check(value)).find(isBroken)
 }
 
 /** A plain object. */

@@ -119,6 +119,18 @@ export class JobRunning extends PawlError {
   }
 }
 
+/** The job was listed by a dry run, and is not what the filter shows any more. */
+export class JobChanged extends PawlError {
+  readonly code = 'E_JOB_CHANGED'
+  constructor(jobId: string) {
+    super(
+      `Job ${jobId} has changed since it was listed: the filter no longer shows it`,
+      'Look at the job; if it is still meant, select it by its id.',
+      { jobId },
+    )
+  }
+}
+
 /** The job does not wait for anybody's approval. */
 export class JobNotStalled extends PawlError {
   readonly code = 'E_JOB_NOT_STALLED'

@@ -279,14 +279,14 @@ export class Pawl implements AsyncDisposable {
 
   /** A person who acts on jobs: named, and with a reason, both of which the ledger keeps. */
   operator(identity: OperatorIdentity): Operator {
-    const { store, environment, lifecycles } = this.#parts
-    return new Operator({ store, environment, lifecycles }, identity)
+    const { environment, lifecycles, observe } = this.#parts
+    return new Operator({ store: this.store, environment, lifecycles, observe }, identity)
   }
 
   /** Whoever looks at the store, says what is wrong with it, and mends it when asked to. */
   doctor(options: Pick<DoctorParts, 'runs' | 'patience'> = {}): Doctor {
-    const { store, environment, lifecycles } = this.#parts
-    return new Doctor({ store, environment, lifecycles, ...options })
+    const { environment, lifecycles } = this.#parts
+    return new Doctor({ store: this.store, environment, lifecycles, ...options })
   }
 
   /** Why a job is not running, in one sentence, and the command that would change it. */

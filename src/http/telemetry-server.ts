@@ -4,7 +4,8 @@
  *   POST /api/v1/telemetry/events   events as lines of JSON, or one array of them, at most 1000 and
  *                                   1 MiB: 202 { accepted, duplicates }; all of them, or none
  *   GET  /api/v1/telemetry/events?run=&trace=&commit=&after=&limit=
- *                                   200 { items, nextCursor }, in the order in which they came
+ *                                   200 { items, nextCursor }, in the order in which they came;
+ *                                   an unknown, empty or repeated parameter is answered with 400
  *
  * It listens on the machine's own address alone. To be reached from elsewhere it needs a token,
  * which every request then must have: `Authorization: Bearer <token>`. Without one, only requests
@@ -15,8 +16,9 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { nestingOf } from '../core/canonical-json.ts'
-import { name as checkName } from '../core/checks.ts'
+import { name as checkName, count, NOTE_MAX, text } from '../core/checks.ts'
 import { PawlError } from '../core/errors.ts'
+import { checkFields, type FieldChecks } from '../core/fields.ts'
 import { type StoredEvent, TelemetryEvents } from '../stores/telemetry-events.ts'
 import { RequestRefused, TokenMissing } from './errors.ts'
 
@@ -37,6 +39,13 @@ export interface TelemetryServer extends AsyncDisposable {
   close(): Promise<void>
 }
 
+const OPTIONS: FieldChecks<TelemetryServerOptions> = {
+  path: (value) => text(value, NOTE_MAX),
+  host: checkName,
+  port: (value) => count(value, 0, 65_535),
+  token: checkName,
+}
+
 const PATH = '/api/v1/telemetry/events'
 const BODY_BYTES_MAX = 1024 * 1024
 const EVENTS_MAX = 1000
@@ -48,6 +57,7 @@ const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
 
 /** Starts the server, and resolves when it listens. */
 export async function serveTelemetry(options: TelemetryServerOptions): Promise<TelemetryServer> {
+  checkFields(options, OPTIONS, { what: 'options' })
   const { path, host = '127.0.0.1', port = 0, token } = options
   if (token === undefined && !LOOPBACK.includes(host)) throw new TokenMissing(host)
   if (token !== undefined && token.length < 16) throw new TokenMissing(host)
@@ -84,6 +94,7 @@ async function answer(
   if (url.pathname !== PATH) throw new RequestRefused(404, `There is nothing at ${url.pathname}`)
   if (request.method === 'GET') return { status: 200, body: events.find(queryOf(url)) }
   if (request.method !== 'POST') throw new RequestRefused(405, 'Only GET and POST are answered')
+  checkParameters(url, [])
   // A form of a web page cannot send these without asking first.
   const type = request.headers['content-type'] ?? ''
   if (!/^application\/(json|x-ndjson)\b/.test(type)) {
@@ -148,22 +159,39 @@ function faultOf(value: unknown): string | undefined {
   return typeof data === 'object' && data !== null ? undefined : '"data" must be an object'
 }
 
-function queryOf({ searchParams }: URL) {
-  const text = (field: string) => searchParams.get(field) ?? undefined
-  const whole = (field: string, fallback: number, max: number) => {
+const PARAMETERS = ['run', 'trace', 'commit', 'after', 'limit']
+
+/** An unknown, empty or repeated parameter is refused: ignored, it would widen the answer. */
+function checkParameters({ searchParams }: URL, known: readonly string[]): void {
+  for (const field of new Set(searchParams.keys())) {
+    if (!known.includes(field)) {
+      const names = known.length === 0 ? 'there are none here' : `known are ${known.join(', ')}`
+      throw new RequestRefused(400, `The parameter "${field}" is not known; ${names}`)
+    }
+    const values = searchParams.getAll(field)
+    if (values.length > 1) throw new RequestRefused(400, `"${field}" is given more than once`)
+    const why = checkName(values[0])
+    if (why !== undefined) throw new RequestRefused(400, `"${field}" ${why}`)
+  }
+}
+
+function queryOf(url: URL) {
+  checkParameters(url, PARAMETERS)
+  const text = (field: string) => url.searchParams.get(field) ?? undefined
+  const whole = (field: string, fallback: number, min: number, max: number) => {
     const given = text(field)
     if (given === undefined) return fallback
     const number = /^\d{1,15}$/.test(given) ? Number(given) : -1
-    if (number >= 0 && number <= max) return number
-    throw new RequestRefused(400, `"${field}" must be a whole number up to ${max}`)
+    if (number >= min && number <= max) return number
+    throw new RequestRefused(400, `"${field}" must be a whole number from ${min} to ${max}`)
   }
   const [run, trace, commit] = [text('run'), text('trace'), text('commit')]
   return {
     ...(run !== undefined && { run }),
     ...(trace !== undefined && { trace }),
     ...(commit !== undefined && { commit }),
-    after: whole('after', 0, Number.MAX_SAFE_INTEGER),
-    limit: Math.max(1, whole('limit', 100, PAGE_MAX)),
+    after: whole('after', 0, 0, Number.MAX_SAFE_INTEGER),
+    limit: whole('limit', 100, 1, PAGE_MAX),
   }
 }
 

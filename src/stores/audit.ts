@@ -4,7 +4,6 @@
  * cannot make one statement long. Conditions on columns are judged by the database; what stands in
  * the JSON of a fact or on the way of a path is only looked for there, and judged here.
  */
-import { count, findBroken, NAME_MAX, NOTE_MAX, oneOf, type Rule, text } from '../core/checks.ts'
 import { type ActorKind, FACT_CODES, type Fact, type FactTrigger } from '../core/job/facts.ts'
 import { type FactRow, toFact, type Value } from './rows.ts'
 import type { Page, TailEntry } from './store.ts'
@@ -45,32 +44,6 @@ export interface AuditOptions {
 export interface AuditEntry extends TailEntry {
   /** JSON text, or null where the fact has none; absent where it was not asked for. */
   readonly payload?: string | null
-}
-
-const ACTORS = ['worker', 'client', 'engine', 'doctor', 'operator']
-
-/** A field that is misspelt or undefined would widen the audit to everything. */
-const RULES: Readonly<Record<string, (value: never) => string | undefined>> = {
-  jobId: (value) => text(value, NAME_MAX),
-  actor: (value) => oneOf(value, ACTORS),
-  operator: (value) => text(value, NAME_MAX),
-  worker: (value) => text(value, NAME_MAX),
-  trigger: (value) => oneOf(value, Object.keys(FACT_CODES)),
-  fromState: (value) => text(value, NAME_MAX),
-  toState: (value) => text(value, NAME_MAX),
-  reason: (value) => text(value, NOTE_MAX),
-  from: (value) => count(value, 0, Number.MAX_SAFE_INTEGER),
-  before: (value) => count(value, 0, Number.MAX_SAFE_INTEGER),
-}
-
-/** Refuses an audit that says less, or something else, than its author may think. */
-export function checkAudit(filter: AuditFilter, { order = 'oldest' }: AuditOptions): void {
-  const rules = Object.entries(filter).map(([field, value]): Rule => {
-    const rule = Object.hasOwn(RULES, field) ? RULES[field] : undefined
-    return [field, rule === undefined ? 'is not known' : rule(value as never)]
-  })
-  const broken = findBroken([...rules, ['order', oneOf(order, ['oldest', 'newest'])]])
-  if (broken !== undefined) throw broken
 }
 
 /** What databases write differently. */

@@ -21,6 +21,7 @@ export interface EffectRow {
   readonly run_at: number
   readonly error: string | null
   readonly payload: string
+  readonly claim: string | null
 }
 
 /** The state that a report leaves an effect in. */
@@ -61,6 +62,7 @@ export function toEffectInfo(row: EffectRow): EffectInfo {
     state: row.state,
     tries: row.tries,
     runAt: row.run_at,
+    ...(row.claim !== null && { claimed: true as const }),
     ...(row.error !== null && { error: row.error }),
     payload: row.payload,
   }
@@ -71,6 +73,13 @@ export interface EffectKey {
   readonly jobId: string
   readonly name: string
   readonly n: number
+}
+
+/** Whether `retryEffects` would make an effect due: the same condition as in its statements. */
+export function canRetry(effect: EffectInfo, now: number): boolean {
+  const { state, runAt, tries, claimed } = effect
+  if (state === 'delivered' || (claimed && runAt > now)) return false
+  return state === 'parked' || runAt > now || tries > 0
 }
 
 /** Reads a key; nothing where the text is none. */

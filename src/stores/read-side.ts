@@ -4,7 +4,14 @@
  */
 import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
-import { type AuditEntry, type AuditFilter, type AuditOptions, checkAudit } from './audit.ts'
+import type { AuditEntry, AuditFilter, AuditOptions } from './audit.ts'
+import {
+  checkAudit,
+  checkEffectFilter,
+  checkJobFilter,
+  checkPage,
+  type PageOptions,
+} from './filters.ts'
 import { checkLimit, checkPlace } from './requests.ts'
 import type {
   Counts,
@@ -22,9 +29,6 @@ import type {
 const LIST_BUDGET_MS = 200
 
 type Awaitable<T> = T | Promise<T>
-
-/** Which page of a list. */
-type PageOptions = { readonly limit?: number; readonly after?: string }
 
 /** The statements of a store, on its own kind of connection. */
 export interface Queries<C> {
@@ -133,23 +137,24 @@ export abstract class ReadSide<C> {
   }
 
   async list(filter: JobFilter, page: PageOptions = {}): Promise<Page<Job>> {
-    checkLimit(page.limit ?? 0)
+    checkJobFilter(filter)
+    checkPage(page)
     checkPlace('after', page.after, this.#places.jobs)
     const expired = this.#budget()
     return this.read((connection) => this.#queries.list(connection, filter, page, expired))
   }
 
   async listEffects(filter: EffectFilter, page: PageOptions = {}): Promise<Page<EffectInfo>> {
-    checkLimit(page.limit ?? 0)
+    checkEffectFilter(filter)
+    checkPage(page)
     checkPlace('after', page.after, this.#places.effects)
     const expired = this.#budget()
     return this.read((connection) => this.#queries.listEffects(connection, filter, page, expired))
   }
 
   async audit(filter: AuditFilter, options: AuditOptions = {}): Promise<Page<AuditEntry>> {
-    checkLimit(options.limit ?? 0)
-    checkPlace('after', options.after, this.#places.ledger)
     checkAudit(filter, options)
+    checkPlace('after', options.after, this.#places.ledger)
     const expired = this.#budget()
     return this.read((connection) => this.#queries.audit(connection, filter, options, expired))
   }

@@ -3,6 +3,7 @@ import { type JsonBounds, nestingOf, utf8Length } from '../core/canonical-json.t
 import {
   count,
   findBroken,
+  listOf,
   message,
   NOTE_MAX,
   name,
@@ -27,7 +28,7 @@ import type {
 } from './store.ts'
 
 /** No verb takes, returns or removes more than this at once. */
-const LIMIT_MAX = 10_000
+export const LIMIT_MAX = 10_000
 
 /** A bound on a queue is found out by counting, so it must not be any number. */
 const DEPTH_MAX = 1_000_000
@@ -43,8 +44,8 @@ export function checkClaim({ worker, limit, leaseMs, queues, types }: ClaimReque
     ['worker', name(worker)],
     ['limit', count(limit, 0, LIMIT_MAX)],
     ['leaseMs', count(leaseMs, 1, DELAY_MAX_MS)],
-    ['queues', optional(queues, list)],
-    ['types', optional(types, list)],
+    ['queues', optional(queues, texts)],
+    ['types', optional(types, texts)],
   ])
 }
 
@@ -53,7 +54,7 @@ export function checkEffectClaim({ limit, leaseMs, types }: EffectClaim): void {
   check([
     ['limit', count(limit, 0, LIMIT_MAX)],
     ['leaseMs', count(leaseMs, 1, DELAY_MAX_MS)],
-    ['types', optional(types, list)],
+    ['types', optional(types, texts)],
   ])
 }
 
@@ -86,7 +87,7 @@ export function checkName(field: string, value: string): void {
 
 /** A place in a list or in the ledger that the store gave out, in the form that it has there. */
 export function checkPlace(field: string, place: string | undefined, form: RegExp): void {
-  if (place === undefined || form.test(place)) return
+  if (place === undefined || (typeof place === 'string' && form.test(place))) return
   throw new ValueInvalid(field, 'is no place that this store gave out')
 }
 
@@ -168,7 +169,7 @@ export function checkReports(reports: readonly EffectReport[]): void {
 /** Effects to be tried again, and who asks for it. */
 export function checkRetry(keys: readonly string[], { actor, operator, note }: Asker): void {
   check([
-    ['keys', list(keys)],
+    ['keys', texts(keys)],
     ['actor', oneOf(actor, ['operator'])],
     ['operator', name(operator)],
     ['note', text(note, NOTE_MAX)],
@@ -180,8 +181,11 @@ export function isStep({ command }: Settlement): boolean {
   return command.kind === 'step'
 }
 
-function list(values: readonly string[]): string | undefined {
-  return values.length > LIMIT_MAX ? `must not be more than ${LIMIT_MAX}` : undefined
+/** Texts to look for. One that cannot be stored is not refused: it is found nowhere. */
+function texts(values: readonly string[]): string | undefined {
+  return listOf(values, LIMIT_MAX, (value) =>
+    typeof value === 'string' ? undefined : 'must be a list of texts',
+  )
 }
 
 function check(rules: readonly Rule[]): void {

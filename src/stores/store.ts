@@ -166,8 +166,11 @@ export type EffectReport =
     }
   | { readonly kind: 'parked'; readonly effect: HeldEffect; readonly error: string }
 
+/** Where an effect can be. */
+export const EFFECT_STATES = ['pending', 'delivered', 'parked'] as const
+
 /** Where an effect is. */
-export type EffectState = 'pending' | 'delivered' | 'parked'
+export type EffectState = (typeof EFFECT_STATES)[number]
 
 /** Which effects a list shows; conditions are combined. */
 export interface EffectFilter {
@@ -189,6 +192,8 @@ export interface EffectInfo {
   readonly tries: number
   /** When it is next due, or its lease ends; once delivered or parked, when that was. */
   readonly runAt: number
+  /** A dispatcher took it for delivery; until `runAt` it holds the lease. */
+  readonly claimed?: true
   /** What the last delivery failed with. */
   readonly error?: string
   /** JSON text. */
@@ -318,8 +323,16 @@ export interface Store extends AsyncDisposable {
   /** Accepts jobs; a taken key is answered by `onConflict`. Durable when it returns. */
   enqueue(items: readonly EnqueueItem[], options?: EnqueueOptions): Promise<Enqueued[]>
 
-  /** Gives one command to each of these jobs, read and decided in the same transaction. */
-  tell(ids: readonly string[], command: Command, asker: Asker): Promise<Answer[]>
+  /**
+   * Gives one command to each of these jobs, read and decided in the same transaction. With `seqs`,
+   * one for each id, a job whose last fact has another number is answered with `TransitionRace`.
+   */
+  tell(
+    ids: readonly string[],
+    command: Command,
+    asker: Asker,
+    seqs?: readonly number[],
+  ): Promise<Answer[]>
 
   /** Takes leases on jobs that are ready and due, by priority, then time. */
   claim(request: ClaimRequest): Promise<Held[]>
@@ -367,8 +380,11 @@ export interface Store extends AsyncDisposable {
    */
   retryEffects(keys: readonly string[], asker: Asker): Promise<boolean[]>
 
-  /** Notes that cancellation is wanted; a job that nobody holds is cancelled at once. */
-  cancel(ids: readonly string[], asker: Asker): Promise<Answer[]>
+  /**
+   * Notes that cancellation is wanted; a job without a holder is cancelled at once. `seqs` as for
+   * `tell`.
+   */
+  cancel(ids: readonly string[], asker: Asker, seqs?: readonly number[]): Promise<Answer[]>
 
   /** Makes jobs ready whose time has come; at most `limit` of them. Returns how many. */
   promote(limit: number): Promise<number>

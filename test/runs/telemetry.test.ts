@@ -172,6 +172,29 @@ describe('the local telemetry API', () => {
     expect(next.items).toMatchObject(one.slice(2, 3))
   })
 
+  it('refuses a parameter that is unknown, empty, repeated or out of bounds', async () => {
+    const { ask } = await server()
+    const bad = [
+      ...['?bogus=1', '?run=r1&type=', '?type=X', '?run=', '?trace=%00', '?run=a&run=b'],
+      ...['?limit=0', '?limit=1001', '?limit=-1', '?limit=1e2', '?after=x', '?constructor=1'],
+    ]
+    for (const query of bad) {
+      const { status, body } = await ask(query)
+      expect([query, status]).toEqual([query, 400])
+      expect(body).toMatchObject({ code: 'E_REQUEST_REFUSED' })
+    }
+    const { body } = await ask('?bogus=1')
+    expect(body).toMatchObject({
+      title: 'The parameter "bogus" is not known; known are run, trace, commit, after, limit',
+    })
+    const headers = { 'content-type': 'application/json' }
+    expect((await ask('?run=r1', { method: 'POST', body: '[]', headers })).status).toBe(400)
+    for (const options of [{ prt: 1 }, { port: 70_000 }, { path: 5 }, { token: 5 }]) {
+      const serving = serveTelemetry({ path: ':memory:', ...(options as object) })
+      await expect(serving).rejects.toMatchObject({ code: 'E_COMMAND_INVALID' })
+    }
+  })
+
   it('keeps an event that comes twice once', async () => {
     const { url, ask } = await server()
     const event = { ...{ event_id: 'e1', run_id: 'r', type: 'X', ts: 't' }, ...REST }

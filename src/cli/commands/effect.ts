@@ -68,9 +68,12 @@ function print({ output }: Call, effects: readonly EffectInfo[], now: number): v
   output.table(columns, rows)
 }
 
+/** As many as one call can list and then change. */
+const LISTED_MAX = 10_000
+
 function selectionOf(call: Call): EffectSelection {
   const filter = filterOf(call)
-  const limit = wholeOf(call, 'limit', 1)
+  const limit = wholeOf(call, 'limit', 1, LISTED_MAX)
   if (call.args.length > 0) {
     if (Object.keys(filter).length === 0 && limit === undefined) return { keys: call.args }
     throw new UsageInvalid('Effects are chosen by keys and by conditions', 'Give one of both.')
@@ -78,7 +81,7 @@ function selectionOf(call: Call): EffectSelection {
   if (Object.keys(filter).length === 0) {
     throw new UsageInvalid('No effect is named', 'Give keys, or conditions such as --state parked.')
   }
-  return { filter, ...(limit !== undefined && { limit }) }
+  return { filter, limit: limit ?? LISTED_MAX }
 }
 
 async function retry(call: Call): Promise<ExitCode> {
@@ -95,9 +98,7 @@ async function retry(call: Call): Promise<ExitCode> {
       if (isDry || matched === 0) return report(call, { ...foreseen, dryRun: isDry })
       call.output.say(`retry would come to: ${countsOf(foreseen)}`)
       await confirm(call, 'retry', matched)
-      if (typeof selection === 'object' && 'filter' in selection) {
-        chosen = { ...selection, limit: matched }
-      }
+      if (foreseen.keys !== undefined) chosen = { keys: foreseen.keys }
     }
     return report(call, await operator.retryEffects(chosen, { signal }))
   })
@@ -108,7 +109,8 @@ function countsOf({ matched, done, same }: EffectsReport): string {
 }
 
 function report({ output, interrupted, args }: Call, result: EffectsReport): ExitCode {
-  if (output.json) output.record({ verb: 'retry', ...result })
+  const { keys: _, ...told } = result
+  if (output.json) output.record({ verb: 'retry', ...told })
   else {
     const dry = result.dryRun ? ' (dry run, nothing was written)' : ''
     output.line(`retry: ${countsOf(result)}${dry}`)

@@ -1,8 +1,10 @@
 /**
- * What operators do to jobs, each verb on ids or on a filter. A verb on a filter first counts what
- * it would do; then somebody confirms it, and no more jobs than were counted are changed.
+ * What operators do to jobs, each verb on ids or on a filter. A verb on a filter first lists what
+ * it would do; then somebody confirms it, and only jobs that were listed are changed. One that has
+ * changed in between is reported.
  */
-import type { Operator, OperatorOptions, OperatorReport } from '../../engine/operators/operators.ts'
+import type { Operator, OperatorOptions } from '../../engine/operators/operators.ts'
+import { LISTED_MAX, type OperatorReport } from '../../engine/operators/report.ts'
 import type { Selection } from '../../engine/operators/selection.ts'
 import { confirm } from '../confirm.ts'
 import { UsageInvalid } from '../errors.ts'
@@ -20,7 +22,7 @@ type Act = (
   options: OperatorOptions,
 ) => Promise<OperatorReport>
 
-type Filtered = Extract<Selection, { readonly filter: unknown }>
+type Bulk = Exclude<Selection, string | { readonly ids: unknown }>
 
 /** A verb: how its options become what is done. */
 interface Verb {
@@ -63,7 +65,8 @@ function selectionOf(call: Call): Exclude<Selection, string> {
     if (limit === undefined) return { ids: call.args }
     throw new UsageInvalid('--limit is for conditions, not for ids')
   }
-  return { filter, ...(limit !== undefined && { limit }) }
+  const part = limit === undefined ? {} : { limit }
+  return isFiltered ? { filter, ...part } : { all: true, ...part }
 }
 
 async function actOn(call: Call, verb: Verb): Promise<ExitCode> {
@@ -76,8 +79,9 @@ async function actOn(call: Call, verb: Verb): Promise<ExitCode> {
     call,
     async (pawl) => {
       const operator = pawl.operator(identity)
-      const bulk = 'filter' in asked ? untilNow(asked, pawl.store.now()) : undefined
+      const bulk = 'ids' in asked ? undefined : bounded(asked)
       let chosen: Selection = bulk ?? asked
+      let hasMore = false
       if (isDry || bulk !== undefined) {
         const foreseen = await act(operator, chosen, { dryRun: true, signal: call.interrupted })
         if (isDry || foreseen.matched === 0) {
@@ -85,19 +89,24 @@ async function actOn(call: Call, verb: Verb): Promise<ExitCode> {
         }
         call.output.say(`${verb.name} would come to: ${countsOf(foreseen)}`)
         await confirm(call, verb.name, foreseen.matched)
-        if (bulk !== undefined) chosen = { ...bulk, limit: foreseen.matched }
+        if (bulk !== undefined) chosen = onlyListed(bulk, foreseen)
+        hasMore = foreseen.more
       }
-      return report(call, verb.name, await act(operator, chosen, { signal: call.interrupted }))
+      const result = await act(operator, chosen, { signal: call.interrupted })
+      return report(call, verb.name, { ...result, more: result.more || hasMore })
     },
     { jobs },
   )
 }
 
-/** Whoever confirms a number means the jobs that were counted, and not what came after them. */
-function untilNow(selection: Filtered, now: number): Filtered {
-  const { createdBefore = Number.POSITIVE_INFINITY } = selection.filter
-  const filter = { ...selection.filter, createdBefore: Math.min(createdBefore, now + 1) }
-  return { ...selection, filter }
+/** No more jobs than a report can list. */
+function bounded(selection: Bulk): Bulk {
+  return { ...selection, limit: Math.min(selection.limit ?? LISTED_MAX, LISTED_MAX) }
+}
+
+/** The jobs that were listed and confirmed, and none that matches only since then. */
+function onlyListed({ limit: _, ...selection }: Bulk, { ids = [] }: OperatorReport): Selection {
+  return { ...selection, among: ids }
 }
 
 /** What became of jobs, in numbers; those that are zero say nothing. */
@@ -108,7 +117,8 @@ function countsOf({ matched, done, same, asked, refused }: OperatorReport): stri
 }
 
 function report({ output, interrupted }: Call, verb: string, result: OperatorReport): ExitCode {
-  if (output.json) output.record({ verb, ...result })
+  const { ids: _, ...told } = result
+  if (output.json) output.record({ verb, ...told })
   else printReport(output, verb, result)
   if (interrupted.aborted) return EXIT.interrupted
   const codes = new Set(result.refusals.map(exitCodeOf))

@@ -1,7 +1,9 @@
 /** What a command for a job may hold. */
 import {
   count,
+  flag,
   isBroken,
+  listOf,
   message,
   NOTE_MAX,
   name,
@@ -132,6 +134,7 @@ function createFault(command: CreateCommand): CommandInvalid | undefined {
     fault('timeoutMs', optional(command.timeoutMs, timeout)) ??
     fault('deadlineAt', optional(command.deadlineAt, time)) ??
     fault('runAt', optional(command.runAt, time)) ??
+    fault('hold', optional(command.hold, flag)) ??
     fault('policy', optional(command.policy, policy))
   )
 }
@@ -149,18 +152,22 @@ function timeout(value: number): string | undefined {
 }
 
 function tags(values: readonly string[]): string | undefined {
-  if (values.length > TAGS_MAX) return `must not be more than ${TAGS_MAX}`
-  if (new Set(values).size !== values.length) return 'must not repeat'
-  return values.map(name).find(isBroken)
+  const why = listOf(values, TAGS_MAX, name)
+  if (why !== undefined) return why
+  return new Set(values).size === values.length ? undefined : 'must not repeat'
 }
 
 function metadata(values: Readonly<Record<string, string>>): string | undefined {
+  const why = record(values)
+  if (why !== undefined) return why
   const entries = Object.entries(values)
   if (entries.length > METADATA_MAX) return `must not have more than ${METADATA_MAX} entries`
   return entries.map(([key, value]) => name(key) ?? text(value, NOTE_MAX)).find(isBroken)
 }
 
 function usage(values: Readonly<Record<string, number>>): string | undefined {
+  const why = record(values)
+  if (why !== undefined) return why
   const entries = Object.entries(values)
   if (entries.length > USAGE_MAX) return `must not have more than ${USAGE_MAX} numbers`
   if (entries.some(([, value]) => !Number.isFinite(value))) return 'must hold finite numbers'

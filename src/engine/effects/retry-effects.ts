@@ -2,97 +2,137 @@
  * Effects that operators try again: those that are parked, or that wait for their next try. Chosen
  * by their keys or by a filter, which is walked from the newest to the oldest, each effect once.
  */
+import { abortSignal, count, flag, listOf } from '../../core/checks.ts'
 import { CommandInvalid } from '../../core/errors.ts'
+import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
+import { canRetry, parseKey } from '../../stores/effects.ts'
+import { checkEffectFilter } from '../../stores/filters.ts'
 import type { Asker, EffectFilter, Store } from '../../stores/store.ts'
+import { checkNotEmpty } from '../operators/selection.ts'
 import { pagesOf } from '../pages.ts'
 
-/** One effect by its key, several by theirs, or those that a filter shows, newest first. */
+/** One effect by its key, several by theirs, those that a filter shows, or all; newest first. */
 export type EffectSelection =
   | string
   | { readonly keys: readonly string[] }
-  | { readonly filter: EffectFilter; readonly limit?: number }
+  | ({ readonly filter: EffectFilter } & Part)
+  | ({ readonly all: true } & Part)
+
+interface Part {
+  /** At most so many effects. */
+  readonly limit?: number
+}
+
+interface RetryEffectsOptions {
+  readonly dryRun?: boolean
+  readonly signal?: AbortSignal
+}
 
 /** What became of the effects that were selected. */
 export interface EffectsReport {
   readonly dryRun: boolean
   readonly matched: number
-  /** Due now, with fresh tries. In a dry run, those that were not delivered. */
+  /** Due now, with fresh tries; in a dry run, those that would be. */
   readonly done: number
   /** Not there, delivered, being delivered, or due already. */
   readonly same: number
   /** The first of the keys that were selected. */
   readonly sample: readonly string[]
+  /** In a dry run by a filter: the keys that were selected, the first 10,000. */
+  readonly keys?: readonly string[]
   /** The limit, or the signal, ended it although there are more effects. */
   readonly more: boolean
 }
 
 const BATCH = 100
+const JOB_PAGE = 1000
 const KEYS_MAX = 10_000
 const SAMPLE_MAX = 20
-const FIELDS = ['jobId', 'state', 'type']
 
 /** Retries effects, a bounded number in one transaction. */
 export async function retryEffects(
   store: Store,
   asker: Asker,
   selection: EffectSelection,
-  { dryRun = false, signal }: { readonly dryRun?: boolean; readonly signal?: AbortSignal } = {},
+  options: RetryEffectsOptions = {},
 ): Promise<EffectsReport> {
+  checkFields(options, OPTIONS, { what: 'options' })
   checkSelection(selection)
+  const { dryRun = false, signal } = options
   const report = { dryRun, matched: 0, done: 0, same: 0, sample: [] as string[], more: false }
-  for await (const { keys, open, more } of batchesOf(store, selection)) {
+  const isBulk = typeof selection === 'object' && !('keys' in selection)
+  const listed: string[] = []
+  for await (const { keys, more } of batchesOf(store, selection)) {
     if (signal?.aborted) return { ...report, more: true }
-    const retried = dryRun ? open : (await store.retryEffects(keys, asker)).filter(Boolean).length
+    const became = dryRun ? await foresee(store, keys) : await store.retryEffects(keys, asker)
+    const retried = became.filter(Boolean).length
+    if (dryRun && isBulk) listed.push(...keys.slice(0, KEYS_MAX - listed.length))
     report.matched += keys.length
     report.done += retried
     report.same += keys.length - retried
     report.sample.push(...keys.slice(0, SAMPLE_MAX - report.sample.length))
     report.more ||= more
   }
-  return report
+  return dryRun && isBulk ? { ...report, keys: listed } : report
 }
 
-/** A field that is misspelt or undefined would widen the selection to everything. */
-function checkSelection(selection: EffectSelection): void {
-  if (typeof selection === 'string') return
-  if (typeof selection !== 'object' || selection === null) {
-    throw new CommandInvalid('selection', 'must be a key, { keys } or { filter }')
-  }
-  if ('keys' in selection) {
-    if (Array.isArray(selection.keys) && selection.keys.length <= KEYS_MAX) return
-    throw new CommandInvalid('keys', `must be a list of at most ${KEYS_MAX}`)
-  }
-  const { filter, limit } = selection
-  if (typeof filter !== 'object' || filter === null) {
-    throw new CommandInvalid('filter', 'must be an object')
-  }
-  if (limit !== undefined && (!Number.isSafeInteger(limit) || limit < 1)) {
-    throw new CommandInvalid('limit', 'must be a whole number from 1')
-  }
-  for (const [field, value] of Object.entries(filter)) {
-    if (!FIELDS.includes(field)) throw new CommandInvalid(`filter.${field}`, 'is not known')
-    if (typeof value !== 'string' || value === '') {
-      throw new CommandInvalid(`filter.${field}`, 'must not be empty')
+/** Which of these effects would be made due now. */
+async function foresee(store: Store, keys: readonly string[]): Promise<boolean[]> {
+  const jobs = new Set(keys.flatMap((key) => parseKey(key)?.jobId ?? []))
+  const due = new Set<string>()
+  for (const jobId of jobs) {
+    const ask = (page: { limit: number; after?: string }) => store.listEffects({ jobId }, page)
+    for await (const { items } of pagesOf(ask, { size: JOB_PAGE })) {
+      for (const effect of items) if (canRetry(effect, store.now())) due.add(effect.key)
     }
   }
+  return keys.map((key) => due.has(key))
+}
+
+const PART: FieldChecks<Part> = { limit: (value) => count(value, 1, Number.MAX_SAFE_INTEGER) }
+const OPTIONS: FieldChecks<RetryEffectsOptions> = { dryRun: flag, signal: abortSignal }
+
+function checkSelection(selection: EffectSelection): void {
+  if (typeof selection === 'string') return
+  const isObject = typeof selection === 'object' && selection !== null
+  const ways = isObject ? ['keys', 'filter', 'all'].filter((way) => way in selection) : []
+  const rules = { what: 'selection', refuseUndefined: true }
+  if (ways.length !== 1) {
+    throw new CommandInvalid('selection', 'must be a key, { keys }, { filter } or { all: true }')
+  }
+  if ('keys' in selection) {
+    checkFields(selection, { keys: keyList }, rules)
+    return
+  }
+  if ('all' in selection) {
+    checkFields(selection, { all: flag, ...PART }, rules)
+    if (!selection.all) throw new CommandInvalid('all', 'must be true')
+    return
+  }
+  checkFields(selection, { filter: unchecked, ...PART }, rules)
+  checkEffectFilter(selection.filter, 'filter.')
+  checkNotEmpty(selection.filter)
+}
+
+function keyList(keys: readonly string[]): string | undefined {
+  return listOf(keys, KEYS_MAX, (key) => (typeof key === 'string' ? undefined : 'must be texts'))
 }
 
 interface Batch {
   readonly keys: readonly string[]
-  /** How many of them were not delivered when they were read. */
-  readonly open: number
   readonly more: boolean
 }
 
 async function* batchesOf(store: Store, selection: EffectSelection): AsyncGenerator<Batch> {
-  if (typeof selection === 'string') yield { keys: [selection], open: 1, more: false }
+  if (typeof selection === 'string') yield { keys: [selection], more: false }
   else if ('keys' in selection) {
     const keys = [...new Set(selection.keys)]
     for (let at = 0; at < keys.length; at += BATCH) {
-      const some = keys.slice(at, at + BATCH)
-      yield { keys: some, open: some.length, more: false }
+      yield { keys: keys.slice(at, at + BATCH), more: false }
     }
-  } else yield* byFilter(store, selection.filter, selection.limit)
+  } else {
+    yield* byFilter(store, 'filter' in selection ? selection.filter : {}, selection.limit)
+  }
 }
 
 async function* byFilter(
@@ -103,7 +143,6 @@ async function* byFilter(
   const ask = (page: { limit: number; after?: string }) => store.listEffects(filter, page)
   const walk = { size: BATCH, ...(limit !== undefined && { limit }) }
   for await (const { items, after, isFull } of pagesOf(ask, walk)) {
-    const open = items.filter(({ state }) => state !== 'delivered').length
-    yield { keys: items.map(({ key }) => key), open, more: isFull && after !== undefined }
+    yield { keys: items.map(({ key }) => key), more: isFull && after !== undefined }
   }
 }

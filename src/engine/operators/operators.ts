@@ -5,7 +5,7 @@
  * decide on the jobs as they are, and nothing is written.
  */
 import { createHash } from 'node:crypto'
-import { NOTE_MAX, name as nameRule, text } from '../../core/checks.ts'
+import { abortSignal, flag, NOTE_MAX, name as nameRule, text } from '../../core/checks.ts'
 import {
   CommandInvalid,
   JobExists,
@@ -15,6 +15,7 @@ import {
   type PawlError,
   Unsupported,
 } from '../../core/errors.ts'
+import { checkFields, type FieldChecks } from '../../core/fields.ts'
 import { findFault } from '../../core/job/checks.ts'
 import type { Command, Context } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
@@ -24,7 +25,9 @@ import type { Environment } from '../../environment/system.ts'
 import { contextOf } from '../../stores/asker.ts'
 import type { Answer, Asker, EnqueueItem, Store } from '../../stores/store.ts'
 import { type EffectSelection, type EffectsReport, retryEffects } from '../effects/retry-effects.ts'
-import { JobNotEnded, JobNotStalled, JobRunning } from '../errors.ts'
+import { JobChanged, JobNotEnded, JobNotStalled, JobRunning } from '../errors.ts'
+import type { PawlEvent } from '../watching/events.ts'
+import { type OperatorReport, type Outcome, Tally } from './report.ts'
 import { type Batch, batchesOf, checkSelection, type Selection } from './selection.ts'
 
 /** Who acts, and why. */
@@ -41,40 +44,18 @@ export interface OperatorOptions {
   readonly signal?: AbortSignal
 }
 
-/** A job that a verb did not apply to. */
-export interface Refusal {
-  readonly id: string
-  readonly code: string
-  readonly message: string
-  readonly hint: string
-}
+const OPTIONS: FieldChecks<OperatorOptions> = { dryRun: flag, signal: abortSignal }
 
-/** What became of the jobs that were selected. */
-export interface OperatorReport {
-  readonly dryRun: boolean
-  /** How many jobs were selected, ids without a job included. */
-  readonly matched: number
-  readonly done: number
-  /** Where there was nothing to do. */
-  readonly same: number
-  /** Where the job runs, and its holder was asked to cancel it. */
-  readonly asked: number
-  readonly refused: number
-  /** The first of those that were refused. */
-  readonly refusals: readonly Refusal[]
-  /** The first of the jobs that were selected. */
-  readonly sample: readonly string[]
-  /** The first of the copies that were made. */
-  readonly copies: readonly { readonly of: string; readonly id: string }[]
-  /** The limit, or the signal, ended it although there are more jobs. */
-  readonly more: boolean
+const IDENTITY: FieldChecks<OperatorIdentity> = {
+  name: nameRule,
+  reason: (value) => text(value, NOTE_MAX),
 }
-
-const SAMPLE_MAX = 20
 
 /** What an operator works with. */
 interface OperatorParts {
+  /** One whose answers are observed. */
   readonly store: Store
+  readonly observe: (event: PawlEvent) => void
   readonly environment: Environment
   readonly lifecycles: readonly Lifecycle[]
 }
@@ -88,28 +69,24 @@ type Step =
 
 type Plan = (job: Job, lifecycle: Lifecycle) => Step
 
-/** What became of one job. */
-type Outcome =
-  | { readonly kind: 'done' | 'same' | 'asked'; readonly copyId?: string }
-  | { readonly kind: 'refused'; readonly error: PawlError }
-
 /** A person who acts. */
 export class Operator {
   readonly #parts: OperatorParts
   readonly #asker: Asker
 
   /** Made by `pawl.operator`. */
-  constructor(parts: OperatorParts, { name, reason }: OperatorIdentity) {
-    const [badName, badReason] = [nameRule(name), text(reason, NOTE_MAX)]
-    if (badName !== undefined) throw new CommandInvalid('name', badName)
-    if (badReason !== undefined) throw new CommandInvalid('reason', badReason)
+  constructor(parts: OperatorParts, identity: OperatorIdentity) {
+    checkFields(identity, IDENTITY, { what: 'operator' })
+    const { name, reason } = identity
+    if (name === undefined) throw new CommandInvalid('name', 'must not be empty')
+    if (reason === undefined) throw new CommandInvalid('reason', 'must not be empty')
     this.#parts = parts
     this.#asker = { actor: 'operator', operator: name, note: reason }
   }
 
   /** Ends jobs; where one runs, its handler is asked to stop. */
   cancel(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
-    return this.#each(selection, options, (job) =>
+    return this.#each('cancel', selection, options, (job) =>
       // Nobody is left to be asked where the holder went silent.
       job.stalled ? { kind: 'tell', command: { kind: 'cancel' } } : { kind: 'cancel' },
     )
@@ -121,7 +98,7 @@ export class Operator {
    * for each job however often it is retried.
    */
   retry(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
-    return this.#each(selection, options, planRetry)
+    return this.#each('retry', selection, options, planRetry)
   }
 
   /** Takes jobs out of the flow until they are redriven or cancelled. */
@@ -164,7 +141,7 @@ export class Operator {
 
   /** Lets jobs be recovered whose worker went silent, and which wait for somebody to say so. */
   approve(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
-    return this.#each(selection, options, planApproval)
+    return this.#each('approve', selection, options, planApproval)
   }
 
   /** Lets jobs run that were enqueued with `hold`. */
@@ -175,7 +152,7 @@ export class Operator {
   /** Enqueues copies of jobs that have ended: the same input, a new job, a new one each time. */
   copy(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
     const { ids } = this.#parts.environment
-    return this.#each(selection, options, (job) =>
+    return this.#each('copy', selection, options, (job) =>
       job.outcome === null
         ? { kind: 'refuse', error: new JobNotEnded(job.id, 'copy') }
         : { kind: 'copy', id: ids.next() },
@@ -204,16 +181,20 @@ export class Operator {
   ): Promise<OperatorReport> {
     const fault = findFault(command, this.#context())
     if (fault !== undefined) throw fault
-    return this.#each(selection, options, () => ({ kind: 'tell', command }))
+    return this.#each(command.kind, selection, options, () => ({ kind: 'tell', command }))
   }
 
   async #each(
+    verb: string,
     selection: Selection,
-    { dryRun = false, signal }: OperatorOptions = {},
+    options: OperatorOptions = {},
     plan: Plan,
   ): Promise<OperatorReport> {
+    checkFields(options, OPTIONS, { what: 'options' })
     checkSelection(selection)
-    const tally = new Tally(dryRun)
+    const { dryRun = false, signal } = options
+    const isOne = typeof selection === 'string'
+    const tally = new Tally(dryRun, dryRun && !isOne && !('ids' in selection))
     for await (const batch of batchesOf(this.#parts.store, selection)) {
       if (signal?.aborted) {
         tally.more = true
@@ -221,23 +202,27 @@ export class Operator {
       }
       tally.more ||= batch.more
       const steps = this.#stepsOf(batch, plan)
-      const outcomes = dryRun ? await this.#foresee(steps) : await this.#carryOut(steps)
+      const outcomes = dryRun
+        ? await this.#foresee(steps)
+        : await this.#carryOut(verb, steps, batch.isGuarded)
       for (const [id, outcome] of outcomes) tally.add(id, outcome)
+      const [, only] = outcomes[0] ?? []
+      if (isOne && !dryRun && only?.kind === 'refused') throw only.error
     }
     return tally.report()
   }
 
-  #stepsOf({ jobs, missing }: Batch, plan: Plan): [Job | string, Step][] {
+  #stepsOf({ jobs, missing, moved = [] }: Batch, plan: Plan): [Job | string, Step][] {
     const planned = jobs.map((job): [Job, Step] => {
       const lifecycle = this.#lifecycleOf(job)
       if (lifecycle !== undefined) return [job, plan(job, lifecycle)]
       const error = new LifecycleUnknown(job.lifecycle, job.lifecycleVersion)
       return [job, { kind: 'refuse', error }]
     })
-    const lost = missing.map((id): [string, Step] => [
-      id,
-      { kind: 'refuse', error: new JobNotFound(id) },
-    ])
+    const lost = [
+      ...missing.map((id) => [id, new JobNotFound(id)] as const),
+      ...moved.map((id) => [id, new JobChanged(id)] as const),
+    ].map(([id, error]): [string, Step] => [id, { kind: 'refuse', error }])
     return [...planned, ...lost]
   }
 
@@ -268,7 +253,11 @@ export class Operator {
   }
 
   /** Steps that are alike are one transaction. */
-  async #carryOut(steps: readonly [Job | string, Step][]): Promise<[string, Outcome][]> {
+  async #carryOut(
+    verb: string,
+    steps: readonly [Job | string, Step][],
+    isGuarded: boolean,
+  ): Promise<[string, Outcome][]> {
     const outcomes: [string, Outcome][] = []
     const groups = new Map<string, { step: Step; jobs: (Job | string)[] }>()
     for (const [job, step] of steps) {
@@ -280,24 +269,39 @@ export class Operator {
     }
     for (const { step, jobs } of groups.values()) {
       const ids = jobs.map(idOf)
-      const became = await this.#carryOutOne(step, ids, jobs[0] as Job)
+      const became =
+        step.kind === 'refuse'
+          ? jobs.map((job) => this.#refuse(verb, job, step.error))
+          : await this.#carryOutOne(step, jobs as Job[], isGuarded)
       outcomes.push(...ids.map((id, i): [string, Outcome] => [id, became[i] as Outcome]))
     }
     return outcomes
   }
 
-  async #carryOutOne(step: Step, ids: readonly string[], job: Job): Promise<Outcome[]> {
+  async #carryOutOne(
+    step: Exclude<Step, { kind: 'refuse' }>,
+    jobs: readonly Job[],
+    isGuarded: boolean,
+  ): Promise<Outcome[]> {
     const { store } = this.#parts
+    const ids = jobs.map(({ id }) => id)
+    const seqs = isGuarded ? jobs.map(({ seq }) => seq) : undefined
     switch (step.kind) {
-      case 'refuse':
-        return [refusedBy(step)]
       case 'copy':
-        return [await this.#enqueueCopy(job, step.id)]
+        return [await this.#enqueueCopy(jobs[0] as Job, step.id)]
       case 'cancel':
-        return (await store.cancel(ids, this.#asker)).map(outcomeOf)
+        return (await store.cancel(ids, this.#asker, seqs)).map(outcomeOf)
       case 'tell':
-        return (await store.tell(ids, step.command, this.#asker)).map(outcomeOf)
+        return (await store.tell(ids, step.command, this.#asker, seqs)).map(outcomeOf)
     }
+  }
+
+  /** What the store is not asked for, it cannot report: the refusal is reported here. */
+  #refuse(command: string, job: Job | string, error: PawlError): Outcome {
+    const [machine, from] = typeof job === 'string' ? [null, null] : [job.lifecycle, job.state]
+    const refused = { worker: null, jobId: idOf(job), command, machine, from, to: null, error }
+    this.#parts.observe({ type: 'refused', ...refused })
+    return { kind: 'refused', error }
   }
 
   async #enqueueCopy(job: Job, copyId: string): Promise<Outcome> {
@@ -398,43 +402,4 @@ function explain(error: PawlError): PawlError {
   const { command, lifecycle } = error.details
   if (!(error instanceof Unsupported) || command !== 'redrive') return error
   return new Unsupported(String(lifecycle), command, 'Retry the job: that enqueues a copy of it.')
-}
-
-/** Counts what became of jobs, and keeps the first of each kind. */
-class Tally {
-  more = false
-  readonly #dryRun: boolean
-  readonly #counts = { done: 0, same: 0, asked: 0, refused: 0 }
-  readonly #refusals: Refusal[] = []
-  readonly #sample: string[] = []
-  readonly #copies: { of: string; id: string }[] = []
-  #matched = 0
-
-  constructor(dryRun: boolean) {
-    this.#dryRun = dryRun
-  }
-
-  add(id: string, outcome: Outcome): void {
-    this.#matched++
-    this.#counts[outcome.kind]++
-    if (this.#sample.length < SAMPLE_MAX) this.#sample.push(id)
-    if (outcome.kind === 'refused') {
-      const { code, message, hint } = outcome.error
-      if (this.#refusals.length < SAMPLE_MAX) this.#refusals.push({ id, code, message, hint })
-    } else if (outcome.copyId !== undefined && this.#copies.length < SAMPLE_MAX) {
-      this.#copies.push({ of: id, id: outcome.copyId })
-    }
-  }
-
-  report(): OperatorReport {
-    return {
-      dryRun: this.#dryRun,
-      matched: this.#matched,
-      ...this.#counts,
-      refusals: this.#refusals,
-      sample: this.#sample,
-      copies: this.#copies,
-      more: this.more,
-    }
-  }
 }

@@ -42,13 +42,13 @@ export function watchStore(store: Store, watch: Watch): Store {
       noteClaimed(watch, claimed)
       return claimed
     },
-    async tell(ids, command, asker) {
-      const answers = await store.tell(ids, command, asker)
+    async tell(ids, command, asker, seqs) {
+      const answers = await store.tell(ids, command, asker, seqs)
       noteAll(watch, answers, (i) => ({ jobId: ids[i] as string, command: command.kind }))
       return answers
     },
-    async cancel(ids, asker) {
-      const answers = await store.cancel(ids, asker)
+    async cancel(ids, asker, seqs) {
+      const answers = await store.cancel(ids, asker, seqs)
       noteAll(watch, answers, (i) => ({ jobId: ids[i] as string, command: 'cancel' }))
       return answers
     },

@@ -251,14 +251,21 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     ids: readonly string[],
     command: Command,
     asker: contract.Asker,
+    seqs?: readonly number[],
   ): Promise<contract.Answer[]> {
     const { shared } = this.#parts
-    return this.#change('tell', (session, now) => tell(shared, session, now, ids, command, asker))
+    return this.#change('tell', (session, now) =>
+      tell(shared, session, now, ids, command, asker, seqs),
+    )
   }
 
-  cancel(ids: readonly string[], asker: contract.Asker): Promise<contract.Answer[]> {
+  cancel(
+    ids: readonly string[],
+    asker: contract.Asker,
+    seqs?: readonly number[],
+  ): Promise<contract.Answer[]> {
     const { shared } = this.#parts
-    return this.#change('cancel', (session, now) => cancel(shared, session, now, ids, asker))
+    return this.#change('cancel', (session, now) => cancel(shared, session, now, ids, asker, seqs))
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {

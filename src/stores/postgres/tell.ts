@@ -1,12 +1,13 @@
 /** Gives a command to jobs by their ids: what clients and operators do. */
-import { JobNotFound } from '../../core/errors.ts'
+import { JobNotFound, TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import { EffectsOpen } from '../errors.ts'
+import { hasMoved } from '../expected.ts'
 import type { Answer, Asker } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes } from './apply.ts'
 import { type Session, statement } from './connect.ts'
-import { lockJobs, type Shared } from './context.ts'
+import { lockJobs, type Read, type Shared } from './context.ts'
 import { findOpenEffects, resetEffects } from './outbox.ts'
 import { findSteps, stepKey } from './query.ts'
 import { arrayOf } from './rows-at-once.ts'
@@ -19,6 +20,7 @@ export async function tell(
   ids: readonly string[],
   command: Command,
   asker: Asker,
+  seqs?: readonly number[],
 ): Promise<Answer[]> {
   const reads = await lockJobs(shared, session, ids)
   const found = [...reads.keys()]
@@ -27,9 +29,10 @@ export async function tell(
   const known = await findSteps(session, steps)
   const changes = new Changes()
   const redriven: string[] = []
-  const answers = ids.map((id): Answer => {
+  const answers = ids.map((id, i): Answer => {
     const read = reads.get(id)
     if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
+    if (hasMoved(read.job, seqs?.[i])) return { kind: 'rejected', error: new TransitionRace(id) }
     if (open.has(id)) return { kind: 'rejected', error: new EffectsOpen(id) }
     const isKnown = command.kind === 'step' && known.has(stepKey(id, command.name, command.n))
     const asked = isKnown ? { ...command, known: true as const } : command
@@ -55,15 +58,23 @@ export async function cancel(
   now: number,
   ids: readonly string[],
   asker: Asker,
+  seqs?: readonly number[],
 ): Promise<Answer[]> {
   const reads = await lockJobs(shared, session, ids)
-  const found = arrayOf([...reads.keys()])
+  const isMoved = (read: Read, i: number) => hasMoved(read.job, seqs?.[i])
+  const found = arrayOf(
+    ids.filter((id, i) => {
+      const read = reads.get(id)
+      return read !== undefined && !isMoved(read, i)
+    }),
+  )
   const rows = await session.query<{ id: string }>(ASK_HOLDERS, [now, found])
   const asked = new Set(rows.map(({ id }) => id))
   const changes = new Changes()
-  const answers = ids.map((id): Answer => {
+  const answers = ids.map((id, i): Answer => {
     const read = reads.get(id)
     if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
+    if (isMoved(read, i)) return { kind: 'rejected', error: new TransitionRace(id) }
     if (asked.has(id)) return { kind: 'asked', job: read.job }
     return answer(shared, changes, now, read, { kind: 'cancel' }, asker)
   })

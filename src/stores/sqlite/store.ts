@@ -224,12 +224,17 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     ids: readonly string[],
     command: Command,
     asker: contract.Asker,
+    seqs?: readonly number[],
   ): Promise<contract.Answer[]> {
-    return this.#write('tell', (db, now) => tell(this.#shared, db, now, ids, command, asker))
+    return this.#write('tell', (db, now) => tell(this.#shared, db, now, ids, command, asker, seqs))
   }
 
-  cancel(ids: readonly string[], asker: contract.Asker): Promise<contract.Answer[]> {
-    return this.#write('cancel', (db, now) => cancel(this.#shared, db, now, ids, asker))
+  cancel(
+    ids: readonly string[],
+    asker: contract.Asker,
+    seqs?: readonly number[],
+  ): Promise<contract.Answer[]> {
+    return this.#write('cancel', (db, now) => cancel(this.#shared, db, now, ids, asker, seqs))
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {

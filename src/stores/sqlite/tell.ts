@@ -1,7 +1,8 @@
 /** Gives a command to jobs by their ids: what clients and operators do. */
-import { JobNotFound } from '../../core/errors.ts'
+import { JobNotFound, TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import { EffectsOpen } from '../errors.ts'
+import { hasMoved } from '../expected.ts'
 import type { Answer, Asker } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
@@ -17,10 +18,12 @@ export function tell(
   ids: readonly string[],
   command: Command,
   asker: Asker,
+  seqs?: readonly number[],
 ): Answer[] {
-  return ids.map((id) => {
+  return ids.map((id, i) => {
     const read = readJob(shared, connection, id)
     if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
+    if (hasMoved(read.job, seqs?.[i])) return { kind: 'rejected', error: new TransitionRace(id) }
     if (command.kind === 'done' && hasOpenEffects(connection, read.rid)) {
       return { kind: 'rejected', error: new EffectsOpen(id) }
     }
@@ -44,10 +47,12 @@ export function cancel(
   now: number,
   ids: readonly string[],
   asker: Asker,
+  seqs?: readonly number[],
 ): Answer[] {
-  return ids.map((id) => {
+  return ids.map((id, i) => {
     const read = readJob(shared, connection, id)
     if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
+    if (hasMoved(read.job, seqs?.[i])) return { kind: 'rejected', error: new TransitionRace(id) }
     if (connection.run(ASK_HOLDER, now, read.rid) > 0) return { kind: 'asked', job: read.job }
     return answer(shared, connection, now, read, { kind: 'cancel' }, asker)
   })

@@ -1,5 +1,6 @@
 /** The reading side: jobs, facts, payloads, lists, counts and the tail. */
 import assert from 'node:assert/strict'
+import { PawlError } from '../../core/errors.ts'
 import { fold } from '../../core/job/evolve.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import { leased } from '../../core/lifecycles/leased.ts'
@@ -221,6 +222,53 @@ function filters(start: number): [JobFilter, string[]][] {
 
 /** Lists by keyset. */
 export const listCases: Cases = {
+  'an unknown condition, value or option of a list is refused, and never means every job': async ({
+    store,
+  }) => {
+    const refused = { code: 'E_COMMAND_INVALID' }
+    const texts = ['state', 'lane', 'queue', 'type', 'tag', 'key', 'error']
+    const bad = [
+      ...texts.flatMap((field) =>
+        ['', ' ', '\0', '\ud800', 7, true, null, undefined, ['ready'], {}].map((value) => ({
+          [field]: value,
+        })),
+      ),
+      ...['createdFrom', 'createdBefore'].flatMap((field) =>
+        [Number.NaN, Number.POSITIVE_INFINITY, -1, 0.5, '5', null, undefined].map((value) => ({
+          [field]: value,
+        })),
+      ),
+      ...['nonsense', 'constructor', '__proto__', 'toString', 'READY'].map((lane) => ({ lane })),
+      { createdFrom: 5, createdBefore: 5 },
+      { lanes: 'ready' },
+      { constructor: 'x' },
+      Object.create({ bogus: 1 }) as object,
+      ['ready'],
+      null,
+      'ready',
+    ]
+    for (const filter of bad as JobFilter[]) {
+      await assert.rejects(store.list(filter), refused, JSON.stringify(filter))
+    }
+    const pages = [{ limt: 1 }, { limit: '5' }, { limit: Number.NaN }, { limit: -1 }, 5, null]
+    for (const page of [...pages, { limit: 10_001 }] as { limit: number }[]) {
+      await assert.rejects(store.list({}, page), refused, JSON.stringify(page))
+      await assert.rejects(store.listEffects({}, page), refused, JSON.stringify(page))
+      await assert.rejects(store.audit({}, page), refused, JSON.stringify(page))
+    }
+    for (const after of ['x', '', 7 as never, {} as never]) {
+      await assert.rejects(store.list({}, { after }), PawlError)
+      await assert.rejects(store.audit({}, { after }), PawlError)
+    }
+    const facts: object[] = [
+      ...[{ actor: 'robot' }, { actor: 'constructor' }, { trigger: 'explode' }, { bogus: 1 }],
+      ...[{ jobId: undefined }, { from: 5, before: 5 }, { from: Number.NaN }, { operator: 7 }],
+    ]
+    for (const filter of facts) {
+      await assert.rejects(store.audit(filter), refused, JSON.stringify(filter))
+    }
+  },
+
   ...Object.fromEntries(
     filters(0).map(([filter], i) => [
       `the filter ${JSON.stringify(filter)} shows what it says, newest first`,
