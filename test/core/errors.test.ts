@@ -41,6 +41,7 @@ const SAMPLES: readonly (readonly [name: string, code: string, make: () => PawlE
   ['JobTypeTwice', 'E_JOB_TYPE_TWICE', () => new pawl.JobTypeTwice('mail')],
   ['JobNotEnded', 'E_JOB_NOT_ENDED', () => new pawl.JobNotEnded('job-1', 'copy')],
   ['JobRunning', 'E_JOB_RUNNING', () => new pawl.JobRunning('job-1', 'retry', false)],
+  ['JobChanged', 'E_JOB_CHANGED', () => new pawl.JobChanged('job-1')],
   ['JobNotStalled', 'E_JOB_NOT_STALLED', () => new pawl.JobNotStalled('job-1')],
   ['EffectUnknown', 'E_EFFECT_UNKNOWN', () => new pawl.EffectUnknown('order', 'mail')],
   ['DeliveryTimeout', 'E_DELIVERY_TIMEOUT', () => new pawl.DeliveryTimeout('job-1/mail/1', 100)],
