@@ -86,8 +86,22 @@ export interface FileSystem {
   rename(from: string, to: string): Promise<void>
   /** Does nothing where there is no such file. */
   remove(path: string): Promise<void>
+  /** Opens a folder, following no link at its name; nothing where there is none. */
+  openFolder(path: string): Promise<FolderHandle | undefined>
   /** Returns when the folder's entries are on the disk. */
   syncFolder(path: string): Promise<void>
+}
+
+/** A folder that is open. */
+export interface FolderHandle {
+  /**
+   * The path by which what is in it is reached. Where the system can, it leads to this folder
+   * whatever its name leads to by now.
+   */
+  readonly path: string
+  /** Whether a path leads to this folder, and is no link. */
+  isAt(path: string): Promise<boolean>
+  close(): Promise<void>
 }
 
 /** A right that one process has at a time. */

@@ -8,10 +8,19 @@
 import * as fs from 'node:fs'
 import * as inPool from 'node:fs/promises'
 import { promisify } from 'node:util'
-import type { FileHandle, FileInfo, FileMode, FileSystem } from '../core/ports.ts'
+import type { FileHandle, FileInfo, FileMode, FileSystem, FolderHandle } from '../core/ports.ts'
 
 const { constants } = fs
-const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_RDONLY, O_RDWR, O_NONBLOCK = 0 } = constants
+const {
+  O_APPEND,
+  O_CREAT,
+  O_DIRECTORY = 0,
+  O_EXCL,
+  O_NOFOLLOW = 0,
+  O_RDONLY,
+  O_RDWR,
+  O_NONBLOCK = 0,
+} = constants
 
 /**
  * On Linux a file can be told that each write is to be durable when it returns, which spares a call
@@ -49,6 +58,10 @@ export const systemFiles: FileSystem = {
       inPool.mkdir(path, FOLDER_RIGHTS).then(() => true),
     )
     return made ?? false
+  },
+  async openFolder(path) {
+    const seen = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
+    return seen && new SystemFolder(path, seen)
   },
   rename: inPool.rename,
   async remove(path) {
@@ -158,6 +171,47 @@ class SystemFile implements FileHandle {
     const reading = this.#inPool(pooled.read(this.#fd, bytes, done, left, offset + done))
     return reading.then(({ bytesRead }) => bytesRead)
   }
+}
+
+/** Windows cannot open a folder: there it is known by its number alone. */
+class SystemFolder implements FolderHandle {
+  readonly path: string
+  readonly #own: fs.BigIntStats
+  #fd: number
+
+  constructor(path: string, seen: fs.BigIntStats) {
+    const canOpen = process.platform !== 'win32'
+    this.#fd = canOpen ? fs.openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW) : -1
+    this.#own = canOpen ? fs.fstatSync(this.#fd, { bigint: true }) : seen
+    // With the dot, the last part of the path is the folder itself and not the link to it.
+    const through = `/proc/self/fd/${this.#fd}/.`
+    const there = canOpen ? lookAt(through) : undefined
+    this.path = there !== undefined && isSameFolder(there, this.#own) ? through : path
+  }
+
+  async isAt(path: string): Promise<boolean> {
+    const there = lookAt(path)
+    return there !== undefined && isSameFolder(there, this.#own)
+  }
+
+  async close(): Promise<void> {
+    const fd = this.#fd
+    this.#fd = -1
+    if (fd >= 0) fs.closeSync(fd)
+  }
+}
+
+function lookAt(path: string): fs.BigIntStats | undefined {
+  try {
+    return fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
+  } catch {
+    // Something above it is no folder any more, or may not be entered.
+    return undefined
+  }
+}
+
+function isSameFolder(a: fs.BigIntStats, b: fs.BigIntStats): boolean {
+  return a.isDirectory() && a.dev === b.dev && a.ino === b.ino
 }
 
 function infoOf(stats: fs.BigIntStats): FileInfo {

@@ -4,6 +4,9 @@
  * time-out. Nothing is ever written into the file, and it must not be opened by other means: on
  * POSIX systems closing any handle of a file frees the locks that the process has on it.
  */
+import { closeSync, constants, openSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { messageOf } from '../core/errors.ts'
 import type { FileLock, FileLocks } from '../core/ports.ts'
 import { StoreUnusable } from './errors.ts'
@@ -16,8 +19,10 @@ export const systemLocks: FileLocks = {
     const { DatabaseSync } = loadDriver()
     let database: Database | undefined
     try {
-      database = new DatabaseSync(path, { timeout: 0 })
-      database.exec('BEGIN IMMEDIATE')
+      makeFile(path)
+      // SQLite resolves the path before it opens it, and must make no file where that leads.
+      database = new DatabaseSync(`${pathToFileURL(resolve(path)).href}?mode=rw`, { timeout: 0 })
+      database.exec('PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE')
       return new SqliteLock(database)
     } catch (error) {
       database?.close()
@@ -26,6 +31,19 @@ export const systemLocks: FileLocks = {
       throw new StoreUnusable(path, messageOf(error), hint)
     }
   },
+}
+
+/**
+ * Makes the file where there is none, and opens no other: see above. Both calls are made in one
+ * turn of the event loop, so that nobody in this process can have its lock in between.
+ */
+function makeFile(path: string): void {
+  const { O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_RDWR } = constants
+  try {
+    closeSync(openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
 }
 
 class SqliteLock implements FileLock {

@@ -15,6 +15,7 @@ import type {
   FileLocks,
   FileMode,
   FileSystem,
+  FolderHandle,
   Random,
 } from '../core/ports.ts'
 
@@ -158,6 +159,15 @@ export class SimulatedFiles implements FileSystem, FileLocks {
     this.#step()
     const { folder, name } = this.#place(path)
     if (folder?.now.has(name)) change(folder, { kind: 'unlink', name })
+  }
+
+  async openFolder(path: string): Promise<FolderHandle | undefined> {
+    this.#step()
+    const folder = this.#node(path)
+    if (folder === undefined) return undefined
+    if (folder.kind !== 'folder') throw errorOf('ENOTDIR', path)
+    // Its name is looked up like a number: no operation of the disk, so nothing can fail there.
+    return { path, isAt: async (other) => this.#node(other) === folder, close: async () => {} }
   }
 
   async syncFolder(path: string): Promise<void> {

@@ -1,6 +1,6 @@
 // Artifacts are not read again on resume while their files look as they did when they were right.
-import { readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join, normalize } from 'node:path'
 import { openFolderJournal, type RunContext, type RunOutcome, type Runs } from 'pawl'
 import { SeededRandom, SimulatedFiles, testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
@@ -66,8 +66,10 @@ class Stopped {
 
   async #runs(): Promise<Runs> {
     const open = (path: string, mode: 'read') => {
-      this.opened.push(path)
-      if (mode === 'read') this.readOnly.push(path)
+      // Through a folder that is open; by the name that it has.
+      const named = path.replace(/^\/proc\/self\/fd\/\d+/, (folder) => realpathSync(folder))
+      this.opened.push(normalize(named))
+      if (mode === 'read') this.readOnly.push(normalize(named))
       return systemFiles.open(path, mode)
     }
     const files = { ...systemFiles, open } as typeof systemFiles

@@ -1,4 +1,5 @@
 // Links in the place of a run's folders and files: nothing outside is read, written, made or cut.
+import { once } from 'node:events'
 import {
   existsSync,
   mkdirSync,
@@ -10,10 +11,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Journal, openFolderJournal, PathRefused } from 'pawl'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { systemEnvironment } from '../../src/environment/system.ts'
+import { TelemetryState } from '../../src/runs/telemetry/state.ts'
 import { AUTHOR, factsOf, tell } from './support.ts'
 
 let folder: string
@@ -54,7 +58,8 @@ describe('a link', () => {
     const before = readdirSync(outside('run-1'))
     symlinkSync(outside('run-1'), inside('run-1'))
     await expect(journal.open('run-1', AUTHOR)).rejects.toBeInstanceOf(PathRefused)
-    await expect(journal.read('run-1')).rejects.toMatchObject({ code: 'E_RUN_NOT_FOUND' })
+    await expect(journal.read('run-1')).rejects.toBeInstanceOf(PathRefused)
+    await expect(journal.verify('run-1')).rejects.toBeInstanceOf(PathRefused)
     await expect(journal.peek('run-1')).rejects.toBeInstanceOf(PathRefused)
     const facts = factsOf(null, { kind: 'create' })
     await expect(journal.create('run-1', facts, AUTHOR)).rejects.toBeInstanceOf(PathRefused)
@@ -109,6 +114,62 @@ describe('a link', () => {
     await expect(writing).rejects.toBeInstanceOf(PathRefused)
     expect(readdirSync(outside('artifacts'))).toEqual(before)
     await writer.close()
+  })
+
+  it('in the place of the folder of a run that is held is refused at the first write', async () => {
+    const writer = await journal.open('run-1', AUTHOR)
+    renameSync(inside('run-1'), inside('moved'))
+    mkdirSync(outside('run-1'))
+    symlinkSync(outside('run-1'), inside('run-1'))
+    const code = 'E_PATH_REFUSED'
+    const moved = { code, message: expect.stringContaining('was moved, removed or replaced') }
+    const events = readFileSync(inside('moved', 'events.ndjson'))
+    await expect(tell(writer, { kind: 'move', to: 'INGESTED' })).rejects.toMatchObject(moved)
+    await expect(writer.writeArtifact('new', Buffer.from('new'))).rejects.toMatchObject(moved)
+    expect(writer.run.run_state).toBe('CLONED_INPUTS')
+    await writer.close()
+    expect(readdirSync(outside('run-1'))).toEqual([])
+    expect(readFileSync(inside('moved', 'events.ndjson'))).toEqual(events)
+    rmSync(inside('run-1'))
+    renameSync(inside('moved'), inside('run-1'))
+    await (await journal.open('run-1', AUTHOR)).close()
+    expect(await journal.verify('run-1')).toEqual([])
+  })
+
+  it('in the place of a folder that is put back lets its holder go on', async () => {
+    const writer = await journal.open('run-1', AUTHOR)
+    renameSync(inside('run-1'), inside('moved'))
+    symlinkSync(outside(), inside('run-1'))
+    await expect(tell(writer, { kind: 'move', to: 'INGESTED' })).rejects.toThrow(PathRefused)
+    rmSync(inside('run-1'))
+    renameSync(inside('moved'), inside('run-1'))
+    await tell(writer, { kind: 'move', to: 'INGESTED' })
+    await writer.close()
+    expect(await journal.peek('run-1')).toMatchObject({ run_state: 'INGESTED' })
+  })
+
+  it('in the place of the folder of all runs is refused, and no run begins elsewhere', async () => {
+    renameSync(inside(), join(folder, 'moved'))
+    symlinkSync(outside(), inside())
+    const facts = factsOf(null, { kind: 'create' })
+    await expect(journal.create('run-2', facts, AUTHOR)).rejects.toBeInstanceOf(PathRefused)
+    rmSync(inside())
+    renameSync(join(folder, 'moved'), inside())
+  })
+
+  it('in the place of the folder of telemetry is refused', async () => {
+    symlinkSync(outside(), inside('.telemetry'))
+    const state = new TelemetryState(inside('.telemetry'), 'sink', systemEnvironment())
+    await expect(state.advance('run-1', 1)).rejects.toBeInstanceOf(PathRefused)
+  })
+
+  it('or a socket in the place of a file is named as what it is', async () => {
+    rmSync(inside('run-1', 'snapshot.json'))
+    const server = createServer().listen(inside('run-1', 'snapshot.json'))
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const why = 'is a device, a pipe or a socket, not a file'
+    await expect(journal.open('run-1', AUTHOR)).rejects.toThrow(why)
   })
 
   it('in the place of an artifact is refused when read, and replaced when written', async () => {

@@ -1,5 +1,6 @@
 /** Errors that only a journal of runs can give. One class and one stable code each. */
 import { messageOf, PawlError } from '../../core/errors.ts'
+import type { FileInfo } from '../../core/ports.ts'
 import type { Damage, Holder } from './journal.ts'
 
 /** The name of a run or an artifact cannot be kept under that name on every system. */
@@ -122,6 +123,12 @@ export class JournalClosed extends PawlError {
 /** A path of the journal is not what it must be: a link, or not a file or folder. */
 export class PathRefused extends PawlError {
   readonly code = 'E_PATH_REFUSED'
+
+  /** The refusal of what is there, because it is not what is wanted there. */
+  static kind(path: string, { kind }: Pick<FileInfo, 'kind'>, wanted: 'file' | 'folder') {
+    return new PathRefused(path, `is ${KINDS[kind]}, not a ${wanted}`)
+  }
+
   constructor(path: string, why: string) {
     super(
       `${path} ${why}`,
@@ -132,6 +139,13 @@ export class PathRefused extends PawlError {
       },
     )
   }
+}
+
+const KINDS: Readonly<Record<FileInfo['kind'], string>> = {
+  file: 'a file',
+  folder: 'a folder',
+  link: 'a link',
+  other: 'a device, a pipe or a socket',
 }
 
 /** What was to be imported is not a bundle, or was changed on its way; nothing was imported. */

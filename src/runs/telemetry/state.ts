@@ -8,11 +8,13 @@
  * Several processes may send to one sink. Each writes its files as a whole, so the worst that can
  * happen is that an event is sent again; receivers know it by its id.
  */
+import { basename, dirname } from 'node:path'
 import type { FileSystem } from '../../core/ports.ts'
 import { systemFiles } from '../../environment/files.ts'
 import type { Environment } from '../../environment/system.ts'
 import { systemLocks } from '../../stores/file-lock.ts'
 import { type Disk, readWhole, writeAtomically } from '../journal/folder/disk.ts'
+import { withHeld } from '../journal/folder/held.ts'
 import type { RefusedEvent } from '../run-log.ts'
 
 /** The longest spool, in bytes. */
@@ -27,13 +29,15 @@ export interface Spool {
 /** The files of one sink. */
 export class TelemetryState {
   readonly #disk: Disk
+  readonly #folder: string
   readonly #name: string
   #cursors: Map<string, number> | undefined
   #spool: { events: RefusedEvent[]; dropped: number; bytes: number } | undefined
 
   constructor(folder: string, sink: string, environment: Environment, files?: FileSystem) {
     const own = files ?? systemFiles
-    this.#disk = { root: folder, files: own, locks: systemLocks, environment }
+    this.#folder = basename(folder)
+    this.#disk = { root: dirname(folder), files: own, locks: systemLocks, environment }
     this.#name = encodeURIComponent(sink)
   }
 
@@ -114,13 +118,21 @@ export class TelemetryState {
   }
 
   async #read(name: string): Promise<string | undefined> {
-    const bytes = await readWhole(this.#disk, `${this.#disk.root}/${this.#name}.${name}`)
+    const bytes = await readWhole(this.#disk, this.#pathOf(name))
     return bytes && Buffer.from(bytes).toString('utf8')
   }
 
+  #pathOf(name: string): string {
+    return `${this.#disk.root}/${this.#folder}/${this.#name}.${name}`
+  }
+
   async #write(name: string, text: string): Promise<void> {
-    await this.#disk.files.createFolder(this.#disk.root)
-    await writeAtomically(this.#disk, this.#disk.root, `${this.#name}.${name}`, Buffer.from(text))
+    const { files } = this.#disk
+    const file = `${this.#name}.${name}`
+    await files.createFolder(`${this.#disk.root}/${this.#folder}`)
+    await withHeld(this.#disk, this.#folder, (disk) =>
+      writeAtomically(disk, disk.held.path, file, Buffer.from(text)),
+    )
   }
 }
 

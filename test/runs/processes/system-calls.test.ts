@@ -36,6 +36,10 @@ async function recorded(): Promise<Call[]> {
 function callsOf(text: string): Call[] {
   const unfinished = new Map<string, string>()
   const durable = new Set<string>()
+  // Files are reached through folders that are open; by their numbers, the paths of these.
+  const folders = new Map<string, string>()
+  const resolved = (path = '') =>
+    path.replace(/^\/proc\/self\/fd\/(\d+)\/\./, (whole, fd) => folders.get(fd) ?? whole)
   return text.split('\n').flatMap((line): Call[] => {
     const [, pid = '', rest = ''] = /^(\d+) +(.*)$/.exec(line) ?? []
     if (rest.endsWith('<unfinished ...>')) {
@@ -48,8 +52,10 @@ function callsOf(text: string): Call[] {
     const file = /^(\w+)\(\d+<([^>]+)>/.exec(call)
     const renamed = /^rename\w*\([^"]*"([^"]+)", [^"]*"([^"]+)"/.exec(call)
     if (renamed !== null) {
-      return [{ name: 'rename', path: renamed[1] as string, to: renamed[2] as string }]
+      return [{ name: 'rename', path: resolved(renamed[1]), to: resolved(renamed[2]) }]
     }
+    const folder = /^openat\(.*\bO_DIRECTORY\b.* = (\d+)<([^>]+)>/.exec(call)
+    if (folder !== null) folders.set(folder[1] as string, folder[2] as string)
     const opened = /^openat\(.*\bO_DSYNC\b.* = \d+<([^>]+)>/.exec(call)
     if (opened !== null) durable.add(opened[1] as string)
     const name = NAMES[file?.[1] ?? '']

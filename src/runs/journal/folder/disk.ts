@@ -17,6 +17,7 @@
 import type { FileHandle, FileInfo, FileLocks, FileSystem } from '../../../core/ports.ts'
 import type { Environment } from '../../../environment/system.ts'
 import { PathRefused } from '../errors.ts'
+import type { HeldFolder } from './held.ts'
 
 /** What a folder journal works with. */
 export interface Disk {
@@ -25,6 +26,8 @@ export interface Disk {
   readonly environment: Environment
   /** The folder in which each run has its own. */
   readonly root: string
+  /** The folder of the one run that is written to; absent for whoever only reads. */
+  readonly held?: HeldFolder
 }
 
 export const LOG = 'events.ndjson'
@@ -40,15 +43,31 @@ const CHUNK_BYTES = 1024 * 1024
 const WHOLE_BYTES_MAX = 1024 * 1024 * 1024
 
 /** The folder of a run. */
-export function folderOf({ root }: Disk, runId: string): string {
-  return `${root}/${runId}`
+export function folderOf({ root, held }: Disk, runId: string): string {
+  return held?.path ?? `${root}/${runId}`
+}
+
+/** The folder of a run's artifacts; nothing if there is none. A link is refused. */
+export async function artifactsOf(disk: Disk, runId: string): Promise<string | undefined> {
+  if (disk.held !== undefined) return disk.held.inner(ARTIFACTS)
+  const folder = `${folderOf(disk, runId)}/${ARTIFACTS}`
+  return (await isFolder(disk, folder)) ? folder : undefined
+}
+
+function refusal(
+  { held }: Disk,
+  path: string,
+  info: FileInfo,
+  wanted: 'file' | 'folder',
+): PathRefused {
+  return PathRefused.kind(held?.shown(path) ?? path, info, wanted)
 }
 
 /** Whether there is a folder, which is one and not a link. */
-export async function isFolder({ files }: Disk, path: string): Promise<boolean> {
-  const info = await files.info(path)
+export async function isFolder(disk: Disk, path: string): Promise<boolean> {
+  const info = await disk.files.info(path)
   if (info === undefined) return false
-  if (info.kind !== 'folder') throw new PathRefused(path, `is a ${info.kind}, not a folder`)
+  if (info.kind !== 'folder') throw refusal(disk, path, info, 'folder')
   return true
 }
 
@@ -65,27 +84,25 @@ export async function openToRead(disk: Disk, path: string): Promise<OpenFile | u
 
 /** The same, by whoever has looked at its path already. */
 async function openSeen(
-  { files }: Disk,
+  disk: Disk,
   path: string,
   seen: FileInfo | undefined,
 ): Promise<OpenFile | undefined> {
   if (seen === undefined) return undefined
-  if (seen.kind !== 'file') throw new PathRefused(path, `is a ${seen.kind}, not a file`)
-  const handle = await files.open(path, 'read')
+  if (seen.kind !== 'file') throw refusal(disk, path, seen, 'file')
+  const handle = await disk.files.open(path, 'read')
   if (handle === undefined) return undefined
   // Between the look and the opening, something else may have taken its place.
   const info = await handle.info()
   if (info.kind === 'file') return { handle, info }
   await handle.close()
-  throw new PathRefused(path, `is a ${info.kind}, not a file`)
+  throw refusal(disk, path, info, 'file')
 }
 
 /** Opens a file to append to it, making it where there is none. */
 export async function openToAppend(disk: Disk, path: string): Promise<FileHandle> {
   const info = await disk.files.info(path)
-  if (info !== undefined && info.kind !== 'file') {
-    throw new PathRefused(path, `is a ${info.kind}, not a file`)
-  }
+  if (info !== undefined && info.kind !== 'file') throw refusal(disk, path, info, 'file')
   return disk.files.open(path, 'append')
 }
 
@@ -129,7 +146,10 @@ export async function readSeen(
   const { handle, info: before } = opened
   try {
     const { size } = before
-    if (size > WHOLE_BYTES_MAX) throw new PathRefused(path, `has ${size} bytes, too many to read`)
+    if (size > WHOLE_BYTES_MAX) {
+      const shown = disk.held?.shown(path) ?? path
+      throw new PathRefused(shown, `has ${size} bytes, too many to read`)
+    }
     return { bytes: await handle.read(0, size), before, after: await handle.info() }
   } finally {
     await handle.close()
@@ -138,13 +158,14 @@ export async function readSeen(
 
 /** Puts a file into its place, durably: temporary file, sync, rename, sync of the folder. */
 export async function writeAtomically(
-  { files, environment }: Disk,
+  { files, environment, held }: Disk,
   folder: string,
   name: string,
   content: Uint8Array,
 ): Promise<void> {
   // The id makes names of writes that happen at once differ.
   const temporary = `${folder}/${name}-${environment.ids.next()}.tmp`
+  await held?.assertInPlace()
   const handle = await files.open(temporary, 'create')
   try {
     try {

@@ -42,6 +42,7 @@ import {
   SNAPSHOT,
   writeAtomically,
 } from './disk.ts'
+import { type HeldDisk, withHeld } from './held.ts'
 import { holdRun, makeFolder, openWriter } from './opening.ts'
 import { FAILED_FILE, FolderSource } from './source.ts'
 import { type FolderWriter, makeArtifacts, storeArtifact } from './writer.ts'
@@ -110,7 +111,9 @@ class FolderJournal implements Journal {
       this.#assertOpen()
       const found: string[] = []
       for (const name of await this.#disk.files.list(this.#disk.root)) {
-        if (isRunId(name) && (await this.#exists(name))) found.push(name)
+        if (!isRunId(name)) continue
+        const info = await this.#disk.files.info(`${this.#disk.root}/${name}`)
+        if (info?.kind === 'folder' && (await this.#exists(name))) found.push(name)
       }
       return found
     })
@@ -135,11 +138,14 @@ class FolderJournal implements Journal {
 
   requestCancel(runId: string, request: Omit<CancelRequest, 'ts'>): Promise<void> {
     return this.#guarded(runId, 'request to cancel', async () => {
-      await this.#assertFolder(runId)
       const { reason, actor } = request
       const ts = new Date(this.#disk.environment.clock.now()).toISOString()
       const note = Buffer.from(`${encode({ actor, reason, ts })}\n`)
-      await writeAtomically(this.#disk, folderOf(this.#disk, runId), CANCEL, note)
+      const written = await withHeld(this.#disk, runId, async (disk) => {
+        await writeAtomically(disk, disk.held.path, CANCEL, note)
+        return true
+      })
+      if (written === undefined) throw new RunNotFound()
     })
   }
 
@@ -152,10 +158,10 @@ class FolderJournal implements Journal {
       await this.#assertFolder(runId)
       const lock = await holdRun(this.#disk, runId)
       try {
-        const source = new FolderSource(this.#disk, runId)
+        const source = new FolderSource(lock.disk, runId)
         const { environment } = this.#disk
         const { record, isNew } = await describeFailure(source, decide, author, environment)
-        if (isNew) await this.#keepFailure(runId, record)
+        if (isNew) await keepFailure(lock.disk, record)
         return await replayFailed(source, record)
       } finally {
         await lock.release()
@@ -170,20 +176,21 @@ class FolderJournal implements Journal {
       await makeFolder(this.#disk, runId)
       const lock = await holdRun(this.#disk, runId)
       try {
-        const { log } = await examine(new FolderSource(this.#disk, runId))
+        const { disk } = lock
+        const { log } = await examine(new FolderSource(disk, runId))
         if (log.run !== null) {
           if (log.lastHash === lastHash) return 'same'
           throw new RunExists(runId)
         }
-        if (restored.artifacts.length > 0) await makeArtifacts(this.#disk, runId)
+        if (restored.artifacts.length > 0) await makeArtifacts(disk, runId)
         for (const { name, content } of restored.artifacts) {
-          await storeArtifact(this.#disk, runId, name, content)
+          await storeArtifact(disk, runId, name, content)
         }
-        const folder = folderOf(this.#disk, runId)
+        const folder = disk.held.path
         // The log comes into its place as a whole: before that, there is no run.
         const text = Buffer.from(restored.lines.map((line) => `${line}\n`).join(''))
-        await writeAtomically(this.#disk, folder, LOG, text)
-        await writeAtomically(this.#disk, folder, SNAPSHOT, snapshotOf(run, lastHash))
+        await writeAtomically(disk, folder, LOG, text)
+        await writeAtomically(disk, folder, SNAPSHOT, snapshotOf(run, lastHash))
         return 'restored'
       } finally {
         await lock.release()
@@ -228,8 +235,7 @@ class FolderJournal implements Journal {
   /** Whether there is a run: a whole line of its log, or what only a run has. */
   async #exists(runId: string): Promise<boolean> {
     const folder = folderOf(this.#disk, runId)
-    const info = await this.#disk.files.info(folder)
-    if (info?.kind !== 'folder') return false
+    if (!(await isFolder(this.#disk, folder))) return false
     if ((await this.#disk.files.info(`${folder}/${SNAPSHOT}`)) !== undefined) return true
     const log = await openToRead(this.#disk, `${folder}/${LOG}`)
     if (log === undefined) return false
@@ -239,13 +245,13 @@ class FolderJournal implements Journal {
       await log.handle.close()
     }
   }
+}
 
-  async #keepFailure(runId: string, record: FailureRecord): Promise<void> {
-    const folder = folderOf(this.#disk, runId)
-    const number = nextNumbered(await this.#disk.files.list(folder), FAILED_FILE)
-    const text = Buffer.from(encodeFailure(record))
-    await writeAtomically(this.#disk, folder, `events.failed-${number}.ndjson`, text)
-  }
+async function keepFailure(disk: HeldDisk, record: FailureRecord): Promise<void> {
+  const folder = disk.held.path
+  const number = nextNumbered(await disk.files.list(folder), FAILED_FILE)
+  const text = Buffer.from(encodeFailure(record))
+  await writeAtomically(disk, folder, `events.failed-${number}.ndjson`, text)
 }
 
 const LINE_FEED = 0x0a

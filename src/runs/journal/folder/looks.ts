@@ -13,28 +13,44 @@ import { encode } from '../../../core/canonical-json.ts'
 import { Turns } from '../../../environment/turns.ts'
 import { isSameLook, isSettled, type Look } from '../looks.ts'
 import type { ArtifactLooks, JudgeContent } from '../source.ts'
-import { type Disk, folderOf, LOOKS, readSeen, readWhole, writeAtomically } from './disk.ts'
+import {
+  ARTIFACTS,
+  type Disk,
+  folderOf,
+  LOOKS,
+  readSeen,
+  readWhole,
+  writeAtomically,
+} from './disk.ts'
 
 const BOUNDS = { depthMax: 4, bytesMax: 64 * 1024 * 1024 }
+
+/** The folder of a run, and the one of its artifacts. */
+interface Folders {
+  readonly run: string
+  readonly contents: string
+}
 
 /** The looks of one run's artifacts. */
 export class FolderLooks implements ArtifactLooks {
   readonly #disk: Disk
   readonly #folder: string
+  readonly #contents: string
   readonly #known: Map<string, Look>
   readonly #found = new Map<string, Look>()
   readonly #turns: Turns
 
-  private constructor(disk: Disk, folder: string, known: Map<string, Look>) {
+  private constructor(disk: Disk, folders: Folders, known: Map<string, Look>) {
     this.#disk = disk
-    this.#folder = folder
+    this.#folder = folders.run
+    this.#contents = folders.contents
     this.#known = known
     this.#turns = new Turns(disk.environment)
   }
 
-  static async load(disk: Disk, runId: string): Promise<FolderLooks> {
-    const folder = folderOf(disk, runId)
-    return new FolderLooks(disk, folder, await readLooks(disk, `${folder}/${LOOKS}`))
+  static async load(disk: Disk, runId: string, contents: string): Promise<FolderLooks> {
+    const run = folderOf(disk, runId)
+    return new FolderLooks(disk, { run, contents }, await readLooks(disk, `${run}/${LOOKS}`))
   }
 
   async check(path: string, paranoid: boolean, judge: JudgeContent): Promise<void> {
@@ -42,14 +58,15 @@ export class FolderLooks implements ArtifactLooks {
     if (this.#turns.isDue) await this.#turns.next()
     const { files, environment } = this.#disk
     const lookedAtMs = environment.clock.now()
-    const seen = await files.info(`${this.#folder}/${path}`)
+    const file = `${this.#contents}/${path.slice(ARTIFACTS.length + 1)}`
+    const seen = await files.info(file)
     const known = this.#known.get(path)
     const isKnown = seen?.kind === 'file' && known !== undefined && isSameLook(known, seen)
     if (isKnown && !paranoid) {
       this.#found.set(path, known)
       return
     }
-    const read = await readSeen(this.#disk, `${this.#folder}/${path}`, seen)
+    const read = await readSeen(this.#disk, file, seen)
     judge(read?.bytes)
     // What another has put into its place meanwhile was not read, and looks different.
     if (read === undefined || !isSameLook(read.before, read.after)) return

@@ -9,7 +9,7 @@ import { thisProcess } from '../holder.ts'
 import type { Author } from '../journal.ts'
 import { type Examined, examine } from '../reading.ts'
 import {
-  ARTIFACTS,
+  artifactsOf,
   type Disk,
   folderOf,
   HOLDER,
@@ -20,17 +20,36 @@ import {
   removeTemporaries,
   writeAtomically,
 } from './disk.ts'
+import { type HeldDisk, HeldFolder } from './held.ts'
 import { FolderSource } from './source.ts'
 import { DiscardedTails } from './tail.ts'
 import { FolderWriter, type Opened } from './writer.ts'
 
+/** The right to write to a run, and the disk on which to do it. */
+export interface HeldRun extends FileLock {
+  readonly disk: HeldDisk
+}
+
 /** Takes the right to a run; throws `RunHeld`. Its folder must be there. */
-export async function holdRun(disk: Disk, runId: string): Promise<FileLock> {
+export async function holdRun(place: Disk, runId: string): Promise<HeldRun> {
+  const held = await HeldFolder.open(place.files, place.root, runId)
+  if (held === undefined) throw new RunNotFound()
+  const disk = { ...place, held }
+  try {
+    const lock = await takeLock(disk, runId)
+    return { disk, release: () => letGo(disk, lock) }
+  } catch (error) {
+    await held.close()
+    throw error
+  }
+}
+
+async function takeLock(disk: HeldDisk, runId: string): Promise<FileLock> {
   const folder = folderOf(disk, runId)
   const path = `${folder}/${LOCK}`
   const info = await disk.files.info(path)
   if (info !== undefined && info.kind !== 'file') {
-    throw new PathRefused(path, `is a ${info.kind}, not a file`)
+    throw PathRefused.kind(disk.held.shown(path), info, 'file')
   }
   const lock = await disk.locks.take(path)
   if (lock === undefined) throw new RunHeld(runId, await new FolderSource(disk, runId).holder())
@@ -38,27 +57,36 @@ export async function holdRun(disk: Disk, runId: string): Promise<FileLock> {
     await removeTemporaries(disk, folder)
     const note = Buffer.from(`${encode(thisProcess(disk.environment.clock))}\n`)
     await writeAtomically(disk, folder, HOLDER, note)
-    return { release: () => letGo(disk, folder, lock) }
+    return lock
   } catch (error) {
     await lock.release()
     throw error
   }
 }
 
-async function letGo({ files }: Disk, folder: string, lock: FileLock): Promise<void> {
+async function letGo({ files, held }: HeldDisk, lock: FileLock): Promise<void> {
   try {
-    await files.remove(`${folder}/${HOLDER}`)
+    await files.remove(`${held.path}/${HOLDER}`)
   } finally {
     await lock.release()
+    await held.close()
   }
 }
 
 /** Makes the folder of a run where there is none. */
 export async function makeFolder(disk: Disk, runId: string): Promise<void> {
-  const folder = folderOf(disk, runId)
-  await disk.files.createFolder(folder)
-  await isFolder(disk, folder)
-  await disk.files.syncFolder(disk.root)
+  const root = (await isFolder(disk, disk.root))
+    ? await disk.files.openFolder(disk.root)
+    : undefined
+  if (root === undefined) throw new PathRefused(disk.root, 'is not there any more')
+  try {
+    // Through the opening: the folder is not made elsewhere if a link takes the place of the root.
+    await disk.files.createFolder(`${root.path}/${runId}`)
+    await isFolder(disk, `${root.path}/${runId}`)
+    await disk.files.syncFolder(root.path)
+  } finally {
+    await root.close()
+  }
 }
 
 /** Who opens a run, and for what. */
@@ -73,12 +101,13 @@ export interface Opening {
 
 /** Opens a run to write to it, or begins it with its first facts. */
 export async function openWriter(
-  disk: Disk,
+  place: Disk,
   runId: string,
   opening: Opening,
 ): Promise<FolderWriter> {
   const { first, onEvent } = opening
-  const lock = await holdRun(disk, runId)
+  const lock = await holdRun(place, runId)
+  const { disk } = lock
   try {
     const tails = new DiscardedTails()
     const examined = await examine(new FolderSource(disk, runId), (event) => {
@@ -95,12 +124,12 @@ export async function openWriter(
 }
 
 interface TakeOver extends Opening {
-  readonly lock: FileLock
+  readonly lock: HeldRun
   readonly examined: Examined
   readonly tails: DiscardedTails
 }
 
-async function takeOver(disk: Disk, runId: string, from: TakeOver): Promise<FolderWriter> {
+async function takeOver(disk: HeldDisk, runId: string, from: TakeOver): Promise<FolderWriter> {
   const { lock, examined, tails, author, onReleased, first } = from
   const folder = folderOf(disk, runId)
   // What cannot be begun must leave nothing.
@@ -121,9 +150,8 @@ async function takeOver(disk: Disk, runId: string, from: TakeOver): Promise<Fold
     const writer = new FolderWriter(disk, { log, lock, file, length, snapshotSeq, onReleased })
     if (discarded.length > 0) await writer.append(discarded, author)
     await bringSnapshot(writer)
-    if (await isFolder(disk, `${folder}/${ARTIFACTS}`)) {
-      await removeTemporaries(disk, `${folder}/${ARTIFACTS}`)
-    }
+    const artifacts = await artifactsOf(disk, runId)
+    if (artifacts !== undefined) await removeTemporaries(disk, artifacts)
     return writer
   } catch (error) {
     await file.close()

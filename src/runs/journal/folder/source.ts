@@ -4,12 +4,12 @@ import type { CancelRequest, Holder } from '../journal.ts'
 import type { ArtifactLooks, RunSource } from '../source.ts'
 import {
   ARTIFACTS,
+  artifactsOf,
   CANCEL,
   chunksOf,
   type Disk,
   folderOf,
   HOLDER,
-  isFolder,
   LOG,
   openToRead,
   readWhole,
@@ -64,13 +64,15 @@ export class FolderSource implements RunSource {
   }
 
   async artifact(path: string): Promise<Uint8Array | undefined> {
-    const there = await isFolder(this.#disk, `${this.#folder}/${ARTIFACTS}`)
-    return there ? readWhole(this.#disk, `${this.#folder}/${path}`) : undefined
+    const folder = await artifactsOf(this.#disk, this.runId)
+    if (folder === undefined) return undefined
+    return readWhole(this.#disk, `${folder}/${path.slice(ARTIFACTS.length + 1)}`)
   }
 
   async looks(): Promise<ArtifactLooks | undefined> {
-    const there = await isFolder(this.#disk, `${this.#folder}/${ARTIFACTS}`)
-    return there ? FolderLooks.load(this.#disk, this.runId) : undefined
+    const contents = await artifactsOf(this.#disk, this.runId)
+    if (contents === undefined) return undefined
+    return FolderLooks.load(this.#disk, this.runId, contents)
   }
 
   holder(): Promise<Holder | undefined> {

@@ -10,14 +10,15 @@
  */
 import type { FileHandle, FileLock } from '../../../core/ports.ts'
 import { type Batch, BufferedWriter } from '../buffered-writer.ts'
-import { JournalFailed } from '../errors.ts'
+import { JournalFailed, PathRefused } from '../errors.ts'
 import type { OpenLog } from '../event-line.ts'
 import { guarded, typed } from '../guarded.ts'
 import { sha256Of } from '../hash.ts'
 import type { ArtifactHashes, CancelRequest, StoredArtifact } from '../journal.ts'
 import { artifactPath } from '../names.ts'
 import { findDamaged, readArtifact } from '../reading.ts'
-import { ARTIFACTS, type Disk, folderOf, isFolder, SNAPSHOT, writeAtomically } from './disk.ts'
+import { ARTIFACTS, artifactsOf, type Disk, folderOf, SNAPSHOT, writeAtomically } from './disk.ts'
+import type { HeldDisk } from './held.ts'
 import { FolderSource } from './source.ts'
 
 /** What a writer takes over from whoever opened the run. */
@@ -38,7 +39,7 @@ const ARTIFACT_BYTES_MAX = 1024 * 1024 * 1024
 
 /** A run that is held. */
 export class FolderWriter extends BufferedWriter {
-  readonly #disk: Disk
+  readonly #disk: HeldDisk
   readonly #opened: Opened
   readonly #folder: string
   readonly #source: FolderSource
@@ -46,7 +47,7 @@ export class FolderWriter extends BufferedWriter {
   /** The folder of artifacts is on the disk: this writer has seen to it. */
   #hasArtifacts = false
 
-  constructor(disk: Disk, opened: Opened) {
+  constructor(disk: HeldDisk, opened: Opened) {
     super(disk.environment, opened.log, opened.snapshotSeq)
     this.#disk = disk
     this.#opened = opened
@@ -61,6 +62,7 @@ export class FolderWriter extends BufferedWriter {
       throw new JournalFailed(this.runId, 'write of an artifact', `${content.length} bytes`)
     }
     return guarded(this.runId, 'write of an artifact', async () => {
+      await this.#disk.held.assertInPlace()
       if (!this.#hasArtifacts) await makeArtifacts(this.#disk, this.runId)
       this.#hasArtifacts = true
       return storeArtifact(this.#disk, this.runId, name, content)
@@ -86,6 +88,8 @@ export class FolderWriter extends BufferedWriter {
   protected async persist({ lines, snapshot }: Batch): Promise<boolean> {
     const bytes = Buffer.from(`${lines.join('\n')}\n`)
     const { file } = this.#opened
+    // Before anything is written, so that there is nothing to take back.
+    await this.#disk.held.assertInPlace()
     try {
       await file.appendDurably(bytes)
     } catch (error) {
@@ -138,7 +142,7 @@ export class FolderWriter extends BufferedWriter {
 export async function makeArtifacts(disk: Disk, runId: string): Promise<void> {
   const folder = folderOf(disk, runId)
   await disk.files.createFolder(`${folder}/${ARTIFACTS}`)
-  await isFolder(disk, `${folder}/${ARTIFACTS}`)
+  await artifactsOf(disk, runId)
   await disk.files.syncFolder(folder)
 }
 
@@ -151,8 +155,10 @@ export async function storeArtifact(
 ): Promise<StoredArtifact> {
   const sha256 = sha256Of(content)
   const path = artifactPath(name, sha256)
-  const artifacts = `${folderOf(disk, runId)}/${ARTIFACTS}`
-  await isFolder(disk, artifacts)
+  const artifacts = await artifactsOf(disk, runId)
+  if (artifacts === undefined) {
+    throw new PathRefused(`${folderOf(disk, runId)}/${ARTIFACTS}`, 'is not there any more')
+  }
   await writeAtomically(disk, artifacts, path.slice(ARTIFACTS.length + 1), content)
   return { path, sha256 }
 }
