@@ -107,8 +107,11 @@ export type {
   Delivery,
   EffectOptions,
   Effects,
+  JoinableTx,
   NoEffects,
   PayloadOf,
+  SqliteTx,
+  Transaction,
   Tx,
 } from './engine/effects/effects.ts'
 export type { NotifyFunction, NotifyOptions } from './engine/effects/notify.ts'

@@ -20,7 +20,7 @@ import { auditOf } from './audit.ts'
 import type { JobDefinition, RunnableJob } from './define-job.ts'
 import { type Duration, toMs } from './durations.ts'
 import { Dispatcher, type DispatcherParts } from './effects/dispatcher.ts'
-import { storeTxOf } from './effects/effects.ts'
+import { type JoinableTx, storeTxOf, type Transaction } from './effects/effects.ts'
 import { type NotifyOptions, noticesOf } from './effects/notify.ts'
 import { InputInvalid, JobTypeTwice } from './errors.ts'
 import { type HandleParts, JobHandle, jobOf } from './job-handle.ts'
@@ -96,8 +96,8 @@ export interface EnqueueOptions {
   readonly deadline?: Date
   /** Create it only; `submit` lets it run. */
   readonly hold?: boolean
-  /** The user's own open transaction on the same database. */
-  readonly tx?: unknown
+  /** A transaction on the same database: of `pawl.transaction`, of a commit, or your own. */
+  readonly tx?: JoinableTx
   /** A UUID of the caller's choice. */
   readonly jobId?: string
 }
@@ -265,6 +265,15 @@ export class Pawl implements AsyncDisposable {
       if (result.kind === 'rejected') throw result.error
       return new JobHandle<Output>(this.#handleParts(), result.job, result.kind === 'created')
     })
+  }
+
+  /**
+   * Runs a function in one transaction on a connection of Pawl, and returns what it returns. Jobs
+   * enqueued with its `tx` and your own writes are committed together, or rolled back together if
+   * the function throws. It may take five seconds; other verbs inside it throw `UseTx`.
+   */
+  transaction<T>(work: (tx: Transaction) => T | Promise<T>): Promise<T> {
+    return this.store.transaction(work)
   }
 
   /** The handle of a job by its id; whether it exists is found out when it is used. */

@@ -7,12 +7,10 @@ import { CommandInvalid } from '../core/errors.ts'
 import { EFFECTS_MAX } from '../core/job/checks.ts'
 import type { Usage } from '../core/job/commands.ts'
 import type { Environment } from '../environment/system.ts'
-import { CommitTooSlow, TxEnded } from './errors.ts'
-import { assertNoControl, guardHandle } from './raw-handle.ts'
+import { CommitTooSlow } from './errors.ts'
 import { checkEffect, findPayloadFault } from './requests.ts'
 import type { CommitTx, Held } from './store.ts'
-
-const BOUND_MS = 5000
+import { BOUND_MS, runBounded, type TxAccess } from './transaction-function.ts'
 
 /** What the user wants to be done in the commit; returns the result as JSON text. */
 export type CommitWork = (tx: CommitTx) => string | Promise<string>
@@ -49,80 +47,34 @@ export function boundOf({ job }: Held): number {
   return Math.max(1, Math.min(BOUND_MS, Math.floor(leaseMs / 3)))
 }
 
-/** How a store lets a function into its transaction. */
-export interface CommitAccess {
-  readonly query: CommitTx['query']
-  /** The handle of the driver. */
-  readonly raw: object
-  /** Throws where the database has ended the transaction by itself. */
-  readonly assertWhole?: () => void
-  /** Lets jobs be enqueued in the transaction, until the returned function is called. */
-  readonly lend: (tx: CommitTx) => () => void
-}
-
 /** Runs the function; past its bound, or where its result cannot be stored, it throws. */
 export async function runFunction(
   { environment, payloadBounds }: { environment: Environment; payloadBounds: JsonBounds },
   boundMs: number,
-  access: CommitAccess,
+  access: TxAccess,
   work: CommitWork,
 ): Promise<{ result: string; effects: readonly Effect[] }> {
-  const { clock, timers } = environment
   const effects: Effect[] = []
-  const { tx, close } = openTx(access, effects, payloadBounds)
-  const start = clock.now()
-  let expire: (error: CommitTooSlow) => void = () => {}
-  const expired = new Promise<never>((_, reject) => {
-    expire = reject
+  const result = await runBounded(environment, access, {
+    boundMs,
+    tooSlow: () => new CommitTooSlow(boundMs),
+    extend: (tx, assertOpen): CommitTx => ({
+      ...tx,
+      effect(name, payload) {
+        assertOpen()
+        checkEffect(name, payload, payloadBounds)
+        if (effects.length >= EFFECTS_MAX) {
+          throw new CommandInvalid('effects', `must not be more than ${EFFECTS_MAX}`)
+        }
+        effects.push({ name, payload })
+      },
+    }),
+    async work(tx) {
+      const made = await work(tx)
+      const fault = findPayloadFault('result', made, payloadBounds)
+      if (fault !== undefined) throw fault
+      return made
+    },
   })
-  const timer = timers.after(boundMs, () => expire(new CommitTooSlow(boundMs)))
-  try {
-    const result = await Promise.race([(async () => work(tx))(), expired])
-    // A function that never waits leaves no turn to the timer.
-    if (clock.now() - start > boundMs) throw new CommitTooSlow(boundMs)
-    const fault = findPayloadFault('result', result, payloadBounds)
-    if (fault !== undefined) throw fault
-    access.assertWhole?.()
-    return { result, effects }
-  } finally {
-    close()
-    timer.cancel()
-  }
-}
-
-/** The tx of a commit, and how to end it: later calls are refused instead of written elsewhere. */
-function openTx(
-  { query, raw, assertWhole, lend }: CommitAccess,
-  effects: Effect[],
-  bounds: JsonBounds,
-): { tx: CommitTx; close: () => void } {
-  let open = true
-  const assertOpen = () => {
-    if (!open) throw new TxEnded()
-    assertWhole?.()
-  }
-  const tx: CommitTx = {
-    raw: guardHandle(raw, assertOpen),
-    async query(sql, values) {
-      assertOpen()
-      assertNoControl(sql)
-      return query(sql, values)
-    },
-    effect(name, payload) {
-      assertOpen()
-      checkEffect(name, payload, bounds)
-      if (effects.length >= EFFECTS_MAX) {
-        throw new CommandInvalid('effects', `must not be more than ${EFFECTS_MAX}`)
-      }
-      effects.push({ name, payload })
-    },
-  }
-  const takeBack = lend(tx)
-  return {
-    tx,
-    close() {
-      open = false
-      takeBack()
-    },
-  }
+  return { result, effects }
 }

@@ -128,13 +128,14 @@ export class QueueFull extends PawlError {
   }
 }
 
-/** A write of the store was called inside the function of a commit, which it would wait for. */
+/** A verb was called inside a commit or a transaction of its own store, and would wait for it. */
 export class UseTx extends PawlError {
   readonly code = 'E_USE_TX'
   constructor() {
     super(
-      'Inside the function of a commit, the store cannot be written to but through its tx',
-      'Use the tx that the function is given, or do it before or after the commit.',
+      'Inside a commit or pawl.transaction(), the store can be used only through its tx',
+      'Use the tx that the function gets: pawl.enqueue(job, input, { tx }), or tx.query for your ' +
+        'own tables. Do everything else before or after it.',
     )
   }
 }
@@ -151,31 +152,43 @@ export class CommitTooSlow extends PawlError {
   }
 }
 
-/** The tx of a commit was used after the commit had ended. */
-export class TxEnded extends PawlError {
-  readonly code = 'E_TX_ENDED'
-  constructor() {
-    super('The transaction of this commit has ended', 'Await everything inside the function.')
+/** The function of a transaction took too long; everything that it did was rolled back. */
+export class TransactionTooSlow extends PawlError {
+  readonly code = 'E_TRANSACTION_TOO_SLOW'
+  constructor(boundMs: number) {
+    super(
+      `The function of a transaction took longer than ${boundMs} ms`,
+      'Nothing was written. Do slow work before the transaction; inside it, only write.',
+      { boundMs },
+    )
   }
 }
 
-/** The database itself has rolled the transaction of a commit back, while its function went on. */
+/** The tx of a commit or transaction was used after it had ended. */
+export class TxEnded extends PawlError {
+  readonly code = 'E_TX_ENDED'
+  constructor() {
+    super('The transaction has ended', 'Await every statement inside the function.')
+  }
+}
+
+/** The database itself has rolled the transaction back while its function went on. */
 export class TxBroken extends PawlError {
   readonly code = 'E_TX_BROKEN'
   constructor() {
     super(
-      'A statement failed in such a way that the database rolled the whole commit back',
+      'A statement failed in such a way that the database rolled the whole transaction back',
       'Nothing of it was written. Let the error of that statement leave the function.',
     )
   }
 }
 
-/** The function of a commit tried to begin or to end a transaction. */
+/** The function of a commit or transaction tried to begin or to end a transaction. */
 export class TxOwned extends PawlError {
   readonly code = 'E_TX_OWNED'
   constructor() {
     super(
-      'The transaction of a commit is begun and ended by Pawl alone',
+      'Only Pawl begins and ends the transaction of a commit or of pawl.transaction()',
       'Return from the function to commit, throw to roll back. Savepoints may be used.',
     )
   }

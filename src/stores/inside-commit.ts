@@ -1,7 +1,7 @@
 /**
- * Whether a call comes from inside the function of a commit. Such a function may use other stores,
- * but not its own: a verb would wait for the transaction that waits for it, or for a connection
- * that the commit holds.
+ * Whether a call comes from inside the function of a commit or of a transaction. Such a function
+ * may use other stores, but not its own: a verb would wait for the transaction that waits for it,
+ * or for a connection that the commit holds.
  *
  * One storage serves every store of the process. One for each would stay with Node for ever, and
  * every promise of the process would pay for every store that was ever opened.

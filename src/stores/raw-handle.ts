@@ -1,5 +1,5 @@
 /**
- * The driver's own handle inside the function of a commit, for query builders and other libraries.
+ * The driver's own handle inside a commit or transaction, for query builders and other libraries.
  * It is the real one behind a guard: once the commit has ended every call is refused, those on
  * statements that were prepared before it included, and what would end the transaction or close the
  * connection is kept from it. Libraries close what they were given as a matter of course, so that
@@ -27,6 +27,17 @@ const MAKING = new Set<string | symbol>(['prepare', 'iterate'])
 
 /** A handle that works for as long as `assertOpen` does not throw. */
 export function guardHandle<T extends object>(handle: T, assertOpen: () => void): T {
+  return guard(handle, assertOpen, assertNoControl)
+}
+
+/** What a statement gets are values, which may be any text. */
+const ANY_VALUE = () => {}
+
+function guard<T extends object>(
+  handle: T,
+  assertOpen: () => void,
+  assertAllowed: (sql: unknown) => void,
+): T {
   const guarded: T = new Proxy(handle, {
     get(target, name) {
       const value = Reflect.get(target, name, target) as unknown
@@ -35,10 +46,10 @@ export function guardHandle<T extends object>(handle: T, assertOpen: () => void)
       return (...values: unknown[]) => {
         assertOpen()
         const [first] = values
-        assertNoControl((first as { text?: unknown } | undefined)?.text ?? first)
+        assertAllowed((first as { text?: unknown } | undefined)?.text ?? first)
         const result = value.apply(target, values) as unknown
         if (result === target) return guarded
-        return MAKING.has(name) ? guardHandle(result as object, assertOpen) : result
+        return MAKING.has(name) ? guard(result as object, assertOpen, ANY_VALUE) : result
       }
     },
   })

@@ -207,17 +207,21 @@ export interface StepResult {
   readonly payload: string
 }
 
-/** What the function of a commit may do: one transaction with the store's own database. */
-export interface CommitTx {
+/** A transaction on the store's own database, as a function of the user's gets it. */
+export interface StoreTx {
   /** Runs a statement of the user's own in the transaction; returns its rows. */
   query(sql: string, values?: readonly (string | number | null)[]): Promise<unknown[]>
-  /** Declares an effect, as JSON text, to be delivered after the commit. */
-  effect(name: string, payload: string): void
   /**
    * The driver's own handle, in the same transaction: on SQLite a database with `prepare` and
    * `exec`, on PostgreSQL a client of `pg`. It can neither end the transaction nor outlive it.
    */
   readonly raw: unknown
+}
+
+/** What the function of a commit may do. */
+export interface CommitTx extends StoreTx {
+  /** Declares an effect, as JSON text, to be delivered after the commit. */
+  effect(name: string, payload: string): void
 }
 
 /** What became of a commit: its result, also when an earlier try had committed it already. */
@@ -360,6 +364,14 @@ export interface Store extends AsyncDisposable {
     work: (tx: CommitTx) => string | Promise<string>,
     usage?: () => Usage | undefined,
   ): Promise<CommitAnswer>
+
+  /**
+   * Runs a function in one transaction on a connection of the store, and returns what it returns;
+   * durable when it resolves. If the function throws, everything is rolled back and the error is
+   * rethrown. Jobs join it by `enqueue(items, { tx })`. Bounded in time: past five seconds it is
+   * rolled back with `TransactionTooSlow`. Every other verb inside the function throws `UseTx`.
+   */
+  transaction<T>(work: (tx: StoreTx) => T | Promise<T>): Promise<T>
 
   /** The results of the steps that earlier attempts of this job finished. */
   steps(ref: Ref): Promise<StepResult[]>

@@ -8,7 +8,7 @@
  */
 import type { Timers } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
-import type { CommitTx, Store } from '../stores/store.ts'
+import type { Store } from '../stores/store.ts'
 
 /** One such process. */
 export class TestProcess {
@@ -97,7 +97,7 @@ export class TestProcess {
     this.#calls++
     this.#underWay++
     try {
-      const answer = await verb(...(name === 'commit' ? this.#mortalCommit(given) : given))
+      const answer = await verb(...this.#mortalFunctions(name, given))
       if (name === 'claimEffects') this.#deliveries += (answer as readonly unknown[]).length
       if (name === 'settleEffects') this.#deliveries -= (given[0] as readonly unknown[]).length
       if (this.#cause === undefined) return answer
@@ -109,11 +109,13 @@ export class TestProcess {
     return forever()
   }
 
-  /** The function of a commit does not outlive the process: its transaction must not, either. */
-  #mortalCommit([held, work, ...rest]: readonly unknown[]): unknown[] {
-    const mortal = (tx: CommitTx) =>
-      Promise.race([(work as (tx: CommitTx) => string | Promise<string>)(tx), this.#died])
-    return [held, mortal, ...rest]
+  /** A function in a transaction does not outlive the process: its transaction must not, either. */
+  #mortalFunctions(name: string, given: readonly unknown[]): readonly unknown[] {
+    const place = { commit: 1, transaction: 0 }[name]
+    if (place === undefined) return given
+    const work = given[place] as (tx: unknown) => unknown
+    const mortal = (tx: unknown) => Promise.race([work(tx), this.#died])
+    return given.map((value, i) => (i === place ? mortal : value))
   }
 }
 

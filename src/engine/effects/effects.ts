@@ -10,6 +10,7 @@ import { name as checkName } from '../../core/checks.ts'
 import { DefinitionInvalid } from '../../core/errors.ts'
 import { DEFAULT_POLICY, mergePolicy, type RetryPolicy } from '../../core/retry.ts'
 import { reservedName } from '../../stores/notices.ts'
+import type { PostgresTx } from '../../stores/postgres/join.ts'
 import type { CommitTx } from '../../stores/store.ts'
 import { type Duration, toMs } from '../durations.ts'
 import { EffectUnknown } from '../errors.ts'
@@ -101,10 +102,33 @@ function definitionOf(name: string, effect: Effects[string]): EffectDefinition {
   return { deliver, timeoutMs, retry: mergePolicy(DEFAULT_POLICY, { retry: merged }).retry }
 }
 
-/** What the function of a commit works with: a transaction on the database of the store. */
-export interface Tx<E = Effects> {
+/** A transaction on the database of the store, as the function of `pawl.transaction` gets it. */
+export interface Transaction {
   /** Runs a statement of your own; returns its rows. */
   query(sql: string, values?: readonly (string | number | null)[]): Promise<unknown[]>
+  /**
+   * The driver's own handle in this transaction, for query builders: on SQLite a `DatabaseSync` of
+   * `node:sqlite`, on PostgreSQL a client of `pg`. It can neither end the transaction nor outlive
+   * it.
+   */
+  readonly raw: unknown
+}
+
+/**
+ * A handle of the SQLite library that Pawl uses. Handles of better-sqlite3 have no method `open`
+ * and are refused by the compiler.
+ */
+export interface SqliteTx {
+  open(): void
+  exec(sql: string): void
+  prepare(sql: string): unknown
+}
+
+/** A transaction that jobs can join: one that Pawl has opened, or one of your own. */
+export type JoinableTx = Transaction | SqliteTx | PostgresTx
+
+/** What the function of a commit works with: a transaction on the database of the store. */
+export interface Tx<E = Effects> extends Transaction {
   /**
    * Declares an effect, to be delivered once the commit is true; its key is job id / name / n,
    * where n counts the effects of one name. Throws `EffectUnknown` where nobody could deliver it,
@@ -114,12 +138,6 @@ export interface Tx<E = Effects> {
     name: Name,
     ...payload: undefined extends PayloadOf<E[Name]> ? [PayloadOf<E[Name]>?] : [PayloadOf<E[Name]>]
   ): void
-  /**
-   * The driver's own handle in this transaction, for query builders: on SQLite a `DatabaseSync` of
-   * `node:sqlite`, on PostgreSQL a client of `pg`. It can neither end the transaction nor outlive
-   * it.
-   */
-  readonly raw: unknown
 }
 
 /** The transaction of the store behind each one that a handler was given. */

@@ -16,7 +16,6 @@ import { decide } from '../../core/job/decide.ts'
 import { contextOf, WORKER } from '../asker.ts'
 import {
   boundOf,
-  type CommitAccess,
   type CommitWork,
   commitCommand,
   committedCommand,
@@ -29,11 +28,8 @@ import { Changes } from './apply.ts'
 import { kindOf, toPawlError, untilDone } from './busy.ts'
 import { type Database, type OwnSession, statement } from './connect.ts'
 import { lockHeld, type Shared } from './context.ts'
-import { lendSession } from './join.ts'
 import { insertEffects } from './outbox.ts'
-
-/** No statement of ours is given less time than this, however short the lease. */
-const STATEMENT_MIN_MS = 1000
+import { accessTo, settingsOf } from './transaction.ts'
 
 const SELECT_RESULT = statement(
   (s) => `SELECT payload FROM ${s}.ledger WHERE job = $1 AND kind = 30`,
@@ -82,24 +78,8 @@ export async function commit(
   return resolve(store, held, ended)
 }
 
-/** Local to the transaction: the user's statements are planned as the user is used to. */
-function settingsOf(boundMs: number): string {
-  const timeoutMs = Math.max(boundMs, STATEMENT_MIN_MS)
-  return [
-    `statement_timeout = ${timeoutMs}`,
-    // A holder that falls silent must not keep the row locked for longer than it keeps its lease.
-    `idle_in_transaction_session_timeout = ${timeoutMs}`,
-    'plan_cache_mode TO DEFAULT',
-    'enable_seqscan TO DEFAULT',
-    'random_page_cost TO DEFAULT',
-    'jit TO DEFAULT',
-  ]
-    .map((setting) => `SET LOCAL ${setting}`)
-    .join('; ')
-}
-
 async function commitOnce(
-  { shared, now }: CommitStore,
+  { shared, database, now }: CommitStore,
   session: OwnSession,
   held: Held,
   boundMs: number,
@@ -119,15 +99,12 @@ async function commitOnce(
   if (before.kind === 'same') {
     return { kind: 'same', job: read.job, result: await resultOf(session, read.job.id) }
   }
-  const access: CommitAccess = {
-    query: (sql, values = []) => runRaw(session, sql, values),
-    raw: session.client,
-    lend: (tx) => lendSession(tx, session),
-  }
-  const ran = await runFunction(shared, boundMs, access, work).catch((error: unknown) => {
-    onThrow(error)
-    throw error
-  })
+  const ran = await runFunction(shared, boundMs, accessTo(session, database), work).catch(
+    (error: unknown) => {
+      onThrow(error)
+      throw error
+    },
+  )
   const { result, effects } = ran
   const changes = new Changes()
   const committed = committedCommand(held, effects, usage)
@@ -162,17 +139,4 @@ async function resolve(
 async function resultOf(session: OwnSession, jobId: string): Promise<string> {
   const [row] = await session.query<{ payload: string | null }>(SELECT_RESULT, [jobId])
   return row?.payload ?? 'null'
-}
-
-/** A statement of the user's; where the connection is gone, that is what the user is told. */
-async function runRaw(
-  session: OwnSession,
-  sql: string,
-  values: readonly unknown[],
-): Promise<unknown[]> {
-  try {
-    return await session.raw(sql, values)
-  } catch (error) {
-    throw kindOf(error) === 'lost' ? new StoreUnavailable(0, error) : error
-  }
 }

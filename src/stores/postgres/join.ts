@@ -8,23 +8,29 @@
  * Everything is done behind a savepoint: outside of a transaction there is none to be had, and what
  * fails here leaves the user's transaction as it was.
  */
-import { TxInvalid } from '../errors.ts'
+import { TxEnded, TxInvalid } from '../errors.ts'
 import type { Value } from '../rows.ts'
 import { sqlStateOf, toPawlError } from './busy.ts'
-import { type OwnSession, type Session, type Statement, statement } from './connect.ts'
+import {
+  type Database,
+  type OwnSession,
+  type Session,
+  type Statement,
+  statement,
+} from './connect.ts'
 
 /** What a transaction of the user's must be able to do. */
 export interface PostgresTx {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
 }
 
-/** The sessions of commits whose functions run now. */
-const lent = new WeakMap<object, OwnSession>()
+/** The session of each tx of ours; nothing once its function has ended. */
+const lent = new WeakMap<object, { readonly session: OwnSession; readonly from: Database } | null>()
 
-/** Lets the tx of a commit be joined, until the returned function is called. */
-export function lendSession(tx: object, session: OwnSession): () => void {
-  lent.set(tx, session)
-  return () => void lent.delete(tx)
+/** Lets the tx of a commit or transaction be joined, until the returned function is called. */
+export function lendSession(tx: object, session: OwnSession, from: Database): () => void {
+  lent.set(tx, { session, from })
+  return () => void lent.set(tx, null)
 }
 
 const SELECT_STORE = statement((s) => `SELECT id FROM ${s}.store`)
@@ -35,14 +41,14 @@ export async function storeIdOf(session: Session): Promise<string> {
   return row?.id ?? ''
 }
 
-/** Does work inside the user's transaction, or inside that of a commit. */
+/** Does work inside the user's transaction, or inside one of ours. */
 export async function insideTransaction<T>(
   tx: unknown,
-  schema: string,
+  database: Database,
   storeId: string,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
-  const own = typeof tx === 'object' && tx !== null ? lent.get(tx) : undefined
+  const own = typeof tx === 'object' && tx !== null ? sessionOf(tx, database) : undefined
   if (own !== undefined) {
     return inTurn(own, () =>
       behindSavepoint(
@@ -52,12 +58,20 @@ export async function insideTransaction<T>(
     )
   }
   if (!isTransaction(tx)) throw new TxInvalid('it has no query(text, values)')
-  const session = new JoinedSession(tx, schema)
+  const session = new JoinedSession(tx, database.schema)
   const joined = async () => {
     if ((await storeIdAt(session)) === storeId) return work(session)
     throw new TxInvalid('it is open on another database')
   }
   return inTurn(tx, () => behindSavepoint((text) => tx.query(text), joined))
+}
+
+/** The session behind a tx of ours; nothing if the user has opened it. */
+function sessionOf(tx: object, database: Database): OwnSession | undefined {
+  const found = lent.get(tx)
+  if (found === null) throw new TxEnded()
+  if (found === undefined || found.from === database) return found?.session
+  throw new TxInvalid('it belongs to another store')
 }
 
 /** What each transaction was asked for last. */

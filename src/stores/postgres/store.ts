@@ -22,13 +22,12 @@ import {
 import type * as contract from '../store.ts'
 import { mayWake } from '../waking.ts'
 import { compactCounts, hasCommitted } from './apply.ts'
-import { audit } from './audit.ts'
 import { untilDone } from './busy.ts'
 import { claim, recall, type Ticket } from './claim.ts'
 import { commit } from './commit.ts'
 import type { Database, OwnSession, Session, Trail } from './connect.ts'
 import type { Shared } from './context.ts'
-import { listEffects, retryEffects } from './effects.ts'
+import { retryEffects } from './effects.ts'
 import { acceptAll, addJobs, addNew, addWithin, answerTaken } from './enqueue.ts'
 import { PostgresExamination } from './examination.ts'
 import { heartbeat } from './heartbeat.ts'
@@ -36,23 +35,18 @@ import { insideTransaction } from './join.ts'
 import { claimEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
-import * as query from './query.ts'
 import { BoundedQueues, setLimits, setPaused, shed } from './queues.ts'
+import { PLACES, QUERIES } from './reads.ts'
 import { recover } from './recover.ts'
 import { type Access, PostgresRuns } from './runs.ts'
 import { PostgresSeals } from './seals.ts'
 import { areSteps, decidePlain, type Plain, settle, writeSteps, writeSuccesses } from './settle.ts'
 import { cancel, tell } from './tell.ts'
+import { runTransaction } from './transaction.ts'
 import { WakeUps } from './wake.ts'
-import { listWorkers, removeWorker, reportWorker } from './workers.ts'
+import { removeWorker, reportWorker } from './workers.ts'
 import { Group, Slots, Writer } from './writer.ts'
 
-const QUERIES = { ...query, audit, listEffects, listWorkers }
-const PLACES = {
-  jobs: /^[0-9a-f-]{36}$/,
-  effects: /^\d{1,15}$/,
-  ledger: /^\d{1,15}\.[0-9a-f-]{36}\.\d{1,9}$/,
-}
 /** After how many writes the roll-up of ended jobs is made small again. */
 const TIDY_EVERY = 500
 
@@ -203,7 +197,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
   /** In the user's transaction, or in that of a commit, where this is the one verb that may run. */
   async #enqueueInside(offers: readonly Offer[], tx: unknown): Promise<contract.Enqueued[]> {
     const { shared, database, storeId, clock } = this.#parts
-    return insideTransaction(tx, database.schema, storeId, (session) => {
+    return insideTransaction(tx, database, storeId, (session) => {
       const now = clock.now()
       return acceptAll(shared, now, offers, {
         add: async (jobs) => {
@@ -388,6 +382,13 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
       if (error instanceof StaleFence) return { kind: 'rejected', error }
       throw error
     }
+  }
+
+  async transaction<T>(work: (tx: contract.StoreTx) => T | Promise<T>): Promise<T> {
+    const inside = (tx: contract.StoreTx) => this.#writer.runInside(() => work(tx))
+    const run = async () => ({ value: await runTransaction(this.#parts, inside) })
+    const { value } = await this.#write('transaction', () => this.#commits.use(run))
+    return value
   }
 
   async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {

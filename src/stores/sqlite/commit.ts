@@ -13,21 +13,18 @@ import { decide } from '../../core/job/decide.ts'
 import { contextOf, WORKER } from '../asker.ts'
 import {
   boundOf,
-  type CommitAccess,
   type CommitWork,
   commitCommand,
   committedCommand,
   runFunction,
 } from '../commit-function.ts'
-import { TxBroken } from '../errors.ts'
-import type { Value } from '../rows.ts'
 import type { CommitAnswer, Held } from '../store.ts'
 import { answer } from './answer.ts'
 import { toPawlError } from './busy.ts'
 import type { Connection } from './connect.ts'
 import { type Read, readHeld, type Shared } from './context.ts'
-import { isInTransaction, lendConnection } from './join.ts'
 import { insertEffects } from './outbox.ts'
+import { accessTo } from './transaction.ts'
 
 const SELECT_RESULT = 'SELECT payload FROM pawl_ledger WHERE job = ? AND kind = 30'
 
@@ -43,17 +40,7 @@ export async function commit(
   const begun = typed(() => begin(shared, connection, now, held))
   if ('kind' in begun) return begun
   const { environment } = shared
-  const { database } = connection
-  const access: CommitAccess = {
-    query: async (sql, values = []) => database.prepare(sql).all(...(values as Value[])),
-    raw: database,
-    // A full disk, or INSERT OR ROLLBACK: what came after it would be true at once, and alone.
-    assertWhole() {
-      if (!isInTransaction(database)) throw new TxBroken()
-    },
-    lend: (tx) => lendConnection(tx, connection),
-  }
-  const { result, effects } = await runFunction(shared, boundOf(held), access, work)
+  const { result, effects } = await runFunction(shared, boundOf(held), accessTo(connection), work)
   return typed(() => {
     const end = environment.clock.now()
     const committed = committedCommand(held, effects, usage)

@@ -13,6 +13,7 @@
 import type { Environment } from '../../environment/system.ts'
 import { boundOf } from '../commit-function.ts'
 import type { Held } from '../store.ts'
+import { BOUND_MS } from '../transaction-function.ts'
 import { PAUSE_MAX_MS } from './busy.ts'
 import type { Connection } from './connect.ts'
 
@@ -41,10 +42,11 @@ export class GivingWay {
   }
 
   /**
-   * Has the file for the function of a job's holder. `take` is given a look that says, with the
-   * lock held, whether others come first: then it gives the lock back and is called again.
+   * Takes the file for a function; `held` is the job that it commits, if it is a commit. `take`
+   * gets a look that says, with the lock held, whether others come first: then it releases the lock
+   * and is called again.
    */
-  async run<T>(held: Held, take: (look: Look) => Promise<T | undefined>): Promise<T> {
+  async run<T>(held: Held | undefined, take: (look: Look) => Promise<T | undefined>): Promise<T> {
     for (let waits = 0; ; waits++) {
       let waitMs = 0
       const done = await take((connection, now) => {
@@ -56,13 +58,14 @@ export class GivingWay {
     }
   }
 
-  #msToWait(connection: Connection, now: number, held: Held): number {
+  #msToWait(connection: Connection, now: number, held: Held | undefined): number {
     // By a clock that was set back the pause might last for hours.
     const pause = Math.min(this.#pausedUntil - now, GAP_MS)
     const end = now + spanOf(held)
     const since = Math.max(now, this.#waitedFor)
     if (pause <= 0 && connection.get(SELECT_URGENT, since, end) === undefined) return 0
-    if (connection.get(SELECT_OWN, held.ref, now + 2 * GAP_MS) === undefined) return 0
+    const ownEnd = now + 2 * GAP_MS
+    if (held && connection.get(SELECT_OWN, held.ref, ownEnd) === undefined) return 0
     if (pause > 0) return pause
     this.#waitedFor = end
     this.#pausedUntil = now + GAP_MS
@@ -74,7 +77,7 @@ export class GivingWay {
  * How long a lease must last so that the function of a holder does not endanger it: half a lease at
  * most, so that who has renewed in time is never in a hurry.
  */
-function spanOf(held: Held): number {
-  const boundMs = boundOf(held)
+function spanOf(held: Held | undefined): number {
+  const boundMs = held === undefined ? BOUND_MS : boundOf(held)
   return boundMs + Math.min(MARGIN_MAX_MS, Math.floor(boundMs / 2))
 }

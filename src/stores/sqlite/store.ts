@@ -36,10 +36,12 @@ import type { Shared } from './context.ts'
 import type { SqliteDriver } from './driver.ts'
 import { listEffects, retryEffects } from './effects.ts'
 import { enqueue, type Order } from './enqueue.ts'
+import { StoreUnsafe } from './errors.ts'
 import { SqliteExamination } from './examination.ts'
+import { abandon, FileGuard } from './file-guard.ts'
 import { GivingWay } from './give-way.ts'
 import { heartbeat } from './heartbeat.ts'
-import { joinTransaction } from './join.ts'
+import { fileOf, joinTransaction } from './join.ts'
 import { registerMachines } from './machines.ts'
 import { migrate } from './migrate.ts'
 import { claimEffects, findDueEffects, settleEffects } from './outbox.ts'
@@ -52,6 +54,7 @@ import { SqliteRuns } from './runs.ts'
 import { SqliteSeals } from './seals.ts'
 import { settle } from './settle.ts'
 import { cancel, tell } from './tell.ts'
+import { runTransaction } from './transaction.ts'
 import { WakeUps } from './wake.ts'
 import { listWorkers, removeWorker, reportWorker } from './workers.ts'
 import { type JointWork, type Work, Writer } from './writer.ts'
@@ -121,10 +124,14 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> 
       await writer.outsideTransactions()
       return writing.database.prepare(sql).all(...values)
     }
-    const store = new SqliteStore(shared, writing, reading, writer, busyTimeoutMs, file)
+    const guard = file === undefined ? undefined : guardOf(writing)
+    writer.watch(guard)
+    const parts = { shared, writing, reading, writer, busyTimeoutMs, path: file, guard }
+    const store = new SqliteStore(parts)
     return { store: await lookAtOpening(store, options), query }
   } catch (error) {
-    writing.close()
+    if (error instanceof StoreUnsafe) abandon(writing)
+    else writing.close()
     throw explain(location, error)
   }
 }
@@ -140,6 +147,24 @@ function warnOfOldSqlite(connection: Connection, logger: Logger | undefined): vo
   logger?.warn(fields, 'This SQLite can damage a file that several processes write to: update it')
 }
 
+/** What an open store is made of. */
+interface Parts {
+  readonly shared: Shared
+  readonly writing: Connection
+  readonly reading: Connection
+  readonly writer: Writer
+  readonly busyTimeoutMs: number
+  /** The file; absent for a database in memory. */
+  readonly path: string | undefined
+  readonly guard: FileGuard | undefined
+}
+
+/** Watches the locks on the file of a connection, if the system shows them. */
+function guardOf(connection: Connection): FileGuard | undefined {
+  const path = fileOf(connection)
+  return path === undefined ? undefined : FileGuard.open(path)
+}
+
 class SqliteStore extends ReadSide<Connection> implements contract.Store {
   readonly runs: SqliteRuns
   readonly examination: SqliteExamination
@@ -149,25 +174,20 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
   readonly #reading: Connection
   readonly #writer: Writer
   readonly #busyTimeoutMs: number
+  readonly #guard: FileGuard | undefined
   readonly #wakeUps: WakeUps
   readonly #givingWay: GivingWay
   readonly #enqueue: JointWork<Order, contract.Enqueued[]>
   #closing: Promise<void> | undefined
 
-  constructor(
-    shared: Shared,
-    writing: Connection,
-    reading: Connection,
-    writer: Writer,
-    busyTimeoutMs: number,
-    path: string | undefined,
-  ) {
+  constructor({ shared, writing, reading, writer, busyTimeoutMs, path, guard }: Parts) {
     super(QUERIES, PLACES)
     this.#shared = shared
     this.#writing = writing
     this.#reading = reading
     this.#writer = writer
     this.#busyTimeoutMs = busyTimeoutMs
+    this.#guard = guard
     this.#wakeUps = new WakeUps(reading, shared.environment, path)
     this.#givingWay = new GivingWay(shared.environment)
     this.#enqueue = (connection, now, orders) => enqueue(shared, connection, now, orders)
@@ -186,7 +206,9 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     if (this.#reading === this.#writing) await this.#writer.outsideTransactions()
     const { environment } = this.#shared
     try {
-      return await whileBusy(environment, this.#busyTimeoutMs, () => work(this.#reading))
+      const result = await whileBusy(environment, this.#busyTimeoutMs, () => work(this.#reading))
+      this.#guard?.assertAlone()
+      return result
     } catch (error) {
       throw toPawlError(error)
     }
@@ -279,6 +301,17 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     }
   }
 
+  async transaction<T>(work: (tx: contract.StoreTx) => T | Promise<T>): Promise<T> {
+    const { value } = await this.#givingWay.run(undefined, (othersFirst) =>
+      this.#writer.writeAlone('transaction', async (db, now) =>
+        othersFirst(db, now) ? undefined : { value: await runTransaction(this.#shared, db, work) },
+      ),
+    )
+    // Jobs may have joined it.
+    this.#wakeUps.signal()
+    return value
+  }
+
   async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {
     checkEffectClaim(request)
     this.#writer.assertOutside()
@@ -362,6 +395,11 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
   async #close(): Promise<void> {
     this.#wakeUps.close()
     await this.#writer.close()
+    this.#guard?.close()
+    if (this.#guard?.isUnsafe) {
+      abandon(this.#reading, this.#writing)
+      return
+    }
     if (this.#reading !== this.#writing) this.#reading.close()
     this.#writing.close()
   }

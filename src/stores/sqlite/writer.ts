@@ -18,6 +18,8 @@ import { StoreBusy, StoreClosed } from '../errors.ts'
 import { assertOutside, runInside } from '../inside-commit.ts'
 import { toPawlError, whileBusy } from './busy.ts'
 import type { Connection } from './connect.ts'
+import { StoreUnsafe } from './errors.ts'
+import type { FileGuard } from './file-guard.ts'
 
 /** What is done inside a transaction; `now` is read while the lock is held. */
 export type Work<T> = (connection: Connection, now: number) => T
@@ -56,11 +58,17 @@ export class Writer {
   /** Set while work of one's own holds a transaction open. */
   #open: Promise<void> | undefined
   #closed = false
+  #guard: FileGuard | undefined
 
   constructor(connection: Connection, environment: Environment, busyTimeoutMs: number) {
     this.#connection = connection
     this.#environment = environment
     this.#busyTimeoutMs = busyTimeoutMs
+  }
+
+  /** From now on no transaction is acknowledged unless the locks on the file are held. */
+  watch(guard: FileGuard | undefined): void {
+    this.#guard = guard
   }
 
   /** Does the work in a transaction, perhaps together with others'; durable when it resolves. */
@@ -147,7 +155,7 @@ export class Writer {
       const results = await this.#transact(group)
       for (const [i, { resolve }] of group.entries()) resolve(results[i])
     } catch (error) {
-      if (group.length === 1 || error instanceof StoreBusy) {
+      if (group.length === 1 || error instanceof StoreBusy || error instanceof StoreUnsafe) {
         for (const { reject } of group) reject(error)
         return
       }
@@ -165,7 +173,11 @@ export class Writer {
       // Only work of one's own may wait; awaiting anything else would let others in between.
       if (group[0]?.alone) results[0] = await results[0]
       this.#passCrashPoint(group, 'written')
+      // A deleted log must receive nothing; and what it has received all the same is not
+      // acknowledged.
+      this.#guard?.assertAlone()
       this.#end()
+      this.#guard?.assertLocked()
       this.#passCrashPoint(group, 'committed')
       return results
     } catch (error) {

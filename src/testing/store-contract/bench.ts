@@ -15,22 +15,22 @@ import type {
   Answer,
   Asker,
   ClaimRequest,
-  CommitTx,
   Enqueued,
   EnqueueItem,
   Held,
   OnConflict,
   Settlement,
   Store,
+  StoreTx,
 } from '../../stores/store.ts'
 import type { TestEnvironment } from '../test-environment.ts'
 
-/** How the suite writes into a table of the user's own, through the tx of a commit. */
+/** How the suite writes into a table of the user's own, through a tx of the store. */
 export interface OwnTable {
   /** Adds a text; makes the table where there is none. */
-  add(tx: CommitTx, text: string): void | Promise<void>
+  add(tx: StoreTx, text: string): void | Promise<void>
   /** Every text that was added and committed, or added by this tx, in order. */
-  all(tx: CommitTx): string[] | Promise<string[]>
+  all(tx: StoreTx): string[] | Promise<string[]>
 }
 
 /** A fresh, empty store. */

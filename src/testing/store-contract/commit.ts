@@ -225,7 +225,8 @@ export const boundCases: Cases = {
 }
 
 /** Every verb that writes. Inside the function of a commit each would wait for that commit. */
-const WRITES: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unknown>>> = {
+/** Verbs that a function must not call on its own store. */
+export const WRITES: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unknown>>> = {
   enqueue: (store, bench) => store.enqueue([bench.item()]),
   tell: (store) => store.tell(['a'], { kind: 'submit' }, CLIENT),
   cancel: (store) => store.cancel(['a'], CLIENT),

@@ -27,6 +27,7 @@ import { retentionCases } from './retention.ts'
 import { sealCases } from './seals.ts'
 import { heartbeatCases, settleCases } from './settle.ts'
 import { stepCases } from './steps.ts'
+import { transactionCases } from './transactions.ts'
 
 export type { OpenedStore, OpenStore, OwnTable } from './bench.ts'
 
@@ -54,6 +55,7 @@ const THEMES: Readonly<Record<string, Cases>> = {
   commit: commitCases,
   'time of a commit': boundCases,
   'inside a commit': insideCases,
+  transactions: transactionCases,
   outbox: outboxCases,
   'types of effects': effectTypeCases,
   'lists of effects': effectListCases,

@@ -3,7 +3,7 @@
 import { leased, standard } from 'pawl'
 import type { Client } from 'pg'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { CommitTx, Held, Store } from '../../../src/stores/postgres/index.ts'
+import type { CommitTx, Held, Store, StoreTx } from '../../../src/stores/postgres/index.ts'
 import { checkStore } from '../../../src/testing/store-contract/check.ts'
 import { connected } from '../../support/postgres/clients.ts'
 import { freshSchema, sharedPostgres } from '../../support/postgres/databases.ts'
@@ -376,4 +376,45 @@ describe('the commit of a user, whose connection breaks', () => {
     expect(await userRows(bed.client, bed.schema)).toEqual([held.job.id])
     await checkStore(bed.other)
   }
+})
+
+describe('a transaction of the user on a connection of the store, which breaks', () => {
+  const ROW = '00000000-0000-7000-9000-000000000009'
+  const one = () => item({ queue: 'joined' })
+
+  /** Writes a row and a job, and counts its calls. */
+  function joining() {
+    const work = Object.assign(
+      async (tx: StoreTx) => {
+        work.calls++
+        await tx.query(`INSERT INTO ${bed.schema}.user_rows VALUES ($1)`, [ROW])
+        await bed.store.enqueue([one()], { tx })
+        return 'value'
+      },
+      { calls: 0 },
+    )
+    return work
+  }
+
+  it('after COMMIT: the value is returned, and the function ran once', async () => {
+    const work = joining()
+    expect(await losing(COMMIT, () => bed.store.transaction(work))).toBe('value')
+    expect(work.calls).toBe(1)
+    expect(await userRows(bed.client, bed.schema)).toEqual([ROW])
+    expect((await bed.other.counts()).lanes.ready).toBe(1)
+    await checkStore(bed.other)
+  })
+
+  it('before COMMIT: everything is rolled back, with a typed error', async () => {
+    const work = joining()
+    const cut = bed.store.transaction(async (tx) => {
+      await work(tx)
+      bed.proxy.cut()
+    })
+    await expect(cut).rejects.toMatchObject({ code: 'E_STORE_UNAVAILABLE' })
+    expect(await userRows(bed.client, bed.schema)).toEqual([])
+    expect((await bed.other.counts()).lanes.ready).toBe(0)
+    expect(await bed.store.transaction(work)).toBe('value')
+    expect(await userRows(bed.client, bed.schema)).toEqual([ROW])
+  })
 })
