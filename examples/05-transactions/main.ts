@@ -1,6 +1,7 @@
 /**
- * Your own writes and new jobs in one transaction, on Pawl's connection: with plain SQL, with Kysely
- * and with Drizzle. Three orders are placed, each with a job; a fourth fails, and leaves neither.
+ * Your own writes and new jobs in one transaction, on Pawl's connection: with plain SQL, with
+ * Kysely and with Drizzle. Three orders are placed, each with a job; a fourth fails, and leaves
+ * neither.
  *
  *   npm run build && node .build/programs/examples/05-transactions/main.js [--json]
  */

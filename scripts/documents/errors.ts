@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 const CLASS =
   /\/\*\* ([^*]+) \*\/\nexport class (\w+) extends PawlError \{\n {2}readonly code = '(\w+)'/g
 
-const FOLDERS = 'core stores stores/sqlite engine runs/journal runs http testing cli'.split(' ')
+const FOLDERS = ['core', 'stores', 'engine', 'runs/journal', 'runs', 'http', 'testing', 'cli']
 const SOURCES = FOLDERS.map((folder) => `src/${folder}/errors.ts`)
 
 /** The whole document. */

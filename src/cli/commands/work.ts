@@ -48,7 +48,9 @@ async function work(call: Call): Promise<ExitCode> {
       let worker: JobWorker | undefined
       worker = await pawl.work({ ...options, onEvent })
       output.say(`Working as ${visible(worker.id)} on ${describe(jobs)}.`)
-      await firstOf(call.interrupted, drained.signal)
+      const stopAsked = firstOf(call.interrupted, drained.signal)
+      // It ends by itself if this process must not use the store any longer.
+      await Promise.race([stopAsked, worker.ended])
       if (call.interrupted.aborted) output.say('Finishing what runs; again to stop at once.')
       const ended = worker.stop()
       void firstOf(call.interruptedAgain).then(() => worker?.stop())

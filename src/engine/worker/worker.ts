@@ -14,58 +14,18 @@ import { Committed, StaleFence } from '../../core/errors.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Timer } from '../../core/ports.ts'
 import { ERROR_WAIT_MS } from '../../core/worker.ts'
-import type { Environment } from '../../environment/system.ts'
-import type {
-  Answer,
-  Beat,
-  ClaimRequest,
-  Held,
-  Ref,
-  Settlement,
-  Store,
-} from '../../stores/store.ts'
+import { isLasting, StoreUnsafe } from '../../stores/errors.ts'
+import type { Answer, Beat, ClaimRequest, Held, Ref, Settlement } from '../../stores/store.ts'
 import type { JobDefinition } from '../define-job.ts'
-import type { Dispatcher } from '../effects/dispatcher.ts'
 import { WorkerStuck } from '../errors.ts'
 import { Nudge } from '../nudge.ts'
-import type { PawlEvent } from '../watching/events.ts'
-import { Attempt, type AttemptParts, type Report } from './attempt.ts'
+import { Attempt, type Report } from './attempt.ts'
 import { untilShort } from './batches.ts'
-import type { HeartbeatEvents, HeartbeatHost } from './heartbeat.ts'
+import type { HeartbeatHost } from './heartbeat.ts'
 import { Pace } from './pace.ts'
+import type { WorkerParts } from './parts.ts'
 import { Slots, type WorkerState } from './slots.ts'
-import { StuckHandlers, type StuckPolicy } from './stuck.ts'
-
-/** How a worker works; every field has a default that is fit for production. */
-interface WorkerSettings {
-  readonly id: string
-  readonly concurrency: number
-  readonly leaseMs: number
-  /** The longest sleep of an idle worker that nobody wakes. */
-  readonly pollMaxMs: number
-  /** How often leases that have expired are looked for. */
-  readonly recoverMs: number
-  /** How long a stopping worker waits for its handlers before it tells them to stop. */
-  readonly drainMs: number
-  /** In order of preference; all queues if absent. */
-  readonly queues: readonly string[] | undefined
-  readonly onStuck: StuckPolicy
-}
-
-/** What a worker is made of. */
-export interface WorkerParts {
-  readonly store: Store
-  readonly environment: Environment
-  readonly jobs: ReadonlyMap<string, JobDefinition>
-  readonly settings: WorkerSettings
-  readonly bounds: AttemptParts['bounds']
-  readonly logger: AttemptParts['logger']
-  readonly heartbeats: (events: HeartbeatEvents) => HeartbeatHost
-  /** Delivers effects beside the worker, and stops with it. */
-  readonly dispatcher: Dispatcher | undefined
-  readonly observe: (event: PawlEvent) => void
-  readonly onStopped: () => void
-}
+import { StuckHandlers } from './stuck.ts'
 
 const IDLE_MIN_MS = 20
 /** Hints that come for nothing make an idle worker look this often at most. */
@@ -74,6 +34,9 @@ const WORKER_ROW_MS = 5000
 const RECOVER_BATCH = 100
 /** How long a stopping worker tries to report what it has given back. */
 const GIVE_UP_MS = 15_000
+/** The same while the store says that trying again will not help. */
+const LASTING_GIVE_UP_MS = 1000
+const LASTING_RETRY_MS = 250
 const PROMOTE_BATCH = 1000
 
 interface Running {
@@ -106,11 +69,11 @@ export class JobWorker implements AsyncDisposable {
   readonly #unsubscribe: () => void
   readonly #stopped: Promise<void>
   /**
-   * Resolves when the worker has stopped; rejects with `WorkerStuck` where it did so because of a
-   * handler that ignored its abort, and was told to (`onStuck`).
+   * Resolves when the worker has stopped. Rejects with `WorkerStuck` if a handler ignored its abort
+   * and `onStuck` is 'exit', with `StoreUnsafe` if its process must not use the store any longer.
    */
   readonly ended: Promise<void>
-  #endedBy: WorkerStuck | undefined
+  #endedBy: WorkerStuck | StoreUnsafe | undefined
   #isStopping = false
   #idleMs = IDLE_MIN_MS
   #recoverAt = 0
@@ -370,10 +333,7 @@ export class JobWorker implements AsyncDisposable {
       policy: settings.onStuck,
       observe,
       onError: (error) => this.#noteError(error),
-      onExit: ({ job, forMs }) => {
-        this.#endedBy ??= new WorkerStuck(this.id, job.id, forMs)
-        if (!this.#isStopping) void this.stop()
-      },
+      onExit: ({ job, forMs }) => this.#end(new WorkerStuck(this.id, job.id, forMs)),
       onFree: () => this.#nudge.now(),
     })
   }
@@ -459,6 +419,12 @@ export class JobWorker implements AsyncDisposable {
 
   #noteError(error: unknown): void {
     this.#parts.observe({ type: 'error', worker: this.id, error })
+    if (error instanceof StoreUnsafe) this.#end(error)
+  }
+
+  #end(error: WorkerStuck | StoreUnsafe): void {
+    this.#endedBy ??= error
+    if (!this.#isStopping) void this.stop()
   }
 
   #giveBack(): void {
@@ -473,15 +439,18 @@ export class JobWorker implements AsyncDisposable {
     this.#hint?.cancel()
     const timer = environment.timers.after(settings.drainMs, () => this.#giveBack())
     // Past this, whatever the store could not be told is for others to recover.
-    const end = this.#now() + settings.drainMs + GIVE_UP_MS
+    let end = this.#now() + settings.drainMs + GIVE_UP_MS
     while (this.#running.size > 0 && this.#now() < end) {
       if (this.#reports.length === 0) await this.#nudge.wait(ERROR_WAIT_MS)
       try {
         await this.#poll()
       } catch (error) {
         this.#noteError(error)
-        const left = end - this.#now()
-        await this.#nudge.wait(Math.min(ERROR_WAIT_MS, left), { onlyIf: () => false })
+        // Nobody makes room on a full disk while this process ends; whoever stops it waits.
+        const mayEnd = isLasting(error) && [...this.#running.values()].every(({ isOver }) => isOver)
+        if (mayEnd) end = Math.min(end, this.#now() + LASTING_GIVE_UP_MS)
+        const wait = mayEnd ? LASTING_RETRY_MS : ERROR_WAIT_MS
+        await this.#nudge.wait(Math.min(wait, end - this.#now()), { onlyIf: () => false })
       }
     }
     timer.cancel()

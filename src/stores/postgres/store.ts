@@ -386,9 +386,8 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
 
   async transaction<T>(work: (tx: contract.StoreTx) => T | Promise<T>): Promise<T> {
     const inside = (tx: contract.StoreTx) => this.#writer.runInside(() => work(tx))
-    const run = async () => ({ value: await runTransaction(this.#parts, inside) })
-    const { value } = await this.#write('transaction', () => this.#commits.use(run))
-    return value
+    const run = () => this.#commits.use(() => runTransaction(this.#parts, inside))
+    return (await this.#write('transaction', run)).value
   }
 
   async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {

@@ -25,11 +25,11 @@ interface Done<T> {
   readonly tx: number | null
 }
 
-/** Runs the function of a transaction. */
+/** Runs the function of a transaction; returns what it returned as `value`. */
 export async function runTransaction<T>(
   { shared, database, timeoutMs }: Omit<CommitStore, 'now'>,
   work: (tx: StoreTx) => T | Promise<T>,
-): Promise<T> {
+): Promise<Pick<Done<T>, 'value'>> {
   const { environment } = shared
   let ran = false
   let thrown: { readonly error: unknown } | undefined
@@ -63,13 +63,13 @@ export async function runTransaction<T>(
     }
   })
   if (thrown !== undefined) throw thrown.error
-  if (ended === undefined) return (done as Done<T>).value
+  if (ended === undefined) return done as Done<T>
   const isLost = kindOf(ended.error) === 'lost'
   if (!isLost) throw toPawlError(ended.error)
   if (done === undefined || !(await isCommitted(done.tx))) {
     throw new StoreUnavailable(0, ended.error)
   }
-  return done.value
+  return done
 
   async function isCommitted(tx: number | null): Promise<boolean> {
     if (tx === null) return true

@@ -23,7 +23,7 @@
  * `test/stores/sqlite-second-library.test.ts`.
  */
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs'
-import { StoreUnsafe } from './errors.ts'
+import { StoreUnsafe } from '../errors.ts'
 
 const DESCRIPTORS = '/proc/self/fd'
 const LOCKS = '/proc/self/fdinfo'

@@ -7,10 +7,9 @@
 
 import { realpathSync } from 'node:fs'
 import { messageOf } from '../../core/errors.ts'
-import { TxEnded, TxInvalid } from '../errors.ts'
+import { TxEnded, TxForeign, TxInvalid } from '../errors.ts'
 import { Connection } from './connect.ts'
 import type { Database } from './driver.ts'
-import { TxForeign } from './errors.ts'
 
 /** One connection per handle, so that its statements are prepared once. */
 const joined = new WeakMap<object, Connection>()

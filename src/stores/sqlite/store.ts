@@ -7,7 +7,7 @@ import type { Logger } from '../../core/ports.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
-import { StoreClosed } from '../errors.ts'
+import { StoreClosed, StoreUnsafe } from '../errors.ts'
 import { ReadSide } from '../read-side.ts'
 import {
   checkClaim,
@@ -27,16 +27,14 @@ import {
 import { lookAtOpening, type SoundnessOptions } from '../soundness.ts'
 import type * as contract from '../store.ts'
 import { mayWake } from '../waking.ts'
-import { audit } from './audit.ts'
 import { toPawlError, whileBusy } from './busy.ts'
 import { claim, hasReady } from './claim.ts'
 import { commit } from './commit.ts'
 import { type Connection, connect, type Durability, explain } from './connect.ts'
 import type { Shared } from './context.ts'
 import type { SqliteDriver } from './driver.ts'
-import { listEffects, retryEffects } from './effects.ts'
+import { retryEffects } from './effects.ts'
 import { enqueue, type Order } from './enqueue.ts'
-import { StoreUnsafe } from './errors.ts'
 import { SqliteExamination } from './examination.ts'
 import { abandon, FileGuard } from './file-guard.ts'
 import { GivingWay } from './give-way.ts'
@@ -47,8 +45,8 @@ import { migrate } from './migrate.ts'
 import { claimEffects, findDueEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
-import * as query from './query.ts'
 import { setLimits, setPaused, shed } from './queues.ts'
+import { PLACES, QUERIES } from './reads.ts'
 import { recover } from './recover.ts'
 import { SqliteRuns } from './runs.ts'
 import { SqliteSeals } from './seals.ts'
@@ -56,7 +54,7 @@ import { settle } from './settle.ts'
 import { cancel, tell } from './tell.ts'
 import { runTransaction } from './transaction.ts'
 import { WakeUps } from './wake.ts'
-import { listWorkers, removeWorker, reportWorker } from './workers.ts'
+import { removeWorker, reportWorker } from './workers.ts'
 import { type JointWork, type Work, Writer } from './writer.ts'
 
 /** How to open a SQLite store. */
@@ -82,11 +80,6 @@ export interface SqliteOptions extends PayloadOptions, SoundnessOptions {
 const BUSY_TIMEOUT_MS = 10_000
 /** There is no file whose changes could be watched; only this process can write to it. */
 const SHARED_IN_MEMORY = '?vfs=memdb'
-/** How this store writes places in lists and in the ledger: by the number of a row. */
-const PLACE = /^\d{1,15}$/
-const PLACES = { jobs: PLACE, effects: PLACE, ledger: PLACE }
-const QUERIES = { ...query, audit, listEffects, listWorkers }
-
 /** An open store, and a way to run statements of the user's own beside it. */
 export interface OpenedSqlite {
   readonly store: contract.Store

@@ -14,11 +14,10 @@
  * No busy error reaches a caller before the time-out: see `busy.ts`.
  */
 import type { Environment } from '../../environment/system.ts'
-import { StoreBusy, StoreClosed } from '../errors.ts'
+import { StoreBusy, StoreClosed, StoreUnsafe } from '../errors.ts'
 import { assertOutside, runInside } from '../inside-commit.ts'
 import { toPawlError, whileBusy } from './busy.ts'
 import type { Connection } from './connect.ts'
-import { StoreUnsafe } from './errors.ts'
 import type { FileGuard } from './file-guard.ts'
 
 /** What is done inside a transaction; `now` is read while the lock is held. */
