@@ -6,7 +6,25 @@
 
 /** Wall time in whole milliseconds since the epoch, never running backwards. */
 export interface Clock {
+  /** Measures intervals: never stepped, not even if the wall clock of the machine is. */
   now(): number
+  /**
+   * The clocks of the machine, from which processes on one SQLite file derive the time that they
+   * share. If absent, `now` is the time of a file.
+   */
+  readonly host?: HostTime
+}
+
+/** The clocks of a machine; see `time-base.ts`. */
+export interface HostTime {
+  /** Identifies the boot; an empty text if the platform has no such identity. */
+  readonly boot: string
+  /** What the machine says the time is; can be stepped in both directions. */
+  wall(): number
+  /** Milliseconds of the monotonic clock since the boot; never steps, never runs backwards. */
+  elapsed(): number
+  /** The uptime less `elapsed`; null if the machine has no uptime that can be trusted. */
+  suspended(): number | null
 }
 
 /** A timer that can be taken back. */

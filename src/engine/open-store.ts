@@ -5,6 +5,7 @@ import type { Environment } from '../environment/system.ts'
 import type { PayloadOptions } from '../stores/requests.ts'
 import type { SoundnessOptions } from '../stores/soundness.ts'
 import type { SchemaStatus, Store } from '../stores/store.ts'
+import type { TimeChange } from '../stores/store-time.ts'
 import { StoreNameInvalid } from './errors.ts'
 
 /** What an opener is given beside the name. */
@@ -14,6 +15,10 @@ export interface OpenOptions extends PayloadOptions, SoundnessOptions {
   readonly logger: Logger
   /** How many connections to a server there may be. */
   readonly connections?: number
+  /** Called when this process has changed the time of a SQLite file. */
+  readonly onTimeChange?: (change: TimeChange) => void
+  /** False: this process uses the time of a SQLite file and leaves its changes to others. */
+  readonly changesTime?: boolean
 }
 
 /** What a store's name says: a server to connect to, or the path of a file. */

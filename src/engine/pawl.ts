@@ -16,6 +16,7 @@ import { StoreClosed } from '../stores/errors.ts'
 import { type PayloadOptions, payloadBoundsOf } from '../stores/requests.ts'
 import type { SoundnessOptions } from '../stores/soundness.ts'
 import type { Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stores/store.ts'
+import type { TimeChange } from '../stores/store-time.ts'
 import { auditOf } from './audit.ts'
 import type { JobDefinition, RunnableJob } from './define-job.ts'
 import { type Duration, toMs } from './durations.ts'
@@ -156,10 +157,12 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
     ...new Set([...LIFECYCLES, ...[...jobs.values()].map((job) => job.lifecycle)]),
   ]
   const { store: given, payloadBytesMax, payloadDepthMax, onFindings } = options
+  const observe = observerOf(options, environment, logger)
   const opening = {
     lifecycles,
     environment,
     logger,
+    onTimeChange: (change: TimeChange) => observe({ type: 'time', change }),
     ...(payloadBytesMax !== undefined && { payloadBytesMax }),
     ...(payloadDepthMax !== undefined && { payloadDepthMax }),
     ...(onFindings !== undefined && { onFindings }),
@@ -170,7 +173,6 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
     await store.limitQueue(queue, limitsOf(limits))
   }
   const deliverable = deliverableOf(jobs, options.notify, environment)
-  const observe = observerOf(options, environment, logger)
   const parts = { environment, isReal, logger, jobs, deliverable, bounds, lifecycles, observe }
   return new Pawl({ store, storeName, ...parts })
 }

@@ -3,7 +3,8 @@
  * chance or ids goes through such an environment, so that a test or a simulator can bring its own.
  */
 import { randomFillSync } from 'node:crypto'
-import type { Clock, IdSource, Random, Timer, Timers } from '../core/ports.ts'
+import type { Clock, HostTime, IdSource, Random, Timer, Timers } from '../core/ports.ts'
+import { systemHostTime } from './host-time.ts'
 
 /** What the stores and the engine take from outside. */
 export interface Environment {
@@ -20,7 +21,7 @@ export interface Environment {
 
 /** The environment of a real process. */
 export function systemEnvironment(): Environment {
-  const clock = new SystemClock()
+  const clock = new SystemClock(systemHostTime())
   return {
     clock,
     timers: systemTimers,
@@ -31,10 +32,16 @@ export function systemEnvironment(): Environment {
 
 /** Wall time when it was made, then monotonic: a step of the machine's clock changes nothing. */
 class SystemClock implements Clock {
-  readonly #start = Date.now() - performance.now()
+  readonly host: HostTime
+  readonly #start: number
+
+  constructor(host: HostTime) {
+    this.host = host
+    this.#start = host.wall() - host.elapsed()
+  }
 
   now(): number {
-    return Math.floor(this.#start + performance.now())
+    return Math.floor(this.#start + this.host.elapsed())
   }
 }
 

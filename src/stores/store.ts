@@ -28,6 +28,7 @@ import type { AuditEntry, AuditFilter, AuditOptions } from './audit.ts'
 import type { Examination } from './examination.ts'
 import type { RunTables } from './runs.ts'
 import type { SealTables } from './seals.ts'
+import type { TimeStatus } from './store-time.ts'
 
 /** Who asks, and what the ledger should say of it. */
 export type Asker = Omit<Context, 'now' | 'random'>
@@ -323,6 +324,11 @@ export interface PruneRequest {
 export interface Store extends AsyncDisposable {
   /** The time by which this store judges leases and due times. */
   now(): number
+  /**
+   * How the store's time relates to this process's wall clock. Absent, or `undefined`, if the time
+   * comes from elsewhere: from a database server, or from a test.
+   */
+  timeStatus?(): TimeStatus | undefined
 
   /** Accepts jobs; a taken key is answered by `onConflict`. Durable when it returns. */
   enqueue(items: readonly EnqueueItem[], options?: EnqueueOptions): Promise<Enqueued[]>

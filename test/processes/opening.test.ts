@@ -39,6 +39,7 @@ describe('several processes', OPERATING, () => {
           { number: 2 },
           { number: 3 },
           { number: 4 },
+          { number: 5 },
         ])
         expect(rowsOf(path, 'SELECT * FROM pawl_machines')).toHaveLength(LIFECYCLES.length)
         expect(integrityOf(path)).toEqual(['ok'])

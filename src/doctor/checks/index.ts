@@ -24,6 +24,7 @@ import { sealsHold } from './seals-hold.ts'
 import { stalledJobs } from './stalled-jobs.ts'
 import { statesAreKnown } from './states-are-known.ts'
 import { storageIsSound } from './storage-is-sound.ts'
+import { timesAgree } from './times-agree.ts'
 import { writesWereFenced } from './writes-were-fenced.ts'
 
 /** Checks of one job at a time. */
@@ -48,7 +49,7 @@ export const JOB_CHECKS: readonly JobCheck[] = [
 ]
 
 /** Checks of the store that cost next to nothing, however much is in it. */
-export const QUICK_CHECKS: readonly StoreCheck[] = [schemaIsAsDeclared, queuesAreServed]
+export const QUICK_CHECKS: readonly StoreCheck[] = [schemaIsAsDeclared, queuesAreServed, timesAgree]
 
 /** Checks of the store that read all of it. */
 export const FULL_CHECKS: readonly StoreCheck[] = [

@@ -27,5 +27,6 @@ export async function circumstancesOf(
   const queue = (await store.listQueues()).find(({ name }) => name === job.queue)
   const now = store.now()
   const workers = (await store.listWorkers()).map((row) => workerOf(row, now))
-  return { job, lifecycle, queue, workers, effects, now }
+  const time = store.timeStatus?.()
+  return { job, lifecycle, queue, workers, effects, now, ...(time !== undefined && { time }) }
 }

@@ -16,8 +16,10 @@
 import { isCommitted, type Job } from '../../core/job/job.ts'
 import { isDue, laneOf } from '../../core/job/lanes.ts'
 import { type Lifecycle, pathOf } from '../../core/lifecycles/lifecycle.ts'
+import { STEP_MS } from '../../core/time-base.ts'
 import { moment, relative, span } from '../../environment/times.ts'
 import type { EffectInfo, QueueInfo } from '../../stores/store.ts'
+import type { TimeStatus } from '../../stores/store-time.ts'
 import type { WorkerInfo } from '../../stores/worker-info.ts'
 
 /** Why a job is where it is. */
@@ -53,10 +55,21 @@ export interface Circumstances {
   /** Those that are not delivered; the first of them. */
   readonly effects: readonly EffectInfo[]
   readonly now: number
+  /** How the store's time relates to the wall clock of this process, if they can differ. */
+  readonly time?: TimeStatus
 }
 
 /** Explains a job. */
 export function explain(circumstances: Circumstances): Explanation {
+  const explanation = explainJob(circumstances)
+  const aheadMs = circumstances.time?.aheadMs ?? 0
+  if (explanation.kind === 'ended' || Math.abs(aheadMs) <= STEP_MS) return explanation
+  const where = aheadMs > 0 ? 'ahead of' : 'behind'
+  const note = `The time of the file is ${span(Math.abs(aheadMs))} ${where} this wall clock.`
+  return { ...explanation, says: `${explanation.says} ${note}` }
+}
+
+function explainJob(circumstances: Circumstances): Explanation {
   const { job, lifecycle, now } = circumstances
   if (job.outcome !== null) return ended(circumstances)
   if (isCommitted(job)) return delivering(circumstances)

@@ -7,6 +7,7 @@ import type { PawlError } from '../../core/errors.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Finding } from '../../doctor/finding.ts'
 import type { EffectReport } from '../../stores/store.ts'
+import type { TimeChange } from '../../stores/store-time.ts'
 import type { SlotMove } from '../worker/slots.ts'
 
 /** A command that the store refused; nothing was changed by it. */
@@ -104,4 +105,6 @@ export type PawlEvent =
   | EffectEvent
   /** What a round of the doctor saw. */
   | { readonly type: 'finding'; readonly worker: string; readonly finding: Finding }
+  /** The time of a SQLite file was changed by this process, or its wall clock differs from it. */
+  | { readonly type: 'time'; readonly change: TimeChange }
   | { readonly type: 'error'; readonly worker: string; readonly error: unknown }

@@ -148,7 +148,9 @@ class PatientStore implements BeatStore {
   #opening: Promise<Store> | undefined
 
   constructor(name: string, environment: Environment) {
-    const options = { lifecycles: LIFECYCLES, environment, logger: SILENT, connections: 1 }
+    // What the thread did to the time of a file would be told to no logger.
+    const own = { logger: SILENT, connections: 1, changesTime: false }
+    const options = { lifecycles: LIFECYCLES, environment, ...own }
     this.#open = () => openStore(name, options)
     // Whoever needs it is told of a failure.
     this.#opened().catch(() => {})

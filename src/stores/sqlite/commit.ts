@@ -39,10 +39,9 @@ export async function commit(
 ): Promise<CommitAnswer> {
   const begun = typed(() => begin(shared, connection, now, held))
   if ('kind' in begun) return begun
-  const { environment } = shared
   const { result, effects } = await runFunction(shared, boundOf(held), accessTo(connection), work)
   return typed(() => {
-    const end = environment.clock.now()
+    const end = shared.clock.now()
     const committed = committedCommand(held, effects, usage)
     const after = answer(shared, connection, end, begun, committed, WORKER, result)
     // The lease ran out while the function ran: its writes must go, too.

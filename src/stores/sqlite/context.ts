@@ -6,12 +6,15 @@ import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../../environment/system.ts'
 import { type JobRow, toJob } from '../rows.ts'
 import type { Held } from '../store.ts'
+import type { FileClock } from './clock.ts'
 import type { Connection } from './connect.ts'
 import type { Machines } from './machines.ts'
 
 /** The parts of an open store. */
 export interface Shared {
   readonly environment: Environment
+  /** The time of the file. */
+  readonly clock: FileClock
   readonly machines: Machines
   /** How large and how deep an input, result or effect may be. */
   readonly payloadBounds: JsonBounds

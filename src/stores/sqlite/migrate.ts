@@ -11,9 +11,10 @@ import { sql as ledger } from './migrations/0001-ledger.ts'
 import { sql as runs } from './migrations/0002-runs.ts'
 import { sql as doctor } from './migrations/0003-doctor.ts'
 import { sql as seals } from './migrations/0004-seals.ts'
+import { sql as time } from './migrations/0005-time.ts'
 
 /** Every migration, in order; its number is its place, from 1. */
-const MIGRATIONS: readonly string[] = [ledger, runs, doctor, seals]
+const MIGRATIONS: readonly string[] = [ledger, runs, doctor, seals, time]
 
 const RECORD_TABLE = `CREATE TABLE IF NOT EXISTS pawl_migrations (
   number INTEGER PRIMARY KEY, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL

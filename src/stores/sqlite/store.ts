@@ -26,9 +26,11 @@ import {
 } from '../requests.ts'
 import { lookAtOpening, type SoundnessOptions } from '../soundness.ts'
 import type * as contract from '../store.ts'
+import { logTimeChange, type TimeChange, type TimeStatus } from '../store-time.ts'
 import { mayWake } from '../waking.ts'
 import { toPawlError, whileBusy } from './busy.ts'
 import { claim, hasReady } from './claim.ts'
+import { FileClock } from './clock.ts'
 import { commit } from './commit.ts'
 import { type Connection, connect, type Durability, explain } from './connect.ts'
 import type { Shared } from './context.ts'
@@ -75,6 +77,10 @@ export interface SqliteOptions extends PayloadOptions, SoundnessOptions {
   readonly environment?: Environment
   /** Told of what an operator should know, such as a SQLite with a known fault. */
   readonly logger?: Logger
+  /** Called when the time of the file was changed by this process; see the guide. */
+  readonly onTimeChange?: (change: TimeChange) => void
+  /** False: this store uses the time of the file and leaves its changes to other processes. */
+  readonly changesTime?: boolean
 }
 
 const BUSY_TIMEOUT_MS = 10_000
@@ -102,17 +108,26 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> 
   const payloadBounds = payloadBoundsOf(options)
   const open = () => connect(location, durability, environment, busyTimeoutMs, options.driver)
   const writing = await open()
-  const writer = new Writer(writing, environment, busyTimeoutMs)
+  const clock = new FileClock(
+    environment.clock,
+    (change) => {
+      logTimeChange(options.logger, change)
+      options.onTimeChange?.(change)
+    },
+    options.changesTime,
+  )
+  const writer = new Writer(writing, environment, clock, busyTimeoutMs)
   try {
     const machines = await writer.write('open', (connection, now) => {
       migrate(connection, now)
+      clock.open(connection)
       return registerMachines(connection, options.lifecycles ?? LIFECYCLES)
     })
     // A database of one store in memory has one connection, for reading and writing.
     const reading = isPrivate ? writing : await open()
     warnOfOldSqlite(reading, options.logger)
     const file = isPrivate || location.endsWith(SHARED_IN_MEMORY) ? undefined : location
-    const shared = { environment, machines, payloadBounds }
+    const shared = { environment, clock, machines, payloadBounds }
     const query: contract.CommitTx['query'] = async (sql, values = []) => {
       await writer.outsideTransactions()
       return writing.database.prepare(sql).all(...values)
@@ -197,9 +212,12 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
   protected async read<T>(work: (connection: Connection) => T | Promise<T>): Promise<T> {
     if (this.#closing !== undefined) throw new StoreClosed()
     if (this.#reading === this.#writing) await this.#writer.outsideTransactions()
-    const { environment } = this.#shared
+    const { environment, clock } = this.#shared
     try {
-      const result = await whileBusy(environment, this.#busyTimeoutMs, () => work(this.#reading))
+      const result = await whileBusy(environment, this.#busyTimeoutMs, () => {
+        clock.refresh(this.#reading)
+        return work(this.#reading)
+      })
       this.#guard?.assertAlone()
       return result
     } catch (error) {
@@ -218,7 +236,11 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
   }
 
   now(): number {
-    return this.#shared.environment.clock.now()
+    return this.#shared.clock.now()
+  }
+
+  timeStatus(): TimeStatus | undefined {
+    return this.#shared.clock.status()
   }
 
   async enqueue(
@@ -227,6 +249,7 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
   ): Promise<contract.Enqueued[]> {
     if (tx !== undefined) {
       const connection = joinTransaction(tx, this.#writing)
+      this.#shared.clock.refresh(connection)
       const answers = enqueue(this.#shared, connection, this.now(), [{ items, asker }])
       return answers[0] as contract.Enqueued[]
     }
@@ -363,7 +386,9 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
 
   async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {
     checkName('worker', worker.id)
-    return this.#write('reportWorker', (db, now) => reportWorker(db, now, worker))
+    return this.#write('reportWorker', (db, now) => {
+      reportWorker(db, now, worker, this.timeStatus()?.aheadMs)
+    })
   }
 
   removeWorker(id: string): Promise<void> {

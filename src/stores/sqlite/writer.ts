@@ -30,6 +30,14 @@ export type JointWork<I, T> = (
   inputs: readonly I[],
 ) => readonly T[]
 
+/** The time of transactions; see `clock.ts`. */
+export interface TransactionClock {
+  /** Called when the write lock is held. */
+  begin(connection: Connection): number
+  committed(): void
+  rolledBack(): void
+}
+
 interface Task {
   /** The verb, by which crash points are named. */
   readonly verb: string
@@ -50,6 +58,7 @@ const QUEUE_MAX = 10_000
 export class Writer {
   readonly #connection: Connection
   readonly #environment: Environment
+  readonly #clock: TransactionClock
   readonly #busyTimeoutMs: number
   #queue: Task[] = []
   #waiting: (() => void)[] = []
@@ -59,9 +68,15 @@ export class Writer {
   #closed = false
   #guard: FileGuard | undefined
 
-  constructor(connection: Connection, environment: Environment, busyTimeoutMs: number) {
+  constructor(
+    connection: Connection,
+    environment: Environment,
+    clock: TransactionClock,
+    busyTimeoutMs: number,
+  ) {
     this.#connection = connection
     this.#environment = environment
+    this.#clock = clock
     this.#busyTimeoutMs = busyTimeoutMs
   }
 
@@ -166,7 +181,7 @@ export class Writer {
   async #transact(group: readonly Task[]): Promise<unknown[]> {
     await this.#begin()
     try {
-      const now = this.#environment.clock.now()
+      const now = this.#clock.begin(this.#connection)
       this.#passCrashPoint(group, 'begun')
       const results = this.#perform(group, now)
       // Only work of one's own may wait; awaiting anything else would let others in between.
@@ -176,11 +191,13 @@ export class Writer {
       // acknowledged.
       this.#guard?.assertAlone()
       this.#end()
+      this.#clock.committed()
       this.#guard?.assertLocked()
       this.#passCrashPoint(group, 'committed')
       return results
     } catch (error) {
       rollBack(this.#connection)
+      this.#clock.rolledBack()
       // Work of one's own says itself which errors are the store's, and which its caller's.
       throw group[0]?.alone ? error : toPawlError(error)
     }

@@ -1,0 +1,43 @@
+import { STEP_MS } from '../../core/time-base.ts'
+import { span, stamp } from '../../environment/times.ts'
+import type { TimeStatus } from '../../stores/store-time.ts'
+import type { Finding } from '../finding.ts'
+import type { StoreCheck } from './check.ts'
+
+/** For how long a change of the time is worth a notice. */
+const NOTICED_MS = 24 * 60 * 60 * 1000
+
+/** The time of a SQLite file, against the wall clock of the process that looks. */
+export const timesAgree: StoreCheck = {
+  name: 'times-agree',
+  promise: 'P11',
+  says: 'The time of a SQLite file is the wall time of the machine.',
+  look: async ({ store, now }) => {
+    const status = store.timeStatus?.()
+    return status === undefined ? [] : lookAt(status, now)
+  },
+}
+
+function lookAt(status: TimeStatus, now: number): Omit<Finding, 'check'>[] {
+  const { aheadMs, leftMs, last } = status
+  const about = {
+    promise: 'P11',
+    subject: 'the time of the file',
+    evidence: { ...status },
+  } as const
+  const by = span(Math.abs(aheadMs))
+  if (Math.abs(aheadMs - leftMs) > STEP_MS) {
+    const what = `it is ${by} ${aheadMs > 0 ? 'ahead of' : 'behind'} the wall clock of this process`
+    const advice =
+      'Compare the clocks of the processes that use the file. If all agree with each other, ' +
+      'restart one of the workers: it then follows the wall clock.'
+    return [{ ...about, severity: 'warning', what, advice }]
+  }
+  if (leftMs > STEP_MS) {
+    const what = `it is ${by} ahead of the wall clock, and runs slower until they agree`
+    return [{ ...about, severity: 'notice', what }]
+  }
+  if (last.reason !== 'forward' || now - last.at > NOTICED_MS) return []
+  const what = `it was moved forward by ${span(last.movedMs)} to wall time at ${stamp(last.at)}`
+  return [{ ...about, severity: 'notice', what }]
+}

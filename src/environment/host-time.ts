@@ -1,0 +1,135 @@
+/**
+ * The clocks of the machine, of which a store on a file makes a time that all processes share; see
+ * `../core/time-base.ts`.
+ *
+ * The monotonic clock is checked against the kernel's uptime four times a second. Both run at the
+ * same rate. If the machine was suspended, only the uptime includes that time; the monotonic clock
+ * is right. If the monotonic clock has run ahead of the uptime, or backwards, it was faked for
+ * this process (libfaketime does that); its readings are corrected by the difference.
+ */
+import { openSync, readFileSync, readSync } from 'node:fs'
+import type { HostTime } from '../core/ports.ts'
+import { UPTIME_SLACK_MS } from '../core/time-base.ts'
+
+/** What host time is read from. */
+export interface HostSources {
+  readonly boot: string
+  readonly wall: () => number
+  /** The monotonic clock as this process sees it. */
+  readonly monotonic: () => number
+  /** With the time of suspension; null if it cannot be known. */
+  readonly uptime: () => number | null
+}
+
+/** How often the monotonic clock is checked, by itself. */
+const CHECK_MS = 250
+/** A process that was interrupted between two readings cannot compare them. */
+const READING_MS = 5
+const READINGS_MAX = 3
+
+/** The clocks of a machine, made of what this process can read. */
+export class SteadyHost implements HostTime {
+  readonly boot: string
+  readonly wall: () => number
+  readonly #sources: HostSources
+  #correctionMs = 0
+  /** `uptime − monotonic` as it was measured last, uncorrected. */
+  #differenceMs: number | null
+  #readMs: number
+  #checkedMs: number
+  #latestMs = Number.NEGATIVE_INFINITY
+
+  constructor(sources: HostSources) {
+    this.boot = sources.boot
+    this.wall = sources.wall
+    this.#sources = sources
+    this.#differenceMs = this.#measure()
+    this.#readMs = sources.monotonic()
+    this.#checkedMs = this.#readMs
+  }
+
+  elapsed(): number {
+    const readMs = this.#sources.monotonic()
+    if (readMs - this.#checkedMs > CHECK_MS || readMs < this.#readMs) this.#check(readMs)
+    else this.#readMs = readMs
+    this.#latestMs = Math.max(this.#latestMs, this.#readMs + this.#correctionMs)
+    return this.#latestMs
+  }
+
+  suspended(): number | null {
+    this.elapsed()
+    return this.#differenceMs === null ? null : this.#differenceMs - this.#correctionMs
+  }
+
+  #check(readMs: number): void {
+    const measured = this.#measure()
+    const ranBack = readMs < this.#readMs
+    this.#readMs = this.#checkedMs = this.#sources.monotonic()
+    if (measured === null) return
+    this.#differenceMs ??= measured
+    const changeMs = measured - this.#differenceMs
+    if (Math.abs(changeMs) <= UPTIME_SLACK_MS) {
+      // The uptime is cut to 10 ms: the largest difference is the most exact one.
+      this.#differenceMs = Math.max(this.#differenceMs, measured)
+      return
+    }
+    if (changeMs < 0 || ranBack) this.#correctionMs += changeMs
+    this.#differenceMs = measured
+  }
+
+  #measure(): number | null {
+    const { monotonic, uptime } = this.#sources
+    for (let i = 0; i < READINGS_MAX; i++) {
+      const before = monotonic()
+      const uptimeMs = uptime()
+      if (uptimeMs === null) return null
+      const after = monotonic()
+      if (after >= before && after - before <= READING_MS) return uptimeMs - after
+    }
+    return null
+  }
+}
+
+/** The clocks of the machine on which this process runs. */
+export function systemHostTime(): HostTime {
+  const [seconds, nanoseconds] = process.hrtime()
+  const origin = seconds * 1000 + nanoseconds / 1e6 - performance.now()
+  return new SteadyHost({
+    boot: bootId(),
+    wall: () => Date.now(),
+    monotonic: () => origin + performance.now(),
+    uptime: uptimeReader(),
+  })
+}
+
+function bootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
+  } catch {
+    return ''
+  }
+}
+
+/** One descriptor for the process: stores are opened and closed often. */
+let uptimeFile: number | undefined
+
+/** Containers may have an uptime of their own, mounted over the kernel's: it is not shared. */
+function uptimeReader(): () => number | null {
+  try {
+    if (/ \/proc\/uptime /.test(readFileSync('/proc/self/mountinfo', 'latin1'))) return () => null
+    uptimeFile ??= openSync('/proc/uptime', 'r')
+  } catch {
+    return () => null
+  }
+  const file = uptimeFile
+  const bytes = Buffer.alloc(64)
+  return () => {
+    try {
+      const length = readSync(file, bytes, 0, bytes.length, 0)
+      const ms = Math.round(Number.parseFloat(bytes.toString('latin1', 0, length)) * 1000)
+      return Number.isFinite(ms) ? ms : null
+    } catch {
+      return null
+    }
+  }
+}
