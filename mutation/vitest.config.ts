@@ -14,7 +14,7 @@ export default defineConfig({
       'test/machine/**/*.test.ts',
       'test/transitions/**/*.test.ts',
       'test/support/random-history.test.ts',
-      'test/conformance/00[0-9]-{document,hardened,leased,run,task}*.test.ts',
+      'test/conformance/rules/*.test.ts',
       'test/testing/given.test.ts',
     ],
     setupFiles: ['mutation/setup.ts'],

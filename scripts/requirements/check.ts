@@ -1,12 +1,26 @@
 // The table of requirements, as it is read and checked.
 //
 // docs/internals/requirements.md holds one Markdown table per requirement document, with the
-// columns `| id | statement | settled | test |`. Tables with other columns are passed over.
+// columns `| id | about | statement | settled | test |`. Tables with other columns are ignored.
+//
+// The cell `about` says what a test of the statement must stand on, one or several of
+//   - `rule`: pure functions decide it, and tests of them are enough;
+//   - `store`: both databases; `sqlite`, `postgres`: one of them, because the statement names it;
+//   - `time`: a clock, delays, time-outs; `process`: processes, workers, logs; `file`: files.
+// A row that is about more than rules names at least one test outside of the folders of pure rules.
+// A row about `store` names tests that use SQLite and tests that use PostgreSQL.
+//
 // The cell `test` is one of
-//   - entries `` `test/path/file.test.ts` › title of a test ``, separated by `<br>`;
+//   - entries `` `test/path/file.test.ts` › title of a test ``, separated by `<br>`; a case of the
+//     store contract is named by its file below src/testing/store-contract;
 //   - `open: <area>`, for a statement whose work is still to come.
+//
+// With the report of a complete run of the tests, each named test must have run. A row whose test
+// was skipped on this machine is open.
 
-import { testTitles } from './titles.ts'
+import { type Reach, reachOf } from './reach.ts'
+import type { Ran } from './report.ts'
+import { isNamed, testsIn, type WrittenTest } from './titles.ts'
 
 /** What the check found; `openByArea` maps an area to the ids of its open rows. */
 export interface RequirementsReport {
@@ -22,68 +36,138 @@ interface Row {
   readonly cells: readonly string[]
 }
 
-const columns = ['id', 'statement', 'settled', 'test']
+/** A test that a row names. */
+interface Entry {
+  readonly path: string
+  readonly title: string
+}
+
+/** What is known of the tests of a file. */
+interface TestFile {
+  readonly tests: readonly WrittenTest[]
+  readonly reach: Reach
+}
+
+type Files = (path: string) => TestFile | undefined
+
+const columns = ['id', 'about', 'statement', 'settled', 'test']
+const subjects = new Set(['rule', 'store', 'sqlite', 'postgres', 'time', 'process', 'file'])
 const entryPattern = /^`([^`]+)` › (.+)$/
 const openPattern = /^open:\s*(.+)$/
+/** The area of rows whose tests were skipped. */
+const SKIPPED = 'skipped on this machine'
 
 /**
  * Checks the table of requirements. `readTest` gives the text of a test file by its path from the
- * root of the repository, or undefined when there is none.
+ * root of the repository, or undefined when there is none. `ran` says how a test ended in a run of
+ * all tests; without a run it is absent.
  */
 export function checkRequirements(
   markdown: string,
   readTest: (path: string) => string | undefined,
+  ran?: Ran,
 ): RequirementsReport {
   const problems: string[] = []
   const openByArea = new Map<string, string[]>()
   const lineOfId = new Map<string, number>()
-  const titlesIn = cached((path) => {
+  const files: Files = cached((path) => {
     const text = readTest(path)
-    return text === undefined ? undefined : testTitles(path, text)
+    if (text === undefined) return undefined
+    return { tests: testsIn(path, text), reach: reachOf(path, readTest) }
   })
 
   const rows = readRows(markdown)
   let tested = 0
   if (rows.length === 0) problems.push('there are no requirements to check')
   for (const { line, cells } of rows) {
-    const [id = '', , , test = ''] = cells
+    const [id = '', about = '', , , test = ''] = cells
     const report = (problem: string) => problems.push(`line ${line}: ${id || 'a row'} ${problem}`)
+    const isOpen = (area: string) => openByArea.set(area, [...(openByArea.get(area) ?? []), id])
 
     if (cells.length !== columns.length) {
       report(`has ${cells.length} cells instead of ${columns.length}`)
       continue
     }
     for (const name of columns.filter((_, index) => !cells[index])) report(`has no ${name}`)
+    const unknown = about ? subjectsOf(about).filter((subject) => !subjects.has(subject)) : []
+    if (unknown.length > 0) report(`is about ${unknown.join(', ')}, which is no subject`)
 
     const earlier = lineOfId.get(id)
     if (id && earlier !== undefined) report(`is also on line ${earlier}`)
     lineOfId.set(id, earlier ?? line)
 
     const area = openPattern.exec(test)?.[1]
-    if (area) openByArea.set(area, [...(openByArea.get(area) ?? []), id])
+    if (area) isOpen(area)
     if (area || !test) continue
-    const untested = problemsOfEntries(test, titlesIn)
-    untested.forEach(report)
-    if (untested.length === 0) tested += 1
+    const found = problemsOfTests(test, subjectsOf(about), files, ran)
+    found.problems.forEach(report)
+    if (found.problems.length > 0) continue
+    if (found.isSkipped) isOpen(SKIPPED)
+    else tested += 1
   }
 
   const open = [...openByArea.values()].flat().length
   return { rows: rows.length, tested, open, openByArea, problems }
 }
 
-function problemsOfEntries(
+const subjectsOf = (about: string) => about.split(/,\s*/)
+
+function problemsOfTests(
   cell: string,
-  titlesIn: (path: string) => ReadonlySet<string> | undefined,
-): string[] {
-  return cell.split(/\s*<br\s*\/?>\s*/).flatMap((entry) => {
-    const [, path, title] = entryPattern.exec(entry) ?? []
+  about: readonly string[],
+  files: Files,
+  ran: Ran | undefined,
+): { readonly problems: readonly string[]; readonly isSkipped: boolean } {
+  const problems: string[] = []
+  const entries: Entry[] = []
+  for (const text of cell.split(/\s*<br\s*\/?>\s*/)) {
+    const [, path, title] = entryPattern.exec(text) ?? []
     if (path === undefined || title === undefined) {
-      return `has a test that is neither "\`path\` › title" nor "open: area": ${entry || '(empty)'}`
+      const form = '"`path` › title" nor "open: area"'
+      problems.push(`has a test that is neither ${form}: ${text || '(empty)'}`)
+    } else {
+      entries.push({ path, title })
     }
-    const titles = titlesIn(path)
-    if (!titles) return `names the file ${path}, which does not exist`
-    return titles.has(title) ? [] : `names a test that ${path} does not have: ${title}`
-  })
+  }
+  for (const entry of entries) problems.push(...problemsOfEntry(entry, files))
+  if (problems.length > 0) return { problems, isSkipped: false }
+  problems.push(...problemsOfReach(entries, about, files))
+  const endings = entries.map((entry) => ran?.(entry.path, entry.title))
+  for (const [i, { path, title }] of entries.entries()) {
+    if (endings[i] === 'missing')
+      problems.push(`names a test of ${path} that did not run: ${title}`)
+  }
+  return { problems, isSkipped: endings.includes('skipped') }
+}
+
+function problemsOfEntry({ path, title }: Entry, files: Files): string[] {
+  const file = files(path)
+  if (!file) return [`names the file ${path}, which does not exist`]
+  const named = file.tests.filter((test) => isNamed(title, test))
+  if (named.length === 0) return [`names a test that ${path} does not have: ${title}`]
+  if (named.every(({ runs }) => runs === 'never')) {
+    return [`names a test that is always skipped: ${title}`]
+  }
+  return []
+}
+
+/** What the named tests must reach, and do not. */
+function problemsOfReach(
+  entries: readonly Entry[],
+  about: readonly string[],
+  files: Files,
+): string[] {
+  const reaches = entries.map(({ path }) => files(path)?.reach as Reach)
+  const real = about.filter((subject) => subject !== 'rule')
+  if (real.length > 0 && reaches.every(({ pure }) => pure)) {
+    return [`is about ${real.join(', ')}, and names only tests of pure rules`]
+  }
+  const wanted = (['sqlite', 'postgres'] as const).filter(
+    (database) => about.includes('store') || about.includes(database),
+  )
+  return wanted
+    .filter((database) => !reaches.some((reach) => reach[database]))
+    .map((database) => `is about ${about.join(', ')}, and names no test that uses ${database}`)
 }
 
 /** The rows of all tables of requirements in a document. */

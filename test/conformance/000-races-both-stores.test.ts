@@ -167,7 +167,7 @@ describe.each(STORES)('a job on $name that another connection moves', ({ open })
     expect(await brokenPromises(other)).toEqual([])
   })
 
-  it('between the read and the write of its completion: TransitionRace, still one end', async () => {
+  it('between read and write of its completion: TransitionRace, and one end', async () => {
     const { unlocked, other, race } = await open()
     await enqueue(other)
     const held = await hold(other)
