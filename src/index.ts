@@ -45,6 +45,7 @@ export {
   policyFor,
   type Role,
 } from './core/lifecycles/lifecycle.ts'
+export { migratedState } from './core/lifecycles/migration.ts'
 export { standard } from './core/lifecycles/standard.ts'
 export { task } from './core/lifecycles/task.ts'
 export { type Analysis, analyse } from './core/machine/analyse.ts'
@@ -120,6 +121,11 @@ export type { WebhookOptions } from './engine/effects/webhook.ts'
 export * from './engine/errors.ts'
 export { JobHandle } from './engine/job-handle.ts'
 export type { Explanation } from './engine/operators/explain.ts'
+export type {
+  MigrationMove,
+  MigrationReport,
+  MigrationSelection,
+} from './engine/operators/migrate.ts'
 export {
   Operator,
   type OperatorIdentity,

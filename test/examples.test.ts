@@ -31,6 +31,15 @@ describe('the examples', () => {
     expect(JSON.parse(output)).toMatchObject({ state: 'succeeded', commits: 1, violations: [] })
   })
 
+  it('show a release that takes over the jobs of another version', () => {
+    expect(JSON.parse(run('05-versions/main.ts', '--json'))).toEqual({
+      foreseen: 3,
+      states: Array(3).fill('v2 delivered'),
+      healthy: true,
+      refused: 'E_MACHINE_CHANGED',
+    })
+  })
+
   it('show orders that get one invoice each, whoever comes too late', () => {
     expect(JSON.parse(run('02-sqlite-store/main.ts', '--json'))).toEqual({
       ...{ orders: 3, succeeded: 3, attempts: 4, invoices: 3, delivered: 3 },

@@ -146,6 +146,10 @@ export function factLine(fact: Fact, before?: number): string {
 }
 
 function statesOf(fact: Fact): string {
+  const { migrated, from, to } = fact
+  if (migrated !== undefined) {
+    return visible(`v${migrated.from} ${from} → v${migrated.to} ${to}`)
+  }
   const states = hopsOf(fact).map(({ to }) => to)
   const all = fact.from === null ? [...(fact.via ?? []), fact.to] : [fact.from, ...states]
   return visible(all.join(' → '))

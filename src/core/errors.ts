@@ -238,6 +238,37 @@ export class LifecycleUnknown extends PawlError {
   }
 }
 
+/** A version of a lifecycle is stored with another definition; the program may not use it. */
+export class MachineChanged extends PawlError {
+  readonly code = 'E_MACHINE_CHANGED'
+  constructor(
+    name: string,
+    version: number,
+    parts: readonly string[],
+    hashes?: { readonly stored: string; readonly own: string },
+  ) {
+    super(
+      `Lifecycle "${name}" version ${version} is stored with another definition: ` +
+        `${parts.join(', ')} differ`,
+      `Give the changed definition version ${version + 1}, with "from: { ${version}: { … } }".`,
+      { name, version, parts, ...hashes },
+    )
+  }
+}
+
+/** The mapping of an earlier version does not fit the states that its jobs can be in. */
+export class MigrationInvalid extends PawlError {
+  readonly code = 'E_MIGRATION_INVALID'
+  constructor(name: string, from: number, to: number, problems: readonly string[]) {
+    super(
+      `Lifecycle "${name}" cannot migrate jobs from version ${from} to ${to}: ` +
+        problems.join('; '),
+      `Correct "from: { ${from}: { … } }" of version ${to}; every problem is listed.`,
+      { name, from, to, problems },
+    )
+  }
+}
+
 /** A fact or an event does not follow from those before it: the record is damaged. */
 export class LedgerBroken extends PawlError {
   readonly code = 'E_LEDGER_BROKEN'

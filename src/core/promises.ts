@@ -12,6 +12,8 @@
  *   P9   the row is the fold of the ledger, volatile fields aside
  *   P11  no claim before its due time, and no retry outside its policy's bounds
  *
+ * Facts before a migration are judged by the version of the lifecycle that was in force.
+ *
  * A repair that says what the job is from then on (`rebased`) is where judging begins anew: what
  * was wrong before it was found, told of, and answered for by the operator whom it names.
  */
@@ -21,6 +23,7 @@ import { fold } from './job/evolve.ts'
 import { type Budget, type Fact, type FactTrigger, hopsOf, sinceRebase } from './job/facts.ts'
 import { isCommitted, type Job } from './job/job.ts'
 import { type JobTrigger, type Lifecycle, outcomeOf } from './lifecycles/lifecycle.ts'
+import { isSameToScheduler, migratedState } from './lifecycles/migration.ts'
 import { move } from './machine/move.ts'
 import { DELAY_MAX_MS, type JobPolicy, retryDelayBounds } from './retry.ts'
 import type { RunEvent } from './run/events.ts'
@@ -33,31 +36,59 @@ export interface Violation {
   readonly what: string
 }
 
-type Predicate = (lifecycle: Lifecycle, facts: readonly Fact[]) => Violation[]
+/**
+ * `others` are further versions of the lifecycle that are known: facts before a migration are
+ * judged by the version that was in force. What an unknown version did is not judged.
+ */
+type Predicate = (
+  lifecycle: Lifecycle,
+  facts: readonly Fact[],
+  others?: readonly Lifecycle[],
+) => Violation[]
 
 /** A repair that the facts after it build on. */
 type Rebase = Fact & { readonly rebased: Job }
 
-type Check = (lifecycle: Lifecycle, facts: readonly Fact[], base?: Rebase) => Violation[]
+/** The lifecycle that a fact was decided by; nothing where it is not known. */
+type Rules = (fact: Fact) => Lifecycle | undefined
+
+type Check = (rules: Rules, facts: readonly Fact[], base?: Rebase) => Violation[]
 
 /** Records so damaged that they cannot be judged break the promise, too. */
 function predicate(promise: Violation['promise'], check: Check): Predicate {
-  return (lifecycle, facts) => {
+  return (lifecycle, facts, others = []) => {
     try {
+      const rules = rulesOf(lifecycle, facts, others)
       const [first, ...rest] = sinceRebase(facts)
-      if (first?.rebased === undefined) return check(lifecycle, facts)
-      return check(lifecycle, rest, first as Rebase)
+      if (first?.rebased === undefined) return check(rules, facts)
+      return check(rules, rest, first as Rebase)
     } catch (error) {
       return [{ promise, seq: 0, what: `cannot be judged: ${String(error)}` }]
     }
   }
 }
 
+/** A migration is the last fact of the version that it leaves. */
+function rulesOf(
+  lifecycle: Lifecycle,
+  facts: readonly Fact[],
+  others: readonly Lifecycle[],
+): Rules {
+  const migrations = facts.filter(({ migrated }) => migrated !== undefined)
+  if (migrations.length === 0) return () => lifecycle
+  const known = [lifecycle, ...others.filter(({ name }) => name === lifecycle.name)]
+  const find = (wanted?: number) => known.find(({ version }) => version === wanted)
+  return ({ seq }) => {
+    const ahead = migrations.find((migration) => migration.seq >= seq)
+    return find(ahead === undefined ? migrations.at(-1)?.migrated?.to : ahead.migrated?.from)
+  }
+}
+
 /** P2: states and executions move along their edges, one fact after the other, without a gap. */
-export const checkP2 = predicate('P2', (lifecycle, facts, base) => {
+export const checkP2 = predicate('P2', (rules, facts, base) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P2', seq, what })
-  for (const what of base === undefined ? [] : rebaseProblems(lifecycle, base)) {
+  for (const what of base === undefined ? [] : rebaseProblems(rules(base), base)) {
     report((base as Rebase).seq, what)
   }
   let state = base?.to ?? null
@@ -66,6 +97,13 @@ export const checkP2 = predicate('P2', (lifecycle, facts, base) => {
     if (fact.seq !== due) report(fact.seq, `seq ${due} is missing`)
     if (fact.from !== state) report(fact.seq, `starts in ${fact.from}, not in ${state}`)
     state = fact.to
+    const lifecycle = rules(fact)
+    if (fact.migrated !== undefined) {
+      const next = rules({ ...fact, seq: fact.seq + 1 })
+      for (const what of migrationProblems(lifecycle, next, fact)) report(fact.seq, what)
+      continue
+    }
+    if (lifecycle === undefined) continue
     const begins = fact.via?.[0] ?? fact.to
     if (fact.from === null && begins !== lifecycle.machine.initial) {
       report(fact.seq, `begins in ${begins}`)
@@ -79,6 +117,21 @@ export const checkP2 = predicate('P2', (lifecycle, facts, base) => {
   }
   return [...violations, ...executionViolations(facts, base)]
 })
+
+/** A migration leads where the mapping of the later version says, and ends no job. */
+function migrationProblems(
+  before: Lifecycle | undefined,
+  next: Lifecycle | undefined,
+  { from, to, migrated, outcome, execution }: Fact,
+): string[] {
+  const problems = outcome !== undefined || execution !== undefined ? ['did more than migrate'] : []
+  if (next === undefined || migrated === undefined || from === null) return problems
+  if (migrated.to <= migrated.from) problems.push(`went back to version ${migrated.to}`)
+  const target = migratedState(next, migrated.from, from)
+  const isSame = before === undefined || isSameToScheduler(before, next, from, to)
+  if (target !== to || !isSame) problems.push(`${from} → ${to} is no migration`)
+  return problems
+}
 
 function hopProblems(lifecycle: Lifecycle, fact: Fact): string[] {
   const takes = edgeTriggersOf(lifecycle, fact.trigger)
@@ -105,8 +158,9 @@ function forceProblems(lifecycle: Lifecycle, fact: Fact): string[] {
 }
 
 /** A repair of what was lost is named like every other, and hands nothing to a holder. */
-function rebaseProblems(lifecycle: Lifecycle, fact: Rebase): string[] {
+function rebaseProblems(lifecycle: Lifecycle | undefined, fact: Rebase): string[] {
   const { operator, note, rebased } = fact
+  if (lifecycle === undefined) return []
   const role = lifecycle.roles.get(rebased.state)
   const isHanded = role === 'held' && fact.from !== fact.to && !isCommitted(rebased)
   const isPlaced = role !== undefined && !isHanded
@@ -132,6 +186,7 @@ function edgeTriggersOf({ parked }: Lifecycle, trigger: FactTrigger): readonly J
     case 'stall':
     case 'prioritise':
     case 'replace':
+    case 'migrate':
     case 'force':
     case 'repair':
       return []
@@ -164,7 +219,7 @@ function executionViolations(facts: readonly Fact[], base?: Rebase): Violation[]
 }
 
 /** P3: one commit, ever. */
-export const checkP3 = predicate('P3', (_lifecycle, facts, base) =>
+export const checkP3 = predicate('P3', (_rules, facts, base) =>
   facts
     .filter(({ execution }) => execution?.statuses.includes('COMMITTED'))
     .slice(base !== undefined && isCommitted(base.rebased) ? 0 : 1)
@@ -172,7 +227,7 @@ export const checkP3 = predicate('P3', (_lifecycle, facts, base) =>
 )
 
 /** P4: what closes an attempt, or commits it, comes from who holds it, while the lease runs. */
-export const checkP4 = predicate('P4', (_lifecycle, facts, base) => {
+export const checkP4 = predicate('P4', (_rules, facts, base) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P4', seq, what })
   let claim = base?.rebased.execution?.claim
@@ -187,15 +242,9 @@ export const checkP4 = predicate('P4', (_lifecycle, facts, base) => {
 })
 
 /** P5: attempts rise one by one, and no budget is overdrawn. */
-export const checkP5 = predicate('P5', (lifecycle, facts, base) => {
+export const checkP5 = predicate('P5', (rules, facts, base) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P5', seq, what })
-  const policy = policyOf(lifecycle, facts, base)
-  const max = {
-    failure: policy.retry.max,
-    crash: policy.crashesMax,
-    release: policy.releasesMax,
-  }
   const spent = spentAt(base)
   let attempt = base?.rebased.attempt ?? 0
   for (const fact of facts) {
@@ -207,16 +256,24 @@ export const checkP5 = predicate('P5', (lifecycle, facts, base) => {
     if (fact.resets && fact.trigger !== 'redrive') report(fact.seq, 'budgets were given back')
     if (fact.spends === undefined) continue
     spent[fact.spends]++
-    if (spent[fact.spends] > max[fact.spends]) {
-      report(fact.seq, `${fact.spends} budget of ${max[fact.spends]} is overdrawn`)
-    }
+    const policy = policyOf(rules(fact), facts, base)
+    const max = policy === undefined ? Number.POSITIVE_INFINITY : boundOf(policy, fact.spends)
+    if (spent[fact.spends] > max) report(fact.seq, `${fact.spends} budget of ${max} is overdrawn`)
   }
   return violations
 })
 
 /** The policy that a job was created with, or its lifecycle's. */
-function policyOf(lifecycle: Lifecycle, facts: readonly Fact[], base?: Rebase): JobPolicy {
-  return (base === undefined ? facts[0]?.created : base.rebased)?.policy ?? lifecycle.policy
+function policyOf(
+  lifecycle: Lifecycle | undefined,
+  facts: readonly Fact[],
+  base?: Rebase,
+): JobPolicy | undefined {
+  return (base === undefined ? facts[0]?.created : base.rebased)?.policy ?? lifecycle?.policy
+}
+
+function boundOf({ retry, crashesMax, releasesMax }: JobPolicy, budget: Budget): number {
+  return { failure: retry.max, crash: crashesMax, release: releasesMax }[budget]
 }
 
 function spentAt(base?: Rebase): Record<Budget, number> {
@@ -225,11 +282,22 @@ function spentAt(base?: Rebase): Record<Budget, number> {
 }
 
 /** P6: an ended job changes only by operator edges, a succeeded one not at all. */
-export const checkP6 = predicate('P6', (lifecycle, facts) => {
+export const checkP6 = predicate('P6', (rules, facts) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P6', seq, what })
-  const endOf = (state: string | null) => outcomeOf(lifecycle.roles.get(state ?? ''))
-  for (const fact of facts) {
+  for (const [i, fact] of facts.entries()) {
+    const lifecycle = rules(fact)
+    if (lifecycle === undefined) continue
+    const endOf = (state: string | null) => outcomeOf(lifecycle.roles.get(state ?? ''))
+    if (fact.migrated !== undefined) {
+      // Only on the way out: an operator's edge follows, perhaps after further versions.
+      const ended = endOf(fact.from)
+      const follows = facts.slice(i + 1).find(({ migrated }) => migrated === undefined)
+      if (ended === 'succeeded' || (ended !== undefined && follows?.operator === undefined)) {
+        report(fact.seq, `migrated the job after it had ended in ${fact.from}`)
+      }
+      continue
+    }
     const hops = hopsOf(fact)
     for (const { from, to } of hops) {
       const byOperator = lifecycle.machine.byTarget.get(from)?.get(to)?.operator === true
@@ -247,7 +315,7 @@ export const checkP6 = predicate('P6', (lifecycle, facts) => {
 })
 
 /** P7: an attempt is taken from its holder only when its lease has run out. */
-export const checkP7 = predicate('P7', (_lifecycle, facts) =>
+export const checkP7 = predicate('P7', (_rules, facts) =>
   facts
     .filter(({ at, execution }) => {
       return execution?.abort === 'lease_expired' && (execution.leaseUntil ?? at) > at
@@ -271,10 +339,9 @@ export function checkP9(row: Job, facts: readonly Fact[]): Violation[] {
 }
 
 /** P11: due times are kept, and retries wait as long as their policy says. */
-export const checkP11 = predicate('P11', (lifecycle, facts, base) => {
+export const checkP11 = predicate('P11', (rules, facts, base) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P11', seq, what })
-  const { retry } = policyOf(lifecycle, facts, base)
   const spent = spentAt(base)
   let runAt = base?.rebased.runAt ?? null
   for (const fact of facts) {
@@ -284,7 +351,9 @@ export const checkP11 = predicate('P11', (lifecycle, facts, base) => {
     if (fact.resets) Object.assign(spent, { failure: 0, crash: 0 })
     if (fact.spends !== undefined) spent[fact.spends]++
     if (fact.runAt !== undefined) runAt = fact.runAt
-    const bounds = delayBounds(lifecycle, retry, fact, spent)
+    const lifecycle = rules(fact)
+    const retry = policyOf(lifecycle, facts, base)?.retry
+    const bounds = lifecycle && retry && delayBounds(lifecycle, retry, fact, spent)
     const delay = (runAt ?? 0) - fact.at
     if (bounds !== undefined && (delay < bounds.min || delay > bounds.max)) {
       report(fact.seq, `waits ${delay} ms instead of ${bounds.min} to ${bounds.max}`)
@@ -312,9 +381,9 @@ function delayBounds(
 }
 
 /** Every promise about the facts of one job. */
-export const checkFacts: Predicate = (lifecycle, facts) =>
+export const checkFacts: Predicate = (lifecycle, facts, others) =>
   [checkP2, checkP3, checkP4, checkP5, checkP6, checkP7, checkP11].flatMap((check) =>
-    check(lifecycle, facts),
+    check(lifecycle, facts, others),
   )
 
 function withoutVolatile(job: Job): Job {

@@ -13,6 +13,7 @@ import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../environment/system.ts'
 import type { Dossier, Duplicate, Surgeon } from '../stores/examination.ts'
 import type { Ref, Store } from '../stores/store.ts'
+import { type Versions, versionsOf } from '../stores/versions.ts'
 import { SILENT_AFTER_MS } from '../stores/worker-info.ts'
 import type { JobCheck, Patience, Sighting, StoreCheck, Surgery, Ward } from './checks/check.ts'
 import { FULL_CHECKS, JOB_CHECKS, QUICK_CHECKS } from './checks/index.ts'
@@ -90,6 +91,7 @@ const DEFAULT_PATIENCE: Patience = {
 export class Doctor {
   readonly #parts: DoctorParts
   readonly #patience: Patience
+  #versions: Versions | undefined
 
   constructor(parts: DoctorParts) {
     this.#parts = parts
@@ -117,11 +119,11 @@ export class Doctor {
 
   /** A page of jobs from a place on, and where to go on; at the end, from the beginning. */
   async round(place: string | undefined): Promise<{ findings: Finding[]; next?: string }> {
-    const { store, lifecycles } = this.#parts
+    const { store } = this.#parts
     const ward = await this.#ward(false)
     const page = await store.examination.dossiers(place, ROUND_PAGE)
     const findings = page.flatMap((dossier) => {
-      return findingsOf(examine(dossier, lifecycles), ward, undefined)
+      return findingsOf(this.#examine(dossier), ward, undefined)
     })
     const last = page[page.length - 1]?.ref
     return { findings, ...(last !== undefined && { next: String(last) }) }
@@ -227,9 +229,17 @@ export class Doctor {
     }
   }
 
+  /** By the lifecycles of this process, and by those that only the store has. */
+  readonly #examine = (dossier: Dossier): Patient => {
+    const { usable, stored } = this.#versions ?? { usable: this.#parts.lifecycles, stored: [] }
+    return examine(dossier, usable, stored)
+  }
+
   /** What all checks of jobs must know besides. */
   async #ward(full: boolean): Promise<Ward> {
-    const { store } = this.#parts
+    const { store, lifecycles } = this.#parts
+    // Without its table jobs are judged by what this process knows.
+    this.#versions = await versionsOf(store, lifecycles).catch(() => undefined)
     const workers = new Map((await store.listWorkers()).map((row) => [row.id, row]))
     const found = full ? await store.examination.duplicates(Number.MAX_SAFE_INTEGER) : []
     const keys = new Set<string>()
@@ -249,16 +259,16 @@ export class Doctor {
   }
 
   async #lookAt(dossier: Dossier, before: Ward, tally: Tally): Promise<void> {
-    const { store, lifecycles } = this.#parts
+    const { store } = this.#parts
     tally.jobs++
     // Pages are read one after the other: time goes on in between.
     const ward = { ...before, now: Math.max(before.now, store.now()) }
-    const patient = examine(dossier, lifecycles)
+    const patient = this.#examine(dossier)
     const prescription = attempt(() => prescribe(patient, ward, {}))
     const findings = findingsOf(patient, ward, prescription)
     for (const finding of findings) tally.add(finding)
     if (prescription !== undefined) {
-      await tally.plan([repairOfJob(store, lifecycles, patient, prescription, ward)])
+      await tally.plan([repairOfJob(store, this.#examine, patient, prescription, ward)])
     } else {
       for (const finding of findings) await tally.plan(repairOfCourse(store, patient, finding))
     }

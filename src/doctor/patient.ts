@@ -47,8 +47,15 @@ const LANE_NAMES = new Map(
   Object.entries(LANES).map(([name, code]) => [code as number, name as Lane]),
 )
 
-/** Looks at everything that a store has of one job. */
-export function examine(dossier: Dossier, lifecycles: readonly Lifecycle[]): Patient {
+/**
+ * Looks at everything that a store has of one job. `others` are versions by which facts before a
+ * migration are judged.
+ */
+export function examine(
+  dossier: Dossier,
+  lifecycles: readonly Lifecycle[],
+  others: readonly Lifecycle[] = [],
+): Patient {
   const { row } = dossier
   const id = idOf(dossier)
   const { facts, unreadable } = readFacts(id, dossier.facts)
@@ -56,6 +63,7 @@ export function examine(dossier: Dossier, lifecycles: readonly Lifecycle[]): Pat
   const lifecycle = lifecycles.find(
     ({ name, version }) => name === named?.name && version === named.version,
   )
+  const all = [...lifecycles, ...others]
   const { folded, foldFault } = foldOf(lifecycle, facts)
   const { job, rowFault } = readRow(row, dossier.machine)
   return {
@@ -69,7 +77,7 @@ export function examine(dossier: Dossier, lifecycles: readonly Lifecycle[]): Pat
     lifecycle,
     folded,
     foldFault,
-    violations: lifecycle === undefined ? [] : checkFacts(lifecycle, facts),
+    violations: lifecycle === undefined ? [] : checkFacts(lifecycle, facts, all),
     isTruncated: row !== null && isPlausible(row) && row.seq > (facts[facts.length - 1]?.seq ?? 0),
     effects: dossier.effects.filter(({ name }) => name !== NOTICE),
   }
@@ -192,9 +200,10 @@ function incoherence(lifecycle: Lifecycle, { state, execution }: Job): string | 
 
 /** The lifecycle that the facts name. */
 function nameOf(facts: readonly Fact[]): Pick<Lifecycle, 'name' | 'version'> | undefined {
-  const first = sinceRebase(facts)[0]
+  const [first, ...rest] = sinceRebase(facts)
   const said = first?.rebased ?? first?.created
-  return said && { name: said.lifecycle, version: said.lifecycleVersion }
+  const last = rest.findLast(({ migrated }) => migrated !== undefined)?.migrated
+  return said && { name: said.lifecycle, version: last?.to ?? said.lifecycleVersion }
 }
 
 const STATUS_LETTERS = [null, 'L', 'I', 'C', 'D']

@@ -3,14 +3,13 @@
  * repairs that nobody carries out.
  */
 import { isCommitted } from '../core/job/job.ts'
-import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
-import type { Drift, Surgeon } from '../stores/examination.ts'
+import type { Dossier, Drift, Surgeon } from '../stores/examination.ts'
 import { columnsOf } from '../stores/rows.ts'
 import type { Asker, Store } from '../stores/store.ts'
 import type { RunRecords } from './checks/runs-are-whole.ts'
 import type { Finding, Remedy } from './finding.ts'
 import { type Prescription, prescribe, type Surroundings } from './mend.ts'
-import { examine, type Patient } from './patient.ts'
+import type { Patient } from './patient.ts'
 
 /** One column of a row, before and after. */
 export interface Change {
@@ -40,7 +39,7 @@ export interface Doable extends Repair {
 /** What is prescribed for a job. */
 export function repairOfJob(
   store: Store,
-  lifecycles: readonly Lifecycle[],
+  examine: (dossier: Dossier) => Patient,
   patient: Patient,
   { remedy, why, after, aside }: Prescription,
   around: Surroundings,
@@ -54,8 +53,7 @@ export function repairOfJob(
       const mend = (more: Partial<Surroundings>) =>
         store.examination.mend(
           ref,
-          (dossier, now) =>
-            prescribe(examine(dossier, lifecycles), { ...around, ...more, now }, by),
+          (dossier, now) => prescribe(examine(dossier), { ...around, ...more, now }, by),
           by,
         )
       // Of a job that is restored nobody knows beforehand that another has its key or its id.

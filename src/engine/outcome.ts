@@ -1,7 +1,6 @@
 /** How a job came out, as a union that says everything a caller can do something about. */
 
 import { isCommitted, type Job, type JobError } from '../core/job/job.ts'
-import { findLifecycle } from '../core/lifecycles/index.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 
 /** What became of a job. `reason` is a stable word where there is one. */
@@ -32,8 +31,11 @@ export function isSettled(job: Job, lifecycles: readonly Lifecycle[]): boolean {
 
 function isParked(job: Job, lifecycles: readonly Lifecycle[]): boolean {
   if (job.blockedReason !== null) return true
-  const { lifecycle, lifecycleVersion, state } = job
-  return findLifecycle(lifecycle, lifecycleVersion, lifecycles).roles.get(state) === 'parked'
+  // Of a version that is not known here nobody can say it before the job ends or is migrated.
+  const lifecycle = lifecycles.find(
+    ({ name, version }) => name === job.lifecycle && version === job.lifecycleVersion,
+  )
+  return lifecycle?.roles.get(job.state) === 'parked'
 }
 
 /** The outcome of a settled job; `result` is its stored JSON text. */

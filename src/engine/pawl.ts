@@ -23,8 +23,9 @@ import { type Duration, toMs } from './durations.ts'
 import { Dispatcher, type DispatcherParts } from './effects/dispatcher.ts'
 import { type JoinableTx, storeTxOf, type Transaction } from './effects/effects.ts'
 import { type NotifyOptions, noticesOf } from './effects/notify.ts'
-import { InputInvalid, JobTypeTwice } from './errors.ts'
+import { InputInvalid } from './errors.ts'
 import { type HandleParts, JobHandle, jobOf } from './job-handle.ts'
+import { type AnyJob, byName, runnableOf, type Whatever } from './job-types.ts'
 import { openStore } from './open-store.ts'
 import { circumstancesOf } from './operators/circumstances.ts'
 import { type Explanation, explain } from './operators/explain.ts'
@@ -43,10 +44,6 @@ import { canHaveThread, ThreadHeartbeat } from './worker/heartbeat-thread.ts'
 import type { StuckPolicy } from './worker/stuck.ts'
 import { JobWorker } from './worker/worker.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: what a handler gets is an affair of its definition
-type Whatever = any
-type AnyJob = JobDefinition<Whatever, Whatever, Whatever>
-
 /** A kind of job as its key: what it takes, and what it gives. */
 export type JobKey<Input, Output> = JobDefinition<Input, Whatever, Output>
 
@@ -56,6 +53,11 @@ export interface PawlOptions extends PayloadOptions {
   readonly store: string | Store
   /** The kinds of job that this process knows; those with code can be worked on. */
   readonly jobs?: readonly AnyJob[]
+  /**
+   * Lifecycles that this process knows beside those of its jobs: earlier versions, for example,
+   * whose jobs it is to work on as they are instead of migrating them.
+   */
+  readonly lifecycles?: readonly Lifecycle[]
   /** Bounds of queues; kept in the store, for every process. */
   readonly queues?: Readonly<Record<string, QueueOptions>>
   /** Who is told when a job ends or is parked whose kind says `notify`: while it works, by it. */
@@ -153,9 +155,8 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
   const logger = harmlessLogger(options.logger ?? SILENT)
   const jobs = byName(options.jobs ?? [])
   const bounds = payloadBoundsOf(options)
-  const lifecycles = [
-    ...new Set([...LIFECYCLES, ...[...jobs.values()].map((job) => job.lifecycle)]),
-  ]
+  const ofJobs = [...jobs.values()].map((job) => job.lifecycle)
+  const lifecycles = [...new Set([...LIFECYCLES, ...ofJobs, ...(options.lifecycles ?? [])])]
   const { store: given, payloadBytesMax, payloadDepthMax, onFindings } = options
   const observe = observerOf(options, environment, logger)
   const opening = {
@@ -469,29 +470,6 @@ function checkConcurrency(field: string, count: number): void {
   if (!Number.isSafeInteger(count) || count < 1 || count > CONCURRENCY_MAX) {
     throw new CommandInvalid(field, `must be from 1 to ${CONCURRENCY_MAX}`)
   }
-}
-
-/** What a worker runs: everything that has code, or what was chosen, which then must have it. */
-function runnableOf(
-  known: ReadonlyMap<string, AnyJob>,
-  chosen: readonly AnyJob[] = [...known.values()].filter(({ run }) => run !== undefined),
-): Map<string, AnyJob> {
-  if (chosen.length === 0) throw new CommandInvalid('jobs', 'must hold one that has code')
-  for (const { name, run, lifecycle } of chosen) {
-    if (run === undefined) throw new CommandInvalid('jobs', `must have code, and ${name} has none`)
-    if (known.get(name)?.lifecycle === lifecycle) continue
-    throw new CommandInvalid('jobs', `must be given to createPawl as well, and ${name} is not`)
-  }
-  return byName(chosen)
-}
-
-function byName(definitions: readonly AnyJob[]): Map<string, AnyJob> {
-  const jobs = new Map<string, AnyJob>()
-  for (const job of definitions) {
-    if (jobs.has(job.name)) throw new JobTypeTwice(job.name)
-    jobs.set(job.name, job)
-  }
-  return jobs
 }
 
 function stuckPolicyOf(policy: StuckPolicy = 'hold'): StuckPolicy {

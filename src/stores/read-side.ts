@@ -12,6 +12,7 @@ import {
   checkPage,
   type PageOptions,
 } from './filters.ts'
+import type { MachineRow } from './machines.ts'
 import { checkLimit, checkPlace } from './requests.ts'
 import type {
   Counts,
@@ -44,6 +45,7 @@ export interface Queries<C> {
   counts(connection: C): Awaitable<Counts>
   listQueues(connection: C): Awaitable<QueueInfo[]>
   listWorkers(connection: C): Awaitable<WorkerRow[]>
+  listMachines(connection: C): Awaitable<MachineRow[]>
   list(
     connection: C,
     filter: JobFilter,
@@ -134,6 +136,10 @@ export abstract class ReadSide<C> {
 
   listWorkers(): Promise<WorkerRow[]> {
     return this.read((connection) => this.#queries.listWorkers(connection))
+  }
+
+  listMachines(): Promise<MachineRow[]> {
+    return this.read((connection) => this.#queries.listMachines(connection))
   }
 
   async list(filter: JobFilter, page: PageOptions = {}): Promise<Page<Job>> {

@@ -26,6 +26,8 @@ import type { Lane } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from './audit.ts'
 import type { Examination } from './examination.ts'
+import type { MachineRow } from './machines.ts'
+import type { Migration, MigrationRequest } from './migration.ts'
 import type { RunTables } from './runs.ts'
 import type { SealTables } from './seals.ts'
 import type { TimeStatus } from './store-time.ts'
@@ -65,7 +67,13 @@ export type Enqueued =
 
 /** What became of a command. */
 export type Answer =
-  | { readonly kind: 'done'; readonly job: Job; readonly fact: Fact }
+  | {
+      readonly kind: 'done'
+      readonly job: Job
+      readonly fact: Fact
+      /** The facts before it, if the job followed an earlier version of its lifecycle. */
+      readonly migrated?: readonly Fact[]
+    }
   | { readonly kind: 'same'; readonly job: Job }
   /** Its holder was asked to cancel it. */
   | { readonly kind: 'asked'; readonly job: Job }
@@ -95,6 +103,8 @@ export interface Held {
   readonly ref: Ref
   readonly job: Job
   readonly input: string
+  /** The facts after the claim, if the job followed an earlier version of its lifecycle. */
+  readonly migrated?: readonly Fact[]
 }
 
 /** What an attempt reports, decided by the core on the snapshot that its holder has. */
@@ -411,6 +421,15 @@ export interface Store extends AsyncDisposable {
 
   /** Takes back jobs whose lease has expired; at most `limit`, each by compare-and-set. */
   recover(limit: number): Promise<Recovered[]>
+
+  /**
+   * Migrates live jobs of earlier versions, a bounded number of rows in one transaction; ask again
+   * from `next` until there is none. A running job is left to its holder. Needs no code of any
+   * version: the store has the definitions. By an operator only.
+   */
+  migrate(request: MigrationRequest, asker: Asker): Promise<Page<Migration>>
+  /** Every version of every lifecycle that was ever registered, by number. */
+  listMachines(): Promise<MachineRow[]>
 
   pauseQueue(queue: string, asker: Asker): Promise<void>
   resumeQueue(queue: string, asker: Asker): Promise<void>

@@ -6,6 +6,7 @@
 import type { PawlError } from '../core/errors.ts'
 import type { Command, Context, Fence } from '../core/job/commands.ts'
 import { decide } from '../core/job/decide.ts'
+import { decideMigrate } from '../core/job/decide-migrate.ts'
 import type { Decision } from '../core/job/decision.ts'
 import { evolve } from '../core/job/evolve.ts'
 import type { Fact } from '../core/job/facts.ts'
@@ -28,7 +29,9 @@ export type ScriptAsker = Partial<Omit<Context, 'now' | 'random'>>
 
 /** One job, played command by command. */
 export class JobScript {
-  readonly lifecycle: Lifecycle
+  /** The version that decides now; every one that the job has followed is in `versions`. */
+  lifecycle: Lifecycle
+  readonly versions: Lifecycle[]
   readonly clock: ManualClock
   readonly facts: Fact[] = []
   /** Why commands were refused, in order; a refusal leaves no fact. */
@@ -39,6 +42,7 @@ export class JobScript {
 
   constructor(lifecycle: Lifecycle, options: JobScriptOptions = {}) {
     this.lifecycle = lifecycle
+    this.versions = [lifecycle]
     this.clock = options.clock ?? new ManualClock()
     this.#random = options.random ?? new SeededRandom(1)
     this.#ids = options.ids ?? new SequentialIds()
@@ -65,7 +69,21 @@ export class JobScript {
       now: this.clock.now(),
       random: this.#random.next(),
     }
-    const decision = decide(this.lifecycle, this.#job, this.complete(command), context)
+    return this.#keep(decide(this.lifecycle, this.#job, this.complete(command), context))
+  }
+
+  /** Migrates the job to a later version of its lifecycle, as its holder if a fence is given. */
+  migrate(next: Lifecycle, fence?: Fence): Decision {
+    const context = { actor: 'engine', now: this.clock.now(), random: 0 } as const
+    const decision = this.#keep(decideMigrate(this.lifecycle, next, this.job, context, fence))
+    if (decision.kind === 'fact') {
+      this.lifecycle = next
+      this.versions.push(next)
+    }
+    return decision
+  }
+
+  #keep(decision: Decision): Decision {
     if (decision.kind === 'fact') {
       this.#job = evolve(this.#job, decision.fact)
       this.facts.push(decision.fact)

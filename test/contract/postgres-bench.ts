@@ -1,6 +1,7 @@
 // What every run of the contract on PostgreSQL shares, wherever its server is and whatever stands
 // before it. All tests of a run share one schema, whose rows are removed between them as nobody but
 // a superuser can.
+import type { Lifecycle } from 'pawl'
 import { type OpenStore, type OwnTable, storeContract } from 'pawl/testing'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, it } from 'vitest'
@@ -57,7 +58,9 @@ export function postgresContract(enter: () => Promise<Place>, { everything = fal
       const clock = 'environment'
       const options = { ...way(), schema, environment, clock, durability: 'relaxed' } as const
       const store = await openPostgresStore(options)
-      return { store, advance: environment.advance, ownTable: ownTableOf(schema) }
+      const reopen = (lifecycles: readonly Lifecycle[]) =>
+        openPostgresStore({ ...options, lifecycles })
+      return { store, advance: environment.advance, ownTable: ownTableOf(schema), reopen }
     }
 
   const declare = (wanted: (theme: string) => boolean, open: OpenStore) =>

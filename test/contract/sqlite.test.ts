@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Lifecycle } from 'pawl'
 import { type OpenStore, type OwnTable, storeContract } from 'pawl/testing'
 import { afterAll, describe, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
@@ -25,11 +26,17 @@ const ownTable: OwnTable = {
 
 const openAt =
   (path: () => string): OpenStore =>
-  async (environment) => ({
-    store: await openSqliteStore({ path: path(), environment }),
-    advance: environment.advance,
-    ownTable,
-  })
+  async (environment) => {
+    const place = path()
+    const open = (lifecycles?: readonly Lifecycle[]) =>
+      openSqliteStore({ path: place, environment, ...(lifecycles && { lifecycles }) })
+    return {
+      store: await open(),
+      advance: environment.advance,
+      ownTable,
+      reopen: place === ':memory:' ? undefined : open,
+    }
+  }
 
 let files = 0
 

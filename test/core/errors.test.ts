@@ -24,6 +24,16 @@ const SAMPLES: readonly (readonly [name: string, code: string, make: () => PawlE
   ['CommandInvalid', 'E_COMMAND_INVALID', () => new pawl.CommandInvalid('queue', 'is odd')],
   ['ValueInvalid', 'E_VALUE_INVALID', () => new pawl.ValueInvalid('$.a', 'is odd')],
   ['LifecycleUnknown', 'E_LIFECYCLE_UNKNOWN', () => new pawl.LifecycleUnknown('task', 9)],
+  [
+    'MachineChanged',
+    'E_MACHINE_CHANGED',
+    () => new pawl.MachineChanged('parcel', 1, ['edges'], { stored: 'a', own: 'b' }),
+  ],
+  [
+    'MigrationInvalid',
+    'E_MIGRATION_INVALID',
+    () => new pawl.MigrationInvalid('parcel', 1, 2, ['packed has no target']),
+  ],
   ['LedgerBroken', 'E_LEDGER_BROKEN', () => new pawl.LedgerBroken('job 1', 3, 'a gap')],
   ['RunNotFound', 'E_RUN_NOT_FOUND', () => new pawl.RunNotFound()],
   ['RunExists', 'E_RUN_EXISTS', () => new pawl.RunExists('run-1')],

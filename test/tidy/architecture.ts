@@ -49,6 +49,7 @@ const unpairedStoreFiles = [
   'file-guard.ts',
   'give-way.ts',
   'listen.ts',
+  'settling.ts',
   'manifest.ts',
   'open.ts',
 ]

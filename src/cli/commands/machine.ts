@@ -1,14 +1,18 @@
-/** `pawl machine list|show`: states and edges, as tables and pictures. */
+/** `pawl machine list|show|migrate`: states and edges, as tables and pictures, and versions. */
 import { executionMachine } from '../../core/execution.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { EdgeSpec, Machine } from '../../core/machine/define.ts'
 import { toDot, toMermaid } from '../../core/machine/render.ts'
 import { documentationRun } from '../../core/run/machine.ts'
 import { workerMachine } from '../../core/worker.ts'
+import { versionsOf } from '../../stores/versions.ts'
 import { NameUnknown, UsageInvalid } from '../errors.ts'
 import { loadJobFiles } from '../job-files.ts'
-import { type Call, type CommandSpec, hasFlag, type OptionSpec } from '../spec.ts'
+import { withPawl } from '../opening.ts'
+import { type Call, type CommandSpec, hasFlag, type OptionSpec, wholeOf } from '../spec.ts'
 import { visible } from '../visible.ts'
+import { migrateCommand } from './machine-migrate.ts'
 
 interface Entry {
   readonly kind: 'job' | 'execution' | 'worker' | 'run'
@@ -18,13 +22,22 @@ interface Entry {
 async function machinesOf(call: Call): Promise<Entry[]> {
   const jobs = await loadJobFiles(call.settings.jobs.value)
   const own = new Set([...LIFECYCLES, ...jobs.map(({ lifecycle }) => lifecycle)])
-  const byName = new Map([...own].map(({ name, machine }) => [name, machine as Machine]))
+  const lifecycles = [...own, ...(hasFlag(call, 'stored') ? await storedOf(call, [...own]) : [])]
+  const byVersion = new Map(lifecycles.map((one) => [`${one.name} ${one.version}`, one]))
   return [
-    ...[...byName.values()].map((machine) => ({ kind: 'job' as const, machine })),
+    ...[...byVersion.values()].map(({ machine }) => ({
+      kind: 'job' as const,
+      machine: machine as Machine,
+    })),
     { kind: 'execution', machine: executionMachine as Machine },
     { kind: 'worker', machine: workerMachine as Machine },
     { kind: 'run', machine: documentationRun.machine as Machine },
   ]
+}
+
+/** What only the store has: versions of other releases. */
+function storedOf(call: Call, own: readonly Lifecycle[]): Promise<readonly Lifecycle[]> {
+  return withPawl(call, async ({ store }) => (await versionsOf(store, own)).stored)
 }
 
 async function list(call: Call): Promise<undefined> {
@@ -58,12 +71,16 @@ async function show(call: Call): Promise<undefined> {
   const { output } = call
   const [name = ''] = call.args
   const entries = await machinesOf(call)
-  const entry = entries.find(({ machine }) => machine.name === name)
+  const wanted = wholeOf(call, 'machineVersion', 1)
+  const entry = entries
+    .filter(({ machine }) => machine.name === name)
+    .filter(({ machine }) => wanted === undefined || machine.version === wanted)
+    .toSorted((a, b) => b.machine.version - a.machine.version)[0]
   if (entry === undefined) {
     throw new NameUnknown(
       'machine',
-      visible(name),
-      entries.map(({ machine }) => machine.name),
+      visible(wanted === undefined ? name : `${name} version ${wanted}`),
+      [...new Set(entries.map(({ machine }) => machine.name))],
     )
   }
   const { kind, machine } = entry
@@ -103,13 +120,21 @@ const JOBS: OptionSpec = {
   repeats: true,
 }
 
+const STORED: OptionSpec = {
+  flags: '--stored',
+  says: 'also versions of lifecycles that only the store has',
+}
+
 /** Commands about machines. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'machine list',
     summary: 'List the machines: lifecycles of jobs, and those of executions, workers and runs',
-    options: [JOBS],
-    examples: [['pawl machine list', 'all that are known here']],
+    options: [JOBS, STORED],
+    examples: [
+      ['pawl machine list', 'all that are known here'],
+      ['pawl machine list --stored --store sqlite:./jobs.db', 'and those that the store has'],
+    ],
     run: list,
   },
   {
@@ -119,7 +144,12 @@ export const commands: readonly CommandSpec[] = [
     options: [
       { flags: '--mermaid', says: 'as a Mermaid diagram' },
       { flags: '--dot', says: 'as a Graphviz graph' },
+      {
+        flags: '--machine-version <number>',
+        says: 'this version; the latest that is known if absent',
+      },
       JOBS,
+      STORED,
     ],
     examples: [
       ['pawl machine show standard', 'tables'],
@@ -128,4 +158,5 @@ export const commands: readonly CommandSpec[] = [
     ],
     run: show,
   },
+  migrateCommand,
 ]

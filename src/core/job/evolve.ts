@@ -14,7 +14,8 @@ export function evolve(job: Job | null, fact: Fact): Job {
   assertFollows(job, fact)
   if (fact.rebased !== undefined) return { ...fact.rebased, seq: fact.seq, updatedAt: fact.at }
   const before = job ?? newJob(fact)
-  const moved = fact.from !== fact.to || fact.via !== undefined
+  // A migration renames the state: what belongs to the job's place in its life stays.
+  const moved = fact.migrated === undefined && (fact.from !== fact.to || fact.via !== undefined)
   const execution = evolveExecution(before, fact)
   const leased = opensAttempt(fact.execution)
   const live = execution?.status === 'LEASED' || execution?.status === 'IN_PROGRESS'
@@ -24,7 +25,7 @@ export function evolve(job: Job | null, fact: Fact): Job {
     type: before.type,
     queue: before.queue,
     lifecycle: before.lifecycle,
-    lifecycleVersion: before.lifecycleVersion,
+    lifecycleVersion: fact.migrated?.to ?? before.lifecycleVersion,
     tags: before.tags,
     key: before.key,
     limitKey: before.limitKey,
@@ -102,7 +103,19 @@ function findProblem(job: Job | null, fact: Fact): string | undefined {
   if (fact.jobId !== job.id) return `it belongs to another job than ${job.id}`
   if (fact.seq !== job.seq + 1) return `it does not follow ${job.seq}`
   if (fact.from !== job.state) return `it starts in ${String(fact.from)}, not in ${job.state}`
+  if (fact.migrated !== undefined || fact.trigger === 'migrate') {
+    return findMigrationProblem(job, fact)
+  }
   return fact.execution === undefined ? undefined : findExecutionProblem(job, fact.execution)
+}
+
+/** A migration changes version and state alone. */
+function findMigrationProblem(job: Job, { trigger, migrated, execution }: Fact) {
+  if (trigger !== 'migrate' || migrated === undefined) return 'it is no migration'
+  if (execution !== undefined) return 'a migration changes no attempt'
+  const { lifecycleVersion: version } = job
+  if (migrated.from !== version) return `it migrates from ${migrated.from}, not from ${version}`
+  return migrated.to > version ? undefined : `it migrates from ${version} to ${migrated.to}`
 }
 
 /** A repair may come after a gap, and from any state; it is of this job, and it comes later. */

@@ -9,6 +9,8 @@
  *   resets             the failure and crash budgets start anew
  *   rebased            what the job is from here on, where facts before were lost or contradict
  *                      each other (a repair); nothing is concluded from those any more
+ *   migrated           the job follows another version of its lifecycle from here on; from → to is
+ *                      then the renaming of its state and no edge
  *   reason             a stable word; `note` is what the operator wrote
  *
  * The codes are what stores keep instead of the word. They are never changed or used again.
@@ -30,6 +32,7 @@ export const FACT_CODES = {
   'run-now': 15,
   prioritise: 16,
   replace: 17,
+  migrate: 18,
   claim: 20,
   start: 21,
   step: 22,
@@ -98,6 +101,8 @@ export interface Fact {
   readonly created?: JobAttributes
   /** The whole job after a repair that its facts could not give: the fold begins here anew. */
   readonly rebased?: Job
+  /** The versions of the lifecycle before and after a migration. */
+  readonly migrated?: { readonly from: number; readonly to: number }
   readonly execution?: ExecutionChange
   readonly spends?: Budget
   readonly resets?: true
@@ -123,6 +128,7 @@ export interface Fact {
 
 /** The edges that a fact took, in order; none where it changed no state. */
 export function hopsOf(fact: Fact): { from: string; to: string }[] {
+  if (fact.migrated !== undefined) return []
   const states = [...(fact.from === null ? [] : [fact.from]), ...(fact.via ?? []), fact.to]
   const hops = states.slice(1).map((to, i) => ({ from: states[i] as string, to }))
   return hops.filter(({ from, to }) => from !== to)

@@ -93,6 +93,11 @@ export interface LifecycleSpec<S extends string = string> {
   /** The document fixes the retry policy: overriding it is a definition error. */
   readonly retryFixed?: boolean
   readonly crash?: CrashRule
+  /**
+   * For each earlier version whose jobs this version takes over: the new state of each old state.
+   * A state that is not listed keeps its name. `migration.ts` has the rules.
+   */
+  readonly from?: Readonly<Record<number, Readonly<Record<string, NoInfer<S>>>>>
 }
 
 /** A lifecycle, ready to decide with. */
@@ -112,6 +117,8 @@ export interface Lifecycle<S extends string = string> {
   readonly policy: JobPolicy
   readonly retryFixed: boolean
   readonly crash: CrashRule
+  /** Per earlier version that migrates to this one: the new states of those that are renamed. */
+  readonly from: ReadonlyMap<number, ReadonlyMap<string, S>>
 }
 
 /** Builds a lifecycle, or refuses with every problem of its definition. */
@@ -138,6 +145,7 @@ export function defineLifecycle<const S extends string>(spec: LifecycleSpec<S>):
     ...oneOnly('held', held),
     ...oneOnly('succeeded', succeeded),
     ...(sole('parked').length > 1 ? ['it has more than one parked state'] : []),
+    ...mappingFaults(spec, roles),
   ]
   if (problems.length > 0) throw new MachineUnsound(spec.name, problems)
 
@@ -156,10 +164,30 @@ export function defineLifecycle<const S extends string>(spec: LifecycleSpec<S>):
     policy: mergePolicy(DEFAULT_POLICY, spec.policy ?? {}),
     retryFixed: spec.retryFixed ?? false,
     crash: spec.crash ?? { spends: 'crash', delayMs: 'as-retry' },
+    from: new Map(
+      Object.entries<Readonly<Record<string, S>>>(spec.from ?? {}).map(
+        ([version, states]) => [Number(version), new Map(Object.entries(states))] as const,
+      ),
+    ),
   }
   const pathProblems = findPathProblems(lifecycle)
   if (pathProblems.length > 0) throw new MachineUnsound(spec.name, pathProblems)
   return Object.freeze(lifecycle)
+}
+
+/** What is wrong with `from` whatever the earlier versions were. */
+function mappingFaults(
+  { version, from = {} }: Pick<LifecycleSpec, 'version' | 'from'>,
+  roles: ReadonlyMap<string, Role>,
+): string[] {
+  return Object.entries(from).flatMap(([old, states]) => {
+    const isEarlier = /^[1-9]\d{0,8}$/.test(old) && Number(old) < version
+    const strays = Object.entries(states).filter(([, to]) => !roles.has(to))
+    return [
+      ...(isEarlier ? [] : [`"from" names ${old}, which is no version before ${version}`]),
+      ...strays.map(([state, to]) => `"from" maps ${old}'s ${state} to ${to}, which is no state`),
+    ]
+  })
 }
 
 type MachineSpecStates<S extends string> = Readonly<

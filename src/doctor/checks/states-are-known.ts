@@ -33,6 +33,8 @@ function unknown(
     what: `${name} is not known here`,
     severity: 'warning',
     evidence: { factVersion: version },
-    advice: 'Run the doctor with the file of jobs that defines it: --jobs FILE.',
+    advice:
+      'Run the doctor with the file of jobs that defines it: --jobs FILE. If its code is gone, ' +
+      'define a later version with a mapping of its states ("from").',
   }
 }

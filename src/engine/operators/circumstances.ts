@@ -1,7 +1,9 @@
 /** Reads what an explanation of a job is made of. */
 import { JobNotFound } from '../../core/errors.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { endOf } from '../../stores/machines.ts'
 import type { EffectInfo, Store } from '../../stores/store.ts'
+import { versionsOf } from '../../stores/versions.ts'
 import { workerOf } from '../../stores/worker-info.ts'
 import type { Circumstances } from './explain.ts'
 
@@ -16,9 +18,11 @@ export async function circumstancesOf(
 ): Promise<Circumstances> {
   const job = await store.get(id)
   if (job === undefined) throw new JobNotFound(id)
-  const lifecycle = lifecycles.find(
+  const versions = await versionsOf(store, lifecycles)
+  const lifecycle = versions.usable.find(
     ({ name, version }) => name === job.lifecycle && version === job.lifecycleVersion,
   )
+  const route = versions.routeOf(job)
   const effects: EffectInfo[] = []
   for (const state of ['parked', 'pending'] as const) {
     const page = await store.listEffects({ jobId: id, state }, { limit: EFFECTS_MAX })
@@ -28,5 +32,10 @@ export async function circumstancesOf(
   const now = store.now()
   const workers = (await store.listWorkers()).map((row) => workerOf(row, now))
   const time = store.timeStatus?.()
-  return { job, lifecycle, queue, workers, effects, now, ...(time !== undefined && { time }) }
+  const migratesTo = route && endOf(route).lifecycle.version
+  return {
+    ...{ job, lifecycle, queue, workers, effects, now },
+    ...(time !== undefined && { time }),
+    ...(migratesTo !== undefined && { migratesTo }),
+  }
 }

@@ -50,6 +50,8 @@ export interface Circumstances {
   readonly job: Job
   /** Nothing where this process does not know it. */
   readonly lifecycle: Lifecycle | undefined
+  /** The version that this process migrates it to; absent if it knows the version of the job. */
+  readonly migratesTo?: number
   readonly queue: QueueInfo | undefined
   readonly workers: readonly WorkerInfo[]
   /** Those that are not delivered; the first of them. */
@@ -62,11 +64,24 @@ export interface Circumstances {
 /** Explains a job. */
 export function explain(circumstances: Circumstances): Explanation {
   const explanation = explainJob(circumstances)
-  const aheadMs = circumstances.time?.aheadMs ?? 0
-  if (explanation.kind === 'ended' || Math.abs(aheadMs) <= STEP_MS) return explanation
+  if (explanation.kind === 'ended') return explanation
+  const notes = [migrationNote(circumstances), timeNote(circumstances)]
+  const said = [explanation.says, ...notes.filter((note) => note !== undefined)]
+  return { ...explanation, says: said.join(' ') }
+}
+
+function migrationNote({ job, migratesTo }: Circumstances): string | undefined {
+  if (migratesTo === undefined) return undefined
+  const when = job.execution === null ? 'when it is next touched' : 'when its attempt has ended'
+  const versions = `from version ${job.lifecycleVersion} of its lifecycle to ${migratesTo}`
+  return `It is migrated ${versions} ${when}.`
+}
+
+function timeNote({ time }: Circumstances): string | undefined {
+  const aheadMs = time?.aheadMs ?? 0
+  if (Math.abs(aheadMs) <= STEP_MS) return undefined
   const where = aheadMs > 0 ? 'ahead of' : 'behind'
-  const note = `The time of the file is ${span(Math.abs(aheadMs))} ${where} this wall clock.`
-  return { ...explanation, says: `${explanation.says} ${note}` }
+  return `The time of the file is ${span(Math.abs(aheadMs))} ${where} this wall clock.`
 }
 
 function explainJob(circumstances: Circumstances): Explanation {

@@ -10,6 +10,7 @@ import {
   CommandInvalid,
   JobExists,
   JobNotFound,
+  LeaseLive,
   LifecycleUnknown,
   NotDue,
   type PawlError,
@@ -24,9 +25,11 @@ import { type Lifecycle, pathOf } from '../../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../../environment/system.ts'
 import { contextOf } from '../../stores/asker.ts'
 import type { Answer, Asker, EnqueueItem, Store } from '../../stores/store.ts'
+import { type JobAsDecided, type Versions, versionsOf } from '../../stores/versions.ts'
 import { type EffectSelection, type EffectsReport, retryEffects } from '../effects/retry-effects.ts'
 import { JobChanged, JobNotEnded, JobNotStalled, JobRunning } from '../errors.ts'
 import type { PawlEvent } from '../watching/events.ts'
+import { type MigrationReport, type MigrationSelection, migrateJobs } from './migrate.ts'
 import { type OperatorReport, type Outcome, Tally } from './report.ts'
 import { type Batch, batchesOf, checkSelection, type Selection } from './selection.ts'
 
@@ -73,6 +76,7 @@ type Plan = (job: Job, lifecycle: Lifecycle) => Step
 export class Operator {
   readonly #parts: OperatorParts
   readonly #asker: Asker
+  #versions: Versions | undefined
 
   /** Made by `pawl.operator`. */
   constructor(parts: OperatorParts, identity: OperatorIdentity) {
@@ -86,10 +90,7 @@ export class Operator {
 
   /** Ends jobs; where one runs, its handler is asked to stop. */
   cancel(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
-    return this.#each('cancel', selection, options, (job) =>
-      // Nobody is left to be asked where the holder went silent.
-      job.stalled ? { kind: 'tell', command: { kind: 'cancel' } } : { kind: 'cancel' },
-    )
+    return this.#each('cancel', selection, options, planCancel)
   }
 
   /**
@@ -164,6 +165,14 @@ export class Operator {
     return retryEffects(this.#parts.store, this.#asker, selection, options)
   }
 
+  /**
+   * Migrates live jobs of earlier versions of a lifecycle to a version that the store knows. Jobs
+   * that run are left to their holders.
+   */
+  migrate(selection: MigrationSelection, options?: OperatorOptions): Promise<MigrationReport> {
+    return migrateJobs(this.#parts.store, this.#asker, selection, options)
+  }
+
   /** Stops claims from a queue; what runs, runs on. */
   pauseQueue(queue: string): Promise<void> {
     return this.#parts.store.pauseQueue(queue, this.#asker)
@@ -195,6 +204,7 @@ export class Operator {
     const { dryRun = false, signal } = options
     const isOne = typeof selection === 'string'
     const tally = new Tally(dryRun, dryRun && !isOne && !('ids' in selection))
+    this.#versions = await versionsOf(this.#parts.store, this.#parts.lifecycles)
     for await (const batch of batchesOf(this.#parts.store, selection)) {
       if (signal?.aborted) {
         tally.more = true
@@ -214,10 +224,11 @@ export class Operator {
 
   #stepsOf({ jobs, missing, moved = [] }: Batch, plan: Plan): [Job | string, Step][] {
     const planned = jobs.map((job): [Job, Step] => {
-      const lifecycle = this.#lifecycleOf(job)
-      if (lifecycle !== undefined) return [job, plan(job, lifecycle)]
-      const error = new LifecycleUnknown(job.lifecycle, job.lifecycleVersion)
-      return [job, { kind: 'refuse', error }]
+      const decided = this.#decided(job)
+      if ('lifecycle' in decided) return [job, plan(decided.job, decided.lifecycle)]
+      // Its holder is asked, whatever version it follows.
+      const isAsked = decided instanceof LeaseLive && plan === planCancel
+      return [job, isAsked ? { kind: 'cancel' } : { kind: 'refuse', error: decided }]
     })
     const lost = [
       ...missing.map((id) => [id, new JobNotFound(id)] as const),
@@ -246,8 +257,9 @@ export class Operator {
     const isHeld = job.execution !== null && !isCommitted(job)
     if (step.kind === 'cancel' && isHeld) return { kind: 'asked' }
     const command: Command = step.kind === 'cancel' ? { kind: 'cancel' } : step.command
-    const lifecycle = this.#lifecycleOf(job) as Lifecycle
-    const decision = decide(lifecycle, job, command, this.#context())
+    const decided = this.#decided(job)
+    if (!('lifecycle' in decided)) return { kind: 'refused', error: decided }
+    const decision = decide(decided.lifecycle, decided.job, command, this.#context())
     if (decision.kind === 'rejected') return { kind: 'refused', error: explain(decision.error) }
     return { kind: decision.kind === 'same' ? 'same' : 'done' }
   }
@@ -320,7 +332,7 @@ export class Operator {
     const { deadlineAt, timeoutMs, limitKey, policy } = job
     const isInTime = deadlineAt !== null && deadlineAt > this.#parts.store.now()
     return {
-      lifecycle: this.#lifecycleOf(job) as Lifecycle,
+      lifecycle: this.#versions?.lifecycleFor(job) as Lifecycle,
       input,
       command: {
         jobId,
@@ -337,10 +349,12 @@ export class Operator {
     }
   }
 
-  /** Nothing where this process does not know the lifecycle of a job. */
-  #lifecycleOf({ lifecycle, lifecycleVersion }: Job): Lifecycle | undefined {
-    return this.#parts.lifecycles.find(
-      ({ name, version }) => name === lifecycle && version === lifecycleVersion,
+  /** The job by the version of its lifecycle that this process has, migrated if need be. */
+  #decided(job: Job): JobAsDecided | PawlError {
+    const { lifecycle, lifecycleVersion } = job
+    const context = this.#context()
+    return (
+      this.#versions?.decided(job, context) ?? new LifecycleUnknown(lifecycle, lifecycleVersion)
     )
   }
 
@@ -348,6 +362,11 @@ export class Operator {
     const { environment, store } = this.#parts
     return contextOf(environment, this.#asker, store.now())
   }
+}
+
+/** Nobody is left to be asked where the holder went silent. */
+function planCancel(job: Job): Step {
+  return job.stalled ? { kind: 'tell', command: { kind: 'cancel' } } : { kind: 'cancel' }
 }
 
 /** Parked and failed jobs are redriven, waiting ones run now, and final ones are copied. */

@@ -54,6 +54,19 @@ export interface MovedEvent {
   readonly stayedMs?: number
 }
 
+/** A job that follows a later version of its lifecycle from here on. */
+export interface MigratedEvent {
+  readonly type: 'migrated'
+  readonly worker: string | null
+  /** The job as it is now. */
+  readonly job: Job
+  /** The versions before and after. */
+  readonly from: number
+  readonly to: number
+  /** Its states before and after. */
+  readonly path: readonly [string, string]
+}
+
 /** A handler that goes on although its attempt was given up. */
 export interface StuckEvent {
   /** `unstuck` is told when the handler of a `stuck` has ended after all. */
@@ -93,6 +106,7 @@ export type PawlEvent =
   | { readonly type: 'lost'; readonly worker: string; readonly job: Job }
   | StuckEvent
   | MovedEvent
+  | MigratedEvent
   | RefusedEvent
   /** A command that changed nothing: the job is where it would have led to. */
   | {

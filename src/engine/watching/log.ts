@@ -4,6 +4,7 @@
  *   refused   error   Invalid transition: {from} → {to}, where the machine has no such edge
  *             warn    the message of the error, where it was refused for anything else
  *   same      debug   Same state: {state}
+ *   migrated  info
  *   expired   warn    recovered, or flagged for an operator
  *   lost      warn
  *   stuck     warn    and info when it has ended after all
@@ -29,6 +30,17 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
       const { worker, command, job } = event
       const fields = { event: 'transition.same', ...fieldsOf(job, worker), command }
       logger.debug(fields, `Same state: ${job.state}`)
+      break
+    }
+    case 'migrated': {
+      const { worker, job, from, to, path } = event
+      const fields = {
+        event: 'job.migrated',
+        ...fieldsOf(job, worker),
+        lifecycle: job.lifecycle,
+        ...{ from_version: from, to_version: to, from: path[0], to: path[1] },
+      }
+      logger.info(fields, 'The job follows a later version of its lifecycle')
       break
     }
     case 'expired':

@@ -53,6 +53,11 @@ export const METRICS = {
     labels: ['machine', 'from', 'to', 'code'],
     help: 'Commands that were refused; from and to are empty where they are not known.',
   },
+  pawl_jobs_migrated_total: {
+    kind: 'counter',
+    labels: ['machine', 'from', 'to'],
+    help: 'Jobs that this process migrated to a later version of their lifecycle, by versions.',
+  },
   pawl_leases_expired_total: {
     kind: 'counter',
     labels: ['queue'],
@@ -114,6 +119,12 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
     case 'moved':
       measureMove(metrics, event)
       break
+    case 'migrated': {
+      const { job, from, to } = event
+      const labels = { machine: job.lifecycle, from: String(from), to: String(to) }
+      metrics.count('pawl_jobs_migrated_total', labels)
+      break
+    }
     case 'refused':
       metrics.count('pawl_transitions_rejected_total', edgeOf(event))
       break

@@ -71,9 +71,20 @@ export function watchStore(store: Store, watch: Watch): Store {
       for (const answer of answers) noteRecovered(watch, answer)
       return answers
     },
+    async migrate(request, asker) {
+      const page = await store.migrate(request, asker)
+      for (const { job, facts } of request.dryRun ? [] : page.items) {
+        if (job !== undefined) noteMigrated(watch, job, facts)
+      }
+      return page
+    },
     async shed(limit) {
       const answers = await store.shed(limit)
-      for (const answer of answers) if (answer.kind === 'done') noteMoved(watch, answer)
+      for (const answer of answers) {
+        if (answer.kind !== 'done') continue
+        noteMigrated(watch, answer.job, answer.migrated)
+        noteMoved(watch, answer)
+      }
       return answers
     },
   }
@@ -98,10 +109,11 @@ function noteAll(
 /** `held` is the job as its holder had it, where it was the holder who asked. */
 function noteDone(
   watch: Watch,
-  answer: { readonly job: Job; readonly fact?: Fact },
+  answer: { readonly job: Job; readonly fact?: Fact; readonly migrated?: readonly Fact[] },
   held: Job | undefined,
 ): void {
   const { job, fact } = answer
+  noteMigrated(watch, job, answer.migrated)
   if (fact !== undefined) noteMoved(watch, { job, fact }, held?.startedAt)
   if (fact !== undefined || held === undefined || held.state === job.state) return
   const via = lifecycleOf(watch, job)?.paths.get(held.state)?.get('succeed') ?? [job.state]
@@ -124,9 +136,19 @@ function noteMoved(
 
 /** A claim takes a job from the one ready state of its lifecycle to the one held state. */
 function noteClaimed(watch: Watch, claimed: readonly Held[]): void {
-  for (const { job } of claimed) {
+  for (const { job, migrated } of claimed) {
+    noteMigrated(watch, job, migrated)
     const lifecycle = lifecycleOf(watch, job)
     if (lifecycle !== undefined) tellMoved(watch, job, [lifecycle.ready, lifecycle.held])
+  }
+}
+
+/** Each hop to a later version of the lifecycle. */
+function noteMigrated(watch: Watch, job: Job, facts: readonly Fact[] = []): void {
+  for (const { migrated, from, to } of facts) {
+    if (migrated === undefined || from === null) continue
+    const { worker } = watch
+    watch.observe({ type: 'migrated', worker, job, ...migrated, path: [from, to] })
   }
 }
 
@@ -162,7 +184,8 @@ function noteRecovered(watch: Watch, answer: Recovered): void {
     noteRefused(watch, { jobId: String(jobId), command: 'expire' }, answer.error)
   }
   if (answer.kind !== 'done') return
-  const { job, fact, holder = job.execution?.worker } = answer
+  const { job, fact, migrated, holder = job.execution?.worker } = answer
+  noteMigrated(watch, job, migrated)
   noteMoved(watch, answer, job.startedAt)
   const { attempt, leaseUntil } = fact.execution ?? { attempt: job.attempt }
   const endedAt = leaseUntil ?? job.execution?.leaseUntil ?? fact.at

@@ -8,13 +8,14 @@ import { TransitionRace } from '../../core/errors.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
+import { endOf, type Migrated, type Route } from '../machines.ts'
 import { type NoticeRow, noticeOf } from '../notices.ts'
 import { factData, factPath, factStatuses, statusLetter } from '../rows.ts'
 import { sqlStateOf } from './busy.ts'
 import { type Database, type Session, statement, type Trail } from './connect.ts'
 import type { Read } from './context.ts'
 import { insertNotices } from './notices.ts'
-import { arraysOf, type Column, namesOf, unnest } from './rows-at-once.ts'
+import { arrayOf, arraysOf, type Column, namesOf, unnest } from './rows-at-once.ts'
 
 interface Row {
   readonly before: Job
@@ -125,11 +126,21 @@ const APPLY = statement(
   SELECT id, ${TX} AS tx, place FROM moved`,
 )
 
+/** By a statement of its own, so that changes without a migration do not write the column. */
+const RENUMBER = statement(
+  (s) => `
+  UPDATE ${s}.jobs SET machine = item.machine
+  FROM unnest($1::uuid[], $2::int[]) AS item (id, machine)
+  WHERE jobs.id = item.id AND jobs.id = ANY ($1::uuid[])`,
+)
+
 /** What one transaction changes. */
 export class Changes {
   readonly #rows = new Map<string, { before: Job; read: Read; at: number }>()
   readonly #facts: Entry[] = []
   readonly #notices: NoticeRow[] = []
+  /** The numbers of the versions that jobs were migrated to. */
+  readonly #migrated = new Map<string, number>()
 
   get isEmpty(): boolean {
     return this.#facts.length === 0
@@ -144,9 +155,24 @@ export class Changes {
     if (notice !== undefined) this.#notices.push(notice)
   }
 
+  /** Notes the migration of a job, which then is what the migration makes of it. */
+  migrate(read: Read, route: Route, { job, facts }: Migrated): void {
+    const known = this.#rows.get(job.id)
+    this.#rows.set(job.id, { before: known?.before ?? read.job, read, at: job.updatedAt })
+    for (const fact of facts) this.#facts.push({ fact, payload: null })
+    this.#migrated.set(job.id, endOf(route).machine)
+    read.job = job
+    read.route = undefined
+  }
+
   /** Writes everything that was noted. */
   async write(session: Session): Promise<void> {
     if (this.isEmpty) return
+    if (this.#migrated.size > 0) {
+      const ids = [...this.#migrated.keys()].sort()
+      const machines = ids.map((id) => this.#migrated.get(id) ?? 0)
+      await session.query(RENUMBER, [arrayOf(ids), arrayOf(machines)])
+    }
     const rows = [...this.#rows.values()].map(({ before, read, at }): Row => {
       const { job, lifecycle } = read
       return { before, job, lane: LANES[laneOf(lifecycle, job, at)] }

@@ -8,11 +8,13 @@
 import { FACT_CODES } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { contextOf, ENGINE } from '../asker.ts'
+import { followRoute } from '../machines.ts'
 import type { JobRow, Value } from '../rows.ts'
 import type { ClaimRequest, Held } from '../store.ts'
-import { placeOf } from './apply.ts'
+import { Changes, placeOf } from './apply.ts'
 import { type Session, type Statement, statement } from './connect.ts'
-import type { Shared } from './context.ts'
+import { lockJobs, type Shared } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
 
 /** How many parameters a claim has; those of another part of the statement come after them. */
@@ -224,7 +226,7 @@ export function toHeld(
 ): Held[] {
   const status = start ? 'IN_PROGRESS' : 'LEASED'
   const held = rows.map((row): Held => {
-    const lifecycle = machines.byId.get(row.machine) as Lifecycle
+    const lifecycle = machines.at(row.machine) as Lifecycle
     const rare = row.rare === null ? NOTHING_RARE : (JSON.parse(row.rare) as Rare)
     const job: Job = {
       id: row.id,
@@ -269,6 +271,46 @@ export function toHeld(
       (a.job.runAt as number) - (b.job.runAt as number) ||
       compare(a.job.id, b.job.id),
   )
+}
+
+/**
+ * A job of an earlier version is claimed by the one statement as it is, and then migrated under its
+ * new lease. So claims of jobs that need no migration cost nothing more, and the order of claims
+ * does not depend on versions. What was lost in between is left out; what a process that dies in
+ * between leaves behind is migrated when its lease is recovered. Must be called inside a
+ * transaction.
+ */
+export async function migrateTaken(
+  shared: Shared,
+  session: Session,
+  now: number,
+  claimed: readonly Held[],
+): Promise<Held[]> {
+  const reads = await lockJobs(shared, session, claimed.filter(needsMigration(shared)).map(idOf))
+  const changes = new Changes()
+  const held = claimed.flatMap((one): Held | [] => {
+    const read = reads.get(one.job.id)
+    if (read?.route === undefined) return needsMigration(shared)(one) ? [] : one
+    const { attempt, execution } = one.job
+    const fence = { attempt, claim: execution?.claim ?? '' }
+    const context = contextOf(shared.environment, ENGINE, now)
+    const migrated = followRoute(read.route, read.job, context, fence)
+    if ('kind' in migrated) return []
+    changes.migrate(read, read.route, migrated)
+    return { ...one, job: migrated.job, migrated: migrated.facts }
+  })
+  await changes.write(session)
+  return held
+}
+
+/** Whether a claimed job still follows a version that this process does not have. */
+export function needsMigration({ machines }: Shared): (held: Held) => boolean {
+  if (machines.routes.size === 0) return () => false
+  return ({ job }) => machines.find(job.lifecycle, job.lifecycleVersion) === undefined
+}
+
+function idOf({ job }: Held): string {
+  return job.id
 }
 
 function compare(a: string, b: string): number {

@@ -1,19 +1,20 @@
 /** What the verbs of this store share. */
 import type { JsonBounds } from '../../core/canonical-json.ts'
-import { JobNotFound, LifecycleUnknown, type PawlError } from '../../core/errors.ts'
+import { JobNotFound, LifecycleUnknown, type PawlError, StaleFence } from '../../core/errors.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../../environment/system.ts'
+import { endOf, type Route } from '../machines.ts'
 import { type JobRow, toJob } from '../rows.ts'
 import type { Held } from '../store.ts'
 import { type Session, statement } from './connect.ts'
-import type { Machines } from './machines.ts'
+import { type PostgresMachines, refreshMachines } from './machines.ts'
 import { arrayOf } from './rows-at-once.ts'
 
 /** The parts of an open store. */
 export interface Shared {
   readonly environment: Environment
-  readonly machines: Machines
+  readonly machines: PostgresMachines
   /** How large and how deep an input, result or effect may be. */
   readonly payloadBounds: JsonBounds
 }
@@ -21,7 +22,10 @@ export interface Shared {
 /** A job as it was read and locked. What is decided on it becomes its present state. */
 export interface Read {
   job: Job
+  /** The version that decides. */
   readonly lifecycle: Lifecycle
+  /** The job follows an earlier version: what is decided on it migrates it first. */
+  route?: Route | undefined
   readonly cancelAskedAt: number | null
 }
 
@@ -45,15 +49,40 @@ export function isUuid(id: unknown): id is string {
   return typeof id === 'string' && UUID.test(id)
 }
 
-/** Locks jobs whose lifecycles this process knows, by their ids. */
+/** Locks jobs by their ids; those that this process can decide on. */
 export async function lockJobs(
   shared: Shared,
   session: Session,
   ids: readonly string[],
 ): Promise<Map<string, Read>> {
+  const { reads } = await lockAll(shared, session, ids)
+  return reads
+}
+
+/** The same, and for every other job that there is why this process cannot decide on it. */
+export async function lockAll(
+  shared: Shared,
+  session: Session,
+  ids: readonly string[],
+): Promise<{ reads: Map<string, Read>; unknown: Map<string, PawlError> }> {
   const rows = await session.query<LockedRow>(LOCK, [arrayOf(ids.filter(isUuid))])
-  const reads = rows.map((row) => toRead(shared, row)).filter((read) => read !== undefined)
-  return new Map(reads.map((read) => [read.job.id, read]))
+  // Another process may have registered a lifecycle since.
+  const isNew = rows.some((row) => toRead(shared, row) === undefined)
+  if (isNew) await refreshMachines(session, shared.machines)
+  const reads = new Map<string, Read>()
+  const unknown = new Map<string, PawlError>()
+  for (const row of rows) {
+    const read = toRead(shared, row)
+    if (read !== undefined) reads.set(row.id, read)
+    else unknown.set(row.id, unknownLifecycle(shared, row))
+  }
+  return { reads, unknown }
+}
+
+/** Rule G9: the job is left alone, and the caller is told which version it follows. */
+function unknownLifecycle({ machines }: Shared, { machine, id }: LockedRow): PawlError {
+  const row = machines.rows.find((one) => one.id === machine)
+  return row === undefined ? new JobNotFound(id) : new LifecycleUnknown(row.name, row.version)
 }
 
 /**
@@ -67,17 +96,25 @@ export async function lockHeld(
 ): Promise<(Read | PawlError)[]> {
   const ids = held.map(({ ref }) => ref).filter(isUuid)
   const rows = await session.query<LockedRow>(LOCK, [arrayOf(ids)])
-  const byId = new Map(rows.map((row) => [row.id, { read: toRead(shared, row) }]))
+  const byId = new Map(rows.map((row) => [row.id, { row, read: toRead(shared, row) }]))
   return held.map(({ ref, job }) => {
     const found = ref === job.id ? byId.get(ref) : undefined
     if (found === undefined) return new JobNotFound(job.id)
-    return found.read ?? new LifecycleUnknown(job.lifecycle, job.lifecycleVersion)
+    const { row, read } = found
+    if (read !== undefined && read.route === undefined) return read
+    // Whoever lost the job to a newer release must learn that it is lost, and not what it follows.
+    const isLost = row.claim !== job.execution?.claim || row.attempt !== job.attempt
+    return isLost ? new StaleFence(job.id, 'claim') : unknownLifecycle(shared, row)
   })
 }
 
-/** A row as a job, if this process knows its lifecycle. */
+/** A row as a job, if this process knows its lifecycle or can migrate it. */
 export function toRead({ machines }: Shared, row: LockedRow): Read | undefined {
-  const lifecycle = machines.byId.get(row.machine)
-  if (lifecycle === undefined) return undefined
-  return { job: toJob(row, lifecycle), lifecycle, cancelAskedAt: row.cancel_asked_at }
+  const { machine, cancel_asked_at: cancelAskedAt } = row
+  const lifecycle = machines.byId.get(machine)
+  if (lifecycle !== undefined) return { job: toJob(row, lifecycle), lifecycle, cancelAskedAt }
+  const route = machines.routes.get(machine)
+  if (route === undefined) return undefined
+  const job = toJob(row, route.before)
+  return { job, lifecycle: endOf(route).lifecycle, route, cancelAskedAt }
 }

@@ -1,26 +1,54 @@
 /**
  * The lifecycles that a store knows by number. Each process registers its own when it opens the
- * store; jobs refer to them by number, and a number that this process does not know stays untouched
- * (rule G9): it is never guessed.
+ * store; jobs refer to them by number. What a process may do with jobs of each number says
+ * `../machines.ts`.
  */
+import { definitionOf } from '../../core/lifecycles/definition.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { compareWithStored, type MachineRow, Machines } from '../machines.ts'
 import { type Session, statement } from './connect.ts'
 import { arrayOf } from './rows-at-once.ts'
 
-/** The lifecycles of this process, by their number in the store and back. */
-export interface Machines {
-  readonly byId: ReadonlyMap<number, Lifecycle>
-  /** Their numbers as an array, for statements that must leave others alone. */
-  readonly known: string
-  /** At the place of each number: the held state, and the path of a claim. */
-  readonly heldStates: string
-  readonly claimPaths: string
-  /** Nothing for a lifecycle that was not registered. */
-  idOf(lifecycle: Lifecycle): number | undefined
-  find(name: string, version: number): Lifecycle | undefined
+/** The same, in the form that statements of this store take. */
+export class PostgresMachines extends Machines {
+  #known = '{}'
+  #heldStates = '{}'
+  #claimPaths = '{}'
+
+  /** The numbers whose jobs this process touches, as an array. */
+  get known(): string {
+    return this.#known
+  }
+
+  /** At the place of each number: the held state. */
+  get heldStates(): string {
+    return this.#heldStates
+  }
+
+  /** At the place of each number: the path of a claim. */
+  get claimPaths(): string {
+    return this.#claimPaths
+  }
+
+  override load(rows: readonly MachineRow[]): void {
+    super.load(rows)
+    const ids = [...this.byId.keys(), ...this.routes.keys()]
+    const places = Array.from({ length: Math.max(0, ...ids) }, (_, i) => this.at(i + 1))
+    this.#known = arrayOf(ids)
+    this.#heldStates = arrayOf(places.map((lifecycle) => lifecycle?.held ?? null))
+    this.#claimPaths = arrayOf(places.map((one) => (one ? `${one.ready}>${one.held}` : null)))
+  }
 }
 
-const SELECT = statement((s) => `SELECT id FROM ${s}.machines WHERE name = $1 AND version = $2`)
+const SELECT_ALL = statement(
+  (s) => `SELECT id, name, version, definition FROM ${s}.machines ORDER BY id`,
+)
+
+const SELECT = statement(
+  (s) => `
+  SELECT id, name, version, definition FROM ${s}.machines
+  WHERE name = $1 AND version = $2 FOR UPDATE`,
+)
 
 const INSERT = statement(
   (s) => `
@@ -28,38 +56,53 @@ const INSERT = statement(
   ON CONFLICT (name, version) DO NOTHING`,
 )
 
+const EXTEND = statement((s) => `UPDATE ${s}.machines SET definition = $1 WHERE id = $2`)
+
 /** Registers lifecycles; must be called inside a transaction. */
 export async function registerMachines(
   session: Session,
   lifecycles: readonly Lifecycle[],
-): Promise<Machines> {
-  const byId = new Map<number, Lifecycle>()
-  const ids = new Map<string, number>()
-  for (const lifecycle of lifecycles) {
-    const id = await register(session, lifecycle)
-    byId.set(id, lifecycle)
-    ids.set(`${lifecycle.name} ${lifecycle.version}`, id)
-  }
-  const places = Array.from({ length: Math.max(0, ...byId.keys()) }, (_, i) => byId.get(i + 1))
-  return {
-    byId,
-    known: arrayOf([...byId.keys()]),
-    heldStates: arrayOf(places.map((lifecycle) => lifecycle?.held ?? null)),
-    claimPaths: arrayOf(places.map((one) => (one ? `${one.ready}>${one.held}` : null))),
-    idOf: ({ name, version }) => ids.get(`${name} ${version}`),
-    find: (name, version) => lifecycles.find((own) => own.name === name && own.version === version),
-  }
+): Promise<PostgresMachines> {
+  // In one order everywhere, because the rows are locked.
+  const ordered = lifecycles.toSorted((a, b) =>
+    a.name === b.name ? a.version - b.version : a.name < b.name ? -1 : 1,
+  )
+  const stored = await session.query<MachineRow>(SELECT_ALL)
+  for (const lifecycle of ordered) await register(session, stored, lifecycle)
+  const machines = new PostgresMachines(lifecycles)
+  machines.load(await session.query<MachineRow>(SELECT_ALL))
+  machines.assertMappings()
+  return machines
 }
 
 /** Asks first: an insert that finds its row there already would use up a number all the same. */
-async function register(session: Session, lifecycle: Lifecycle): Promise<number> {
+async function register(
+  session: Session,
+  stored: readonly MachineRow[],
+  lifecycle: Lifecycle,
+): Promise<void> {
   const { name, version, held } = lifecycle
-  const find = () => session.query<{ id: number }>(SELECT, [name, version])
-  const [known] = await find()
-  if (known !== undefined) return known.id
-  const states = Object.fromEntries(lifecycle.roles)
-  const definition = JSON.stringify({ states, edges: lifecycle.machine.edges })
-  await session.query(INSERT, [name, version, held, definition])
-  const [row] = await find()
-  return (row as { id: number }).id
+  const seen = stored.find((row) => row.name === name && row.version === version)
+  if (seen !== undefined && compareWithStored(seen.definition, lifecycle).kind === 'same') return
+  if (seen === undefined) {
+    await session.query(INSERT, [name, version, held, definitionOf(lifecycle)])
+  }
+  const [row] = await session.query<MachineRow>(SELECT, [name, version])
+  if (row === undefined) return
+  const compared = compareWithStored(row.definition, lifecycle)
+  if (compared.kind === 'extended') await session.query(EXTEND, [compared.definition, row.id])
+}
+
+/** Every version that was ever registered. */
+export function listMachines(session: Session): Promise<MachineRow[]> {
+  return session.query<MachineRow>(SELECT_ALL)
+}
+
+const SELECT_LAST = statement((s) => `SELECT max(id) AS id FROM ${s}.machines`)
+
+/** Takes over versions that other processes have registered since. */
+export async function refreshMachines(session: Session, machines: PostgresMachines): Promise<void> {
+  const [last] = await session.query<{ id: number | null }>(SELECT_LAST)
+  if ((last?.id ?? 0) === machines.lastId) return
+  machines.load(await session.query<MachineRow>(SELECT_ALL))
 }

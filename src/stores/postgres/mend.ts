@@ -108,7 +108,7 @@ async function makePlan(operation: Operation): Promise<Plan | undefined> {
 }
 
 function mendedColumns(shared: Shared, { lifecycle, job, lane, leaseUntil }: Mended) {
-  const machine = shared.machines.idOf(lifecycle)
+  const machine = shared.machines.numberOf(lifecycle)
   if (machine === undefined) throw new LifecycleUnknown(lifecycle.name, lifecycle.version)
   return columnsOf(job, machine, lane, leaseUntil)
 }

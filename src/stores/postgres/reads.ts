@@ -1,11 +1,12 @@
 /** What the read side of this store is made of. */
 import { audit } from './audit.ts'
 import { listEffects } from './effects.ts'
+import { listMachines } from './machines.ts'
 import * as query from './query.ts'
 import { listWorkers } from './workers.ts'
 
 /** The queries behind the verbs that read. */
-export const QUERIES = { ...query, audit, listEffects, listWorkers }
+export const QUERIES = { ...query, audit, listEffects, listMachines, listWorkers }
 
 /** How this store writes cursors of lists and positions in the ledger. */
 export const PLACES = {

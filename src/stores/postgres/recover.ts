@@ -10,6 +10,7 @@ import { answer } from './answer.ts'
 import { Changes } from './apply.ts'
 import { type Session, statement } from './connect.ts'
 import { type LockedRow, type Shared, toRead } from './context.ts'
+import { refreshMachines } from './machines.ts'
 
 /**
  * Jobs that were flagged already wait for an operator, unless they are to be cancelled, and those
@@ -31,6 +32,8 @@ export async function recover(
   now: number,
   limit: number,
 ): Promise<Recovered[]> {
+  // Every worker comes here all the time, and no claim has to pay for the look.
+  await refreshMachines(session, shared.machines)
   const rows = await session.query<LockedRow>(LOCK_EXPIRED, [now, shared.machines.known, limit])
   const changes = new Changes()
   const answers: Recovered[] = []

@@ -5,6 +5,7 @@ import type { Clock } from '../../core/ports.ts'
 import { isPlain, type Offer } from '../accept.ts'
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
+import { checkMigration, type Migration, type MigrationRequest } from '../migration.ts'
 import { ReadSide } from '../read-side.ts'
 import {
   checkClaim,
@@ -17,13 +18,12 @@ import {
   checkPrune,
   checkReports,
   checkRetry,
-  isStep,
 } from '../requests.ts'
 import type * as contract from '../store.ts'
 import { mayWake } from '../waking.ts'
 import { compactCounts, hasCommitted } from './apply.ts'
 import { untilDone } from './busy.ts'
-import { claim, recall, type Ticket } from './claim.ts'
+import { claim, recall } from './claim.ts'
 import { commit } from './commit.ts'
 import type { Database, OwnSession, Session, Trail } from './connect.ts'
 import type { Shared } from './context.ts'
@@ -32,6 +32,7 @@ import { acceptAll, addJobs, addNew, addWithin, answerTaken } from './enqueue.ts
 import { PostgresExamination } from './examination.ts'
 import { heartbeat } from './heartbeat.ts'
 import { insideTransaction } from './join.ts'
+import { migrateJobs } from './migrate-jobs.ts'
 import { claimEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
@@ -40,7 +41,7 @@ import { PLACES, QUERIES } from './reads.ts'
 import { recover } from './recover.ts'
 import { type Access, PostgresRuns } from './runs.ts'
 import { PostgresSeals } from './seals.ts'
-import { areSteps, decidePlain, type Plain, settle, writeSteps, writeSuccesses } from './settle.ts'
+import { Settling } from './settling.ts'
 import { cancel, tell } from './tell.ts'
 import { runTransaction } from './transaction.ts'
 import { WakeUps } from './wake.ts'
@@ -68,6 +69,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
   readonly #writer = new Writer()
   readonly #wakeUps: WakeUps
   readonly #enqueues: Group<Offer, contract.Enqueued>
+  readonly #settling: Settling
   readonly #settles: Group<contract.Settlement, contract.Answer>
   readonly #commits: Slots
   readonly #bounded: BoundedQueues
@@ -82,8 +84,15 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     this.#wakeUps = new WakeUps(database, shared.environment)
     this.#bounded = new BoundedQueues(shared.environment.clock)
     this.#enqueues = new Group(shared.environment, (offers) => this.#accept(offers))
+    this.#settling = new Settling({
+      shared,
+      clock: parts.clock,
+      atOnce: (work) => this.#atOnce(work),
+      transact: (verb, work) => this.#transact(verb, work),
+      signal: () => this.#wakeUps.signal(),
+    })
     this.#settles = new Group(shared.environment, async (settlements) => {
-      const { answers } = await this.#settle(settlements, undefined)
+      const { answers } = await this.#settling.settle(settlements, undefined)
       return answers
     })
     const access: Access = {
@@ -270,7 +279,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
       return this.#atOnce(async (session, redo) => {
         const taken = redo ? await recall(shared, session, ticket, request) : []
         return taken.length > 0 ? taken : claim(shared, session, ticket, request)
-      })
+      }).then((taken) => this.#settling.migrated(taken))
     })
   }
 
@@ -282,87 +291,12 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     return this.#writer.run(async () => {
       this.#parts.clock.refresh?.()
       this.#tidyUp()
-      if (next !== undefined) return this.#settle(settlements, next)
+      if (next !== undefined) {
+        const { answers, claimed } = await this.#settling.settle(settlements, next)
+        return { answers, claimed: await this.#settling.migrated(claimed) }
+      }
       return { answers: await this.#settles.add(settlements), claimed: [] }
     })
-  }
-
-  /** Most of it by one statement, where most of it is plain; the rest goes the general way. */
-  async #settle(
-    settlements: readonly contract.Settlement[],
-    next: contract.ClaimRequest | undefined,
-  ): Promise<contract.Settled> {
-    const { shared, clock } = this.#parts
-    const ticket = { now: clock.now(), claimId: shared.environment.ids.next() }
-    shared.environment.crashPoint?.('settle.begun')
-    const decided = decidePlain(shared, ticket.now, settlements)
-    const plain = decided.filter((one) => one !== undefined)
-    // Two transactions for so few would be slower than one. And whoever reports a step goes on with
-    // its job, so that hardly anybody claims with it.
-    const areFew = plain.length * 2 < settlements.length
-    if (areFew || (next !== undefined && areSteps(plain))) {
-      return this.#settleLocked(settlements, ticket, next)
-    }
-    const rest = settlements.filter((_, i) => decided[i] === undefined)
-    const general = rest.length === 0 ? { answers: [] } : await this.#settleLocked(rest, ticket)
-    const quick = await this.#settlePlain(plain, ticket, next)
-    const [ofRest, ofPlain] = [general.answers.values(), quick.answers.values()]
-    const take = (answers: Iterator<contract.Answer>) => answers.next().value as contract.Answer
-    return {
-      claimed: quick.claimed,
-      answers: decided.map((one) => take(one === undefined ? ofRest : ofPlain)),
-    }
-  }
-
-  /** By one statement; what is not as its holder knew it goes the general way. */
-  async #settlePlain(
-    plain: readonly Plain[],
-    ticket: Ticket,
-    next: contract.ClaimRequest | undefined,
-  ): Promise<contract.Settled> {
-    const { shared } = this.#parts
-    let redone = false
-    const { done, claimed } = await this.#atOnce(async (session, redo) => {
-      redone ||= redo
-      if (areSteps(plain)) {
-        return { done: await writeSteps(session, ticket.now, plain), claimed: [] }
-      }
-      const taken = redo && next ? await recall(shared, session, ticket, next) : []
-      const wanted = taken.length > 0 ? undefined : next
-      const written = await writeSuccesses(shared, session, ticket, plain, wanted)
-      return taken.length > 0 ? { done: written.done, claimed: taken } : written
-    })
-    shared.environment.crashPoint?.('settle.committed')
-    const late = plain.filter(({ before }) => !done.has(before.id))
-    const again = late.map(({ settlement }) => settlement)
-    const { answers } =
-      late.length === 0 ? { answers: [] } : await this.#settleLocked(again, ticket)
-    const others = new Map(late.map(({ before }, i) => [before.id, answers[i]]))
-    return {
-      claimed,
-      answers: plain.map(({ after, fact }) => {
-        const other = others.get(after.id)
-        // A success that is there already although its answer was lost is this one. Of a step an
-        // earlier attempt may have been the first, so that its holder has to look.
-        if (other === undefined || (redone && !areSteps(plain) && other.kind === 'same')) {
-          return { kind: 'done', job: done.get(after.id) ?? after, fact }
-        }
-        return other
-      }),
-    }
-  }
-
-  async #settleLocked(
-    settlements: readonly contract.Settlement[],
-    ticket: Ticket,
-    next?: contract.ClaimRequest,
-  ): Promise<contract.Settled> {
-    const { shared } = this.#parts
-    const settled = await this.#transact('settle', (session) =>
-      settle(shared, session, ticket, settlements, next),
-    )
-    if (!settlements.every(isStep)) this.#wakeUps.signal()
-    return settled
   }
 
   async commit(
@@ -433,6 +367,17 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     checkLimit(limit)
     const { shared } = this.#parts
     return this.#change('recover', (session, now) => recover(shared, session, now, limit))
+  }
+
+  async migrate(
+    request: MigrationRequest,
+    asker: contract.Asker,
+  ): Promise<contract.Page<Migration>> {
+    checkMigration(request, asker, PLACES.jobs)
+    const { shared } = this.#parts
+    return this.#change('migrate', (session, now) =>
+      migrateJobs(shared, session, now, request, asker),
+    )
   }
 
   async pauseQueue(queue: string, asker: contract.Asker): Promise<void> {

@@ -7,7 +7,7 @@ import type { Answer, Asker } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes } from './apply.ts'
 import { type Session, statement } from './connect.ts'
-import { lockJobs, type Read, type Shared } from './context.ts'
+import { lockAll, type Read, type Shared } from './context.ts'
 import { findOpenEffects, resetEffects } from './outbox.ts'
 import { findSteps, stepKey } from './query.ts'
 import { arrayOf } from './rows-at-once.ts'
@@ -22,7 +22,7 @@ export async function tell(
   asker: Asker,
   seqs?: readonly number[],
 ): Promise<Answer[]> {
-  const reads = await lockJobs(shared, session, ids)
+  const { reads, unknown } = await lockAll(shared, session, ids)
   const found = [...reads.keys()]
   const open = command.kind === 'done' ? await findOpenEffects(session, found) : new Set<string>()
   const steps = command.kind === 'step' ? found.map((id) => ({ ...command, id })) : []
@@ -31,7 +31,9 @@ export async function tell(
   const redriven: string[] = []
   const answers = ids.map((id, i): Answer => {
     const read = reads.get(id)
-    if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
+    if (read === undefined) {
+      return { kind: 'rejected', error: unknown.get(id) ?? new JobNotFound(id) }
+    }
     if (hasMoved(read.job, seqs?.[i])) return { kind: 'rejected', error: new TransitionRace(id) }
     if (open.has(id)) return { kind: 'rejected', error: new EffectsOpen(id) }
     const isKnown = command.kind === 'step' && known.has(stepKey(id, command.name, command.n))
@@ -60,7 +62,7 @@ export async function cancel(
   asker: Asker,
   seqs?: readonly number[],
 ): Promise<Answer[]> {
-  const reads = await lockJobs(shared, session, ids)
+  const { reads, unknown } = await lockAll(shared, session, ids)
   const isMoved = (read: Read, i: number) => hasMoved(read.job, seqs?.[i])
   const found = arrayOf(
     ids.filter((id, i) => {
@@ -73,7 +75,9 @@ export async function cancel(
   const changes = new Changes()
   const answers = ids.map((id, i): Answer => {
     const read = reads.get(id)
-    if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
+    if (read === undefined) {
+      return { kind: 'rejected', error: unknown.get(id) ?? new JobNotFound(id) }
+    }
     if (isMoved(read, i)) return { kind: 'rejected', error: new TransitionRace(id) }
     if (asked.has(id)) return { kind: 'asked', job: read.job }
     return answer(shared, changes, now, read, { kind: 'cancel' }, asker)

@@ -1,11 +1,15 @@
-/** How a command is answered: decided on the row that was read, and written under its seq. */
-
+/**
+ * How a command is answered: decided on the row that was read, and written under its seq. A job of
+ * an earlier version is migrated first, in the same transaction; if the command is refused or
+ * changes nothing, the job stays what it was.
+ */
 import { TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
-import { contextOf } from '../asker.ts'
+import { contextOf, ENGINE } from '../asker.ts'
+import { followRoute } from '../machines.ts'
 import type { Answer, Asker } from '../store.ts'
-import { applyFact, type Pending } from './apply.ts'
+import { applyFact, applyMigration, type Pending } from './apply.ts'
 import type { Connection } from './connect.ts'
 import type { Read, Shared } from './context.ts'
 
@@ -14,17 +18,23 @@ export function answer(
   shared: Shared,
   connection: Connection,
   now: number,
-  { rid, job, lifecycle }: Read,
+  { rid, job: found, lifecycle, route }: Read,
   command: Command,
   asker: Asker,
   payload: string | null = null,
   pending?: Pending,
 ): Answer {
-  const decision = decide(lifecycle, job, command, contextOf(shared.environment, asker, now))
+  const context = contextOf(shared.environment, asker, now)
+  const migrated = route && followRoute(route, found, contextOf(shared.environment, ENGINE, now))
+  if (migrated !== undefined && 'kind' in migrated) return migrated
+  const job = migrated?.job ?? found
+  const decision = decide(lifecycle, job, command, context)
   if (decision.kind === 'rejected') return decision
-  if (decision.kind === 'same') return { kind: 'same', job }
+  if (decision.kind === 'same') return { kind: 'same', job: found }
+  if (route && migrated) applyMigration(connection, rid, route, found, migrated)
   const after = applyFact(connection, lifecycle, rid, job, decision.fact, payload, pending)
   // Inside one transaction nobody can have moved the row; if it happens all the same, say so.
   if (after === undefined) return { kind: 'rejected', error: new TransitionRace(job.id) }
-  return { kind: 'done', job: after, fact: decision.fact }
+  const { fact } = decision
+  return { kind: 'done', job: after, fact, ...(migrated && { migrated: migrated.facts }) }
 }

@@ -3,11 +3,13 @@
  * fact. Both or neither, inside the caller's transaction. `applyFact` returns nothing where the row
  * no longer is what the decision was made on; then nothing was written.
  */
+import { TransitionRace } from '../../core/errors.ts'
 import { evolve } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { endOf, type Migrated, type Route } from '../machines.ts'
 import { noticeOf } from '../notices.ts'
 import {
   creationMark,
@@ -56,6 +58,34 @@ export function applyFact(
   written.add(rid, before, job, fact, payload)
   if (pending === undefined) written.write(connection)
   return job
+}
+
+const MIGRATE_JOB = `
+  UPDATE pawl_jobs SET
+    machine = ?, lane = ?, state = ?, seq = ?, updated_at = ?, blocked_reason = ?
+  WHERE rid = ? AND seq = ?`
+
+/** Writes the facts of a migration and the row that they fold to; throws if the row moved on. */
+export function applyMigration(
+  connection: Connection,
+  rid: number,
+  route: Route,
+  before: Job,
+  { job, facts }: Migrated,
+): void {
+  const { machine, lifecycle } = endOf(route)
+  const lane = LANES[laneOf(lifecycle, job, job.updatedAt)]
+  const { state, seq, updatedAt, blockedReason } = job
+  const values = [machine, lane, state, seq, updatedAt, blockedReason]
+  const changes = connection.run(MIGRATE_JOB, ...values, rid, before.seq)
+  if (changes === 0) throw new TransitionRace(job.id)
+  const pending = new Pending()
+  // Of an ended job the roll-up counts the state, which the migration may rename.
+  for (const [i, fact] of facts.entries()) {
+    const isLast = i === facts.length - 1
+    pending.add(rid, before, isLast ? job : before, fact, null)
+  }
+  pending.write(connection)
 }
 
 /** The end of a success, under the whole fence and the very lease that its holder knows. */

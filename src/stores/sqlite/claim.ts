@@ -4,14 +4,16 @@
  * SQL, for many jobs at once, and the contract's tests compare its facts with those of the decider.
  */
 import { FACT_CODES } from '../../core/job/facts.ts'
-import type { Job } from '../../core/job/job.ts'
+import type { CurrentExecution, Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { contextOf, ENGINE } from '../asker.ts'
+import { followRoute, type Route } from '../machines.ts'
 import type { JobRow } from '../rows.ts'
 import { toJob } from '../rows.ts'
 import type { ClaimRequest, Held } from '../store.ts'
+import { applyMigration } from './apply.ts'
 import type { Connection } from './connect.ts'
 import type { NumberedRow, Shared } from './context.ts'
-import type { Machines } from './machines.ts'
 
 /**
  * What may be claimed from one queue, by index alone: priority, due time, then age. The lane says
@@ -160,13 +162,14 @@ function readyQueues(connection: Connection): string[] {
 }
 
 function claimFrom(
-  { machines, environment }: Shared,
+  shared: Shared,
   connection: Connection,
   now: number,
   queue: string,
   request: ClaimRequest,
   limit: number,
 ): Held[] {
+  const { machines, environment } = shared
   const statuses = request.start ? 'LI' : 'L'
   const claimId = environment.ids.next()
   const leaseUntil = now + request.leaseMs
@@ -183,7 +186,7 @@ function claimFrom(
     now,
   )
   if (taken.length === 0) return []
-  connection.run(RECORD, now, pathsOf(machines), statuses, leaseUntil, claimId)
+  connection.run(RECORD, now, machines.claimPaths, statuses, leaseUntil, claimId)
   const given = {
     status: statuses.slice(-1),
     claim: claimId,
@@ -192,14 +195,37 @@ function claimFrom(
     updated_at: now,
     started_at: now,
   }
-  const held = taken.map(({ row, input }) => {
+  const held = taken.flatMap(({ row, input }): Held | [] => {
     const unknown = JSON.parse(row) as Unknown
-    const lifecycle = machines.byId.get(unknown[2]) as Lifecycle
+    const [rid, , machine] = unknown
+    const lifecycle = machines.at(machine) as Lifecycle
     const job = toJob(toRow(unknown, lifecycle.held, given), lifecycle)
-    return { ref: unknown[0], job, input: input ?? 'null' }
+    const one = { ref: rid, job, input: input ?? 'null' }
+    const route = machines.routes.get(machine)
+    return route === undefined ? one : migrateTaken(shared, connection, now, route, one)
   })
   // The order of RETURNING is not defined.
   return held.sort(byTurn)
+}
+
+/**
+ * A job of an earlier version is claimed by the one statement as it is, and migrated under its new
+ * lease in the same transaction. So claims of jobs that need no migration cost nothing more, and
+ * the order of claims does not depend on versions.
+ */
+function migrateTaken(
+  { environment }: Shared,
+  connection: Connection,
+  now: number,
+  route: Route,
+  { ref, job, input }: Held,
+): Held {
+  const fence = { attempt: job.attempt, claim: (job.execution as CurrentExecution).claim }
+  const migrated = followRoute(route, job, contextOf(environment, ENGINE, now), fence)
+  // A route is taken only if its mappings fit: every one has a target for the held state.
+  if ('kind' in migrated) throw migrated.error
+  applyMigration(connection, ref as number, route, job, migrated)
+  return { ref, job: migrated.job, input, migrated: migrated.facts }
 }
 
 /** The order of claims. */
@@ -243,19 +269,4 @@ function toRow(unknown: Unknown, state: string, given: Given): JobRow {
     worker: given.worker,
     lease_until: given.lease_until,
   }
-}
-
-/** The path of a claim in each lifecycle, as JSON; it never changes while a store is open. */
-const paths = new WeakMap<Machines, string>()
-
-function pathsOf(machines: Machines): string {
-  const made =
-    paths.get(machines) ??
-    JSON.stringify(
-      Object.fromEntries(
-        [...machines.byId].map(([id, { ready, held }]) => [id, `${ready}>${held}`]),
-      ),
-    )
-  paths.set(machines, made)
-  return made
 }

@@ -1,38 +1,52 @@
 /** What the verbs of this store share. */
 import type { JsonBounds } from '../../core/canonical-json.ts'
-import { JobNotFound, LifecycleUnknown, type PawlError } from '../../core/errors.ts'
+import { JobNotFound, LifecycleUnknown, type PawlError, StaleFence } from '../../core/errors.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../../environment/system.ts'
+import { endOf, type Route } from '../machines.ts'
 import { type JobRow, toJob } from '../rows.ts'
 import type { Held } from '../store.ts'
 import type { FileClock } from './clock.ts'
 import type { Connection } from './connect.ts'
-import type { Machines } from './machines.ts'
+import { refreshMachines, type SqliteMachines } from './machines.ts'
 
 /** The parts of an open store. */
 export interface Shared {
   readonly environment: Environment
   /** The time of the file. */
   readonly clock: FileClock
-  readonly machines: Machines
+  readonly machines: SqliteMachines
   /** How large and how deep an input, result or effect may be. */
   readonly payloadBounds: JsonBounds
 }
 
-/** A job as it was read, with the handle of its row and its lifecycle. */
+/** A job as it was read, with the handle of its row and the lifecycle that decides on it. */
 export interface Read {
   readonly rid: number
   readonly job: Job
   readonly lifecycle: Lifecycle
+  /** The job follows an earlier version: what is decided on it migrates it first. */
+  readonly route?: Route
 }
 
 const SELECT_JOB = 'SELECT * FROM pawl_jobs WHERE id = ?'
 
-/** Reads a job whose lifecycle this process knows; else nothing. */
-export function readJob(shared: Shared, connection: Connection, id: string): Read | undefined {
+/** Reads a job, or says why this process cannot decide on it. */
+export function readJob(shared: Shared, connection: Connection, id: string): Read | PawlError {
   const row = connection.get<NumberedRow>(SELECT_JOB, id)
-  return row === undefined ? undefined : toRead(shared, row)
+  if (row === undefined) return new JobNotFound(id)
+  const read = toRead(shared, row)
+  if (read !== undefined) return read
+  // Another process may have registered its lifecycle since.
+  refreshMachines(connection, shared.machines)
+  return toRead(shared, row) ?? unknownLifecycle(shared, row)
+}
+
+/** Rule G9: the job is left alone, and the caller is told which version it follows. */
+function unknownLifecycle({ machines }: Shared, { machine, id }: NumberedRow): PawlError {
+  const row = machines.rows.find((one) => one.id === machine)
+  return row === undefined ? new JobNotFound(id) : new LifecycleUnknown(row.name, row.version)
 }
 
 /** The row of a job, with its number. */
@@ -40,10 +54,14 @@ export interface NumberedRow extends JobRow {
   readonly rid: number
 }
 
-/** A row as a job, if this process knows its lifecycle. */
+/** A row as a job, if this process knows its lifecycle or can migrate it. */
 export function toRead({ machines }: Shared, row: NumberedRow): Read | undefined {
-  const lifecycle = machines.byId.get(row.machine)
-  return lifecycle && { rid: row.rid, job: toJob(row, lifecycle), lifecycle }
+  const { rid, machine } = row
+  const lifecycle = machines.byId.get(machine)
+  if (lifecycle !== undefined) return { rid, job: toJob(row, lifecycle), lifecycle }
+  const route = machines.routes.get(machine)
+  if (route === undefined) return undefined
+  return { rid, job: toJob(row, route.before), lifecycle: endOf(route).lifecycle, route }
 }
 
 const SELECT_HELD = 'SELECT * FROM pawl_jobs WHERE rid = ?'
@@ -59,5 +77,9 @@ export function readHeld(
 ): Read | PawlError {
   const row = connection.get<NumberedRow>(SELECT_HELD, ref)
   if (row === undefined || row.id !== job.id) return new JobNotFound(job.id)
-  return toRead(shared, row) ?? new LifecycleUnknown(job.lifecycle, job.lifecycleVersion)
+  const read = shared.machines.byId.has(row.machine) ? toRead(shared, row) : undefined
+  if (read !== undefined) return read
+  // Whoever lost the job to a newer release must learn that it is lost, and not what it follows.
+  const isLost = row.claim !== job.execution?.claim || row.attempt !== job.attempt
+  return isLost ? new StaleFence(job.id, 'claim') : unknownLifecycle(shared, row)
 }

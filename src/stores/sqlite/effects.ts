@@ -1,4 +1,5 @@
 /** What operators see of the outbox, and how they let an effect be tried again. */
+import { PawlError } from '../../core/errors.ts'
 import {
   askerFor,
   EffectPage,
@@ -68,7 +69,7 @@ export function retryEffects(
   return keys.map((text) => {
     const key = parseKey(text)
     const read = key && readJob(shared, connection, key.jobId)
-    if (key === undefined || read === undefined) return false
+    if (key === undefined || read === undefined || read instanceof PawlError) return false
     if (connection.run(RETRY, now, read.rid, key.name, key.n) === 0) return false
     // A notice is no part of the job's life, which may be over.
     if (key.name === NOTICE) return true

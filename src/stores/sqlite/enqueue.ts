@@ -9,12 +9,13 @@ import { decide } from '../../core/job/decide.ts'
 import { evolve } from '../../core/job/evolve.ts'
 import type { Fact } from '../../core/job/facts.ts'
 import { type Accepted, Acceptor, areKin, isPlain } from '../accept.ts'
-import { contextOf } from '../asker.ts'
+import { contextOf, ENGINE } from '../asker.ts'
 import { KeyTaken, QueueFull } from '../errors.ts'
+import { followRoute } from '../machines.ts'
 import type { Value } from '../rows.ts'
 import { needsRoom } from '../shedding.ts'
 import type { Asker, Enqueued, EnqueueItem } from '../store.ts'
-import { applyFact, insertCreations, sharedColumns } from './apply.ts'
+import { applyFact, applyMigration, insertCreations, sharedColumns } from './apply.ts'
 import { isUniqueViolation } from './busy.ts'
 import type { Connection } from './connect.ts'
 import { type NumberedRow, type Read, type Shared, toRead } from './context.ts'
@@ -190,7 +191,12 @@ function settleConflict(
     ...(priority === undefined ? [] : [{ kind: 'prioritise', priority } as const]),
   ]
   // All of it or nothing: a later command that is refused must not leave the first one done.
-  let read = taken
+  const { route } = taken
+  const engine = contextOf(shared.environment, ENGINE, now)
+  const migrated = route && followRoute(route, taken.job, engine)
+  if (migrated !== undefined && 'kind' in migrated) return migrated
+  let read = { ...taken, job: migrated?.job ?? taken.job }
+  let { job } = read
   const facts: Fact[] = []
   for (const given of commands) {
     const decision = decide(
@@ -204,7 +210,7 @@ function settleConflict(
     facts.push(decision.fact)
     read = { ...read, job: evolve(read.job, decision.fact) }
   }
-  let { job } = taken
+  if (route && migrated) applyMigration(connection, taken.rid, route, taken.job, migrated)
   for (const fact of facts) {
     const payload = fact.trigger === 'replace' ? input : null
     const after = applyFact(connection, taken.lifecycle, taken.rid, job, fact, payload)

@@ -1,55 +1,76 @@
 /**
  * The lifecycles that a store knows by number. Each process registers its own when it opens the
- * store; jobs refer to them by number, and a number that this process does not know stays untouched
- * (rule G9): it is never guessed.
+ * store; jobs refer to them by number. What a process may do with jobs of each number says
+ * `../machines.ts`.
  */
+import { definitionOf } from '../../core/lifecycles/definition.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { compareWithStored, type MachineRow, Machines } from '../machines.ts'
 import type { Connection } from './connect.ts'
 
-/** The lifecycles of this process, by their number in the store and back. */
-export interface Machines {
-  readonly byId: ReadonlyMap<number, Lifecycle>
-  /** Their numbers as JSON, for statements that must leave others alone. */
-  readonly known: string
-  /** Nothing for a lifecycle that was not registered. */
-  idOf(lifecycle: Lifecycle): number | undefined
-  find(name: string, version: number): Lifecycle | undefined
+/** The same, in the form that statements of this store take. */
+export class SqliteMachines extends Machines {
+  #known = '[]'
+  #claimPaths = '{}'
+
+  /** The numbers whose jobs this process touches, as JSON. */
+  get known(): string {
+    return this.#known
+  }
+
+  /** By number, the path of a claim, as JSON. */
+  get claimPaths(): string {
+    return this.#claimPaths
+  }
+
+  override load(rows: readonly MachineRow[]): void {
+    super.load(rows)
+    const ids = [...this.byId.keys(), ...this.routes.keys()]
+    this.#known = JSON.stringify(ids)
+    const paths = ids.map((id) => {
+      const { ready, held } = this.at(id) as Lifecycle
+      return [id, `${ready}>${held}`] as const
+    })
+    this.#claimPaths = JSON.stringify(Object.fromEntries(paths))
+  }
 }
+
+const SELECT = 'SELECT id, name, version, definition FROM pawl_machines ORDER BY id'
+const INSERT = `
+  INSERT INTO pawl_machines (name, version, held, definition) VALUES (?, ?, ?, ?)`
+const EXTEND = 'UPDATE pawl_machines SET definition = ? WHERE id = ?'
 
 /** Registers lifecycles; must be called inside a write transaction. */
 export function registerMachines(
   connection: Connection,
   lifecycles: readonly Lifecycle[],
-): Machines {
-  const byId = new Map<number, Lifecycle>()
-  const ids = new Map<string, number>()
+): SqliteMachines {
   for (const lifecycle of lifecycles) {
     const { name, version, held } = lifecycle
-    const definition = JSON.stringify({
-      states: Object.fromEntries(lifecycle.roles),
-      edges: lifecycle.machine.edges,
-    })
-    connection.run(
-      `INSERT INTO pawl_machines (name, version, held, definition) VALUES (?, ?, ?, ?)
-       ON CONFLICT (name, version) DO NOTHING`,
-      name,
-      version,
-      held,
-      definition,
-    )
-    const row = connection.get<{ id: number }>(
-      'SELECT id FROM pawl_machines WHERE name = ? AND version = ?',
-      name,
-      version,
-    )
-    const { id } = row as { id: number }
-    byId.set(id, lifecycle)
-    ids.set(`${name} ${version}`, id)
+    const rows = connection.all<MachineRow>(SELECT)
+    const row = rows.find((one) => one.name === name && one.version === version)
+    if (row === undefined) {
+      connection.run(INSERT, name, version, held, definitionOf(lifecycle))
+      continue
+    }
+    const compared = compareWithStored(row.definition, lifecycle)
+    if (compared.kind === 'extended') connection.run(EXTEND, compared.definition, row.id)
   }
-  return {
-    byId,
-    known: JSON.stringify([...byId.keys()]),
-    idOf: ({ name, version }) => ids.get(`${name} ${version}`),
-    find: (name, version) => lifecycles.find((own) => own.name === name && own.version === version),
-  }
+  const machines = new SqliteMachines(lifecycles)
+  machines.load(connection.all<MachineRow>(SELECT))
+  machines.assertMappings()
+  return machines
+}
+
+/** Every version that was ever registered. */
+export function listMachines(connection: Connection): MachineRow[] {
+  return connection.all<MachineRow>(SELECT)
+}
+
+const SELECT_LAST = 'SELECT max(id) AS id FROM pawl_machines'
+
+/** Takes over versions that other processes have registered since. */
+export function refreshMachines(connection: Connection, machines: SqliteMachines): void {
+  const last = connection.get<{ id: number | null }>(SELECT_LAST)?.id ?? 0
+  if (last !== machines.lastId) machines.load(connection.all<MachineRow>(SELECT))
 }

@@ -41,7 +41,7 @@ function write(
   row: RawJob | null,
   { lifecycle, job, lane, leaseUntil, fact }: Mended,
 ): void {
-  const machine = shared.machines.idOf(lifecycle)
+  const machine = shared.machines.numberOf(lifecycle)
   if (machine === undefined) throw new LifecycleUnknown(lifecycle.name, lifecycle.version)
   const columns = Object.entries(columnsOf(job, machine, lane, leaseUntil))
   const names = columns.map(([name]) => name)

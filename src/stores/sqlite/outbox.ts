@@ -6,6 +6,7 @@
  * Taking an effect moves its due time to the end of the lease, so that whoever looks for due ones
  * never meets those that others deliver. An effect is held while it has a claim and is not due.
  */
+import { PawlError } from '../../core/errors.ts'
 import { ENGINE } from '../asker.ts'
 import { type EffectRow, STATE_AFTER, toHeldEffect } from '../effects.ts'
 import { NOTICE } from '../notices.ts'
@@ -108,7 +109,7 @@ function finishIfDelivered(
   jobId: string,
 ): void {
   const read = readJob(shared, connection, jobId)
-  if (read === undefined || hasOpenEffects(connection, read.rid)) return
+  if (read instanceof PawlError || hasOpenEffects(connection, read.rid)) return
   answer(shared, connection, now, read, { kind: 'done', attempt: read.job.attempt }, ENGINE)
 }
 

@@ -10,6 +10,7 @@ import type { Recovered } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
 import { type NumberedRow, type Shared, toRead } from './context.ts'
+import { refreshMachines } from './machines.ts'
 
 /**
  * Jobs that were flagged already wait for an operator, unless they are to be cancelled, and those
@@ -29,6 +30,8 @@ export function recover(
   now: number,
   limit: number,
 ): Recovered[] {
+  // Every worker comes here all the time, and no claim has to pay for the look.
+  refreshMachines(connection, shared.machines)
   const answers: Recovered[] = []
   type Row = NumberedRow & { readonly cancel_asked_at: number | null }
   for (const row of connection.all<Row>(SELECT_EXPIRED, now, shared.machines.known, limit)) {

@@ -8,6 +8,7 @@ import { type Environment, systemEnvironment } from '../../environment/system.ts
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
 import { StoreClosed, StoreUnsafe } from '../errors.ts'
+import { checkMigration, type Migration, type MigrationRequest } from '../migration.ts'
 import { ReadSide } from '../read-side.ts'
 import {
   checkClaim,
@@ -44,6 +45,7 @@ import { heartbeat } from './heartbeat.ts'
 import { fileOf, joinTransaction } from './join.ts'
 import { registerMachines } from './machines.ts'
 import { migrate } from './migrate.ts'
+import { migrateJobs } from './migrate-jobs.ts'
 import { claimEffects, findDueEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
@@ -363,6 +365,14 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
   async recover(limit: number): Promise<contract.Recovered[]> {
     checkLimit(limit)
     return this.#write('recover', (db, now) => recover(this.#shared, db, now, limit))
+  }
+
+  async migrate(
+    request: MigrationRequest,
+    asker: contract.Asker,
+  ): Promise<contract.Page<Migration>> {
+    checkMigration(request, asker, PLACES.jobs)
+    return this.#write('migrate', (db, now) => migrateJobs(this.#shared, db, now, request, asker))
   }
 
   async pauseQueue(queue: string, asker: contract.Asker): Promise<void> {

@@ -1,5 +1,5 @@
 /** Gives a command to jobs by their ids: what clients and operators do. */
-import { JobNotFound, TransitionRace } from '../../core/errors.ts'
+import { PawlError, TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import { EffectsOpen } from '../errors.ts'
 import { hasMoved } from '../expected.ts'
@@ -22,7 +22,7 @@ export function tell(
 ): Answer[] {
   return ids.map((id, i) => {
     const read = readJob(shared, connection, id)
-    if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
+    if (read instanceof PawlError) return { kind: 'rejected', error: read }
     if (hasMoved(read.job, seqs?.[i])) return { kind: 'rejected', error: new TransitionRace(id) }
     if (command.kind === 'done' && hasOpenEffects(connection, read.rid)) {
       return { kind: 'rejected', error: new EffectsOpen(id) }
@@ -51,7 +51,7 @@ export function cancel(
 ): Answer[] {
   return ids.map((id, i) => {
     const read = readJob(shared, connection, id)
-    if (read === undefined) return { kind: 'rejected', error: new JobNotFound(id) }
+    if (read instanceof PawlError) return { kind: 'rejected', error: read }
     if (hasMoved(read.job, seqs?.[i])) return { kind: 'rejected', error: new TransitionRace(id) }
     if (connection.run(ASK_HOLDER, now, read.rid) > 0) return { kind: 'asked', job: read.job }
     return answer(shared, connection, now, read, { kind: 'cancel' }, asker)

@@ -39,6 +39,11 @@ export interface OpenedStore {
   /** Moves the time by which the store judges, and the timers of its environment. */
   readonly advance: (ms: number) => void | Promise<void>
   readonly ownTable: OwnTable
+  /**
+   * Opens a further store on the same database that knows these lifecycles, as another process
+   * would. If absent, the tests of several versions are not declared.
+   */
+  readonly reopen?: ((lifecycles: readonly Lifecycle[]) => Promise<Store>) | undefined
 }
 
 /** Opens a fresh, empty store in a given environment. */
@@ -69,10 +74,13 @@ export class Bench {
   readonly store: Store
   readonly ownTable: OwnTable
   readonly environment: TestEnvironment
+  readonly reopen: OpenedStore['reopen']
   readonly #advance: OpenedStore['advance']
 
-  constructor(environment: TestEnvironment, { store, advance, ownTable }: OpenedStore) {
+  constructor(environment: TestEnvironment, opened: OpenedStore) {
+    const { store, advance, ownTable } = opened
     this.environment = environment
+    this.reopen = opened.reopen
     this.store = store
     this.ownTable = ownTable
     this.#advance = advance

@@ -6,16 +6,20 @@ import assert from 'node:assert/strict'
 import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane, laneOf } from '../../core/job/lanes.ts'
-import { findLifecycle } from '../../core/lifecycles/index.ts'
+import { findLifecycle, LIFECYCLES } from '../../core/lifecycles/index.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { checkFacts, checkP9 } from '../../core/promises.ts'
 import type { JobFilter, Store } from '../../stores/store.ts'
+import { versionsOf } from '../../stores/versions.ts'
 
 /** Checks everything that can be read of a store against everything else. */
 export async function checkStore(store: Store): Promise<void> {
   const jobs = await listAll(store, {})
+  const { stored } = await versionsOf(store, LIFECYCLES)
+  const lifecycles = [...LIFECYCLES, ...stored]
   const facts = new Map<string, Fact[]>()
-  for (const job of jobs) facts.set(job.id, await checkJob(store, job))
-  await checkLanes(store, jobs)
+  for (const job of jobs) facts.set(job.id, await checkJob(store, job, lifecycles))
+  await checkLanes(store, jobs, lifecycles)
   await checkTail(store, facts)
 }
 
@@ -31,11 +35,11 @@ export async function listAll(store: Store, filter: JobFilter, limit = 100): Pro
   return jobs
 }
 
-async function checkJob(store: Store, job: Job): Promise<Fact[]> {
+async function checkJob(store: Store, job: Job, lifecycles: readonly Lifecycle[]): Promise<Fact[]> {
   assert.deepEqual(await store.get(job.id), job, 'a list shows the job as it is')
   const facts = await store.facts(job.id)
-  const lifecycle = findLifecycle(job.lifecycle, job.lifecycleVersion)
-  assert.deepEqual(checkFacts(lifecycle, facts), [])
+  const lifecycle = findLifecycle(job.lifecycle, job.lifecycleVersion, lifecycles)
+  assert.deepEqual(checkFacts(lifecycle, facts, lifecycles), [])
   assert.deepEqual(checkP9(job, facts), [])
   const asOf = await store.asOf(job.id, job.seq)
   assert.deepEqual(asOf && settled(asOf), settled(job), 'the job as of its last fact is the job')
@@ -48,7 +52,11 @@ export function settled(job: Job): Job {
   return job.execution === null ? job : { ...job, execution: { ...job.execution, leaseUntil: 0 } }
 }
 
-async function checkLanes(store: Store, jobs: readonly Job[]): Promise<void> {
+async function checkLanes(
+  store: Store,
+  jobs: readonly Job[],
+  lifecycles: readonly Lifecycle[],
+): Promise<void> {
   const counts = await store.counts()
   const now = store.now()
   const seen: string[] = []
@@ -56,7 +64,7 @@ async function checkLanes(store: Store, jobs: readonly Job[]): Promise<void> {
     const inLane = await listAll(store, { lane })
     assert.equal(counts.lanes[lane], inLane.length, `the count of lane ${lane} is right`)
     for (const job of inLane) {
-      const lifecycle = findLifecycle(job.lifecycle, job.lifecycleVersion)
+      const lifecycle = findLifecycle(job.lifecycle, job.lifecycleVersion, lifecycles)
       // Time passes without a write, so a job that came due may still be where it waited.
       const allowed = [job.updatedAt, now].map((time) => laneOf(lifecycle, job, time))
       assert.ok(allowed.includes(lane), `a job in ${job.state} is not in lane ${lane}`)

@@ -1,0 +1,148 @@
+/**
+ * The definition of a lifecycle as stores keep it: one canonical JSON text for each version, so
+ * that a version can be told from a changed one, and understood by programs that no longer have its
+ * code.
+ *
+ *   initial, states (with roles), edges (from, to, on, operator), policy, retryFixed, crash
+ *            must never change under one number
+ *   from     the mappings of earlier versions; one may be added later, none may be changed
+ *
+ * The meaning of states, `because` and the order of anything are not part of it. Texts of earlier
+ * releases have states and edges only; what they lack is not compared, and is added.
+ */
+import { encode } from '../canonical-json.ts'
+import type { EdgeSpec } from '../machine/define.ts'
+import { DEFAULT_POLICY, type JobPolicy } from '../retry.ts'
+import {
+  type CrashRule,
+  defineLifecycle,
+  type JobTrigger,
+  type Lifecycle,
+  type Role,
+} from './lifecycle.ts'
+
+interface Definition {
+  readonly initial?: string
+  readonly states: Readonly<Record<string, Role>>
+  readonly edges: readonly Pick<EdgeSpec<string, JobTrigger>, 'from' | 'to' | 'on' | 'operator'>[]
+  readonly policy?: JobPolicy
+  readonly retryFixed?: boolean
+  readonly crash?: CrashRule
+  readonly from?: Readonly<Record<string, Readonly<Record<string, string>>>>
+}
+
+/** The canonical text of a lifecycle. */
+export function definitionOf(lifecycle: Lifecycle): string {
+  return textOf(dataOf(lifecycle))
+}
+
+/** What became of a definition under its number. */
+export type Comparison =
+  | { readonly kind: 'same' }
+  /** Nothing contradicts, but the stored text lacks something; this is the complete one. */
+  | { readonly kind: 'extended'; readonly definition: string }
+  | { readonly kind: 'changed'; readonly parts: readonly string[] }
+
+/** Compares what a store has of a version with the definition that a program has of it. */
+export function compareDefinitions(stored: string, lifecycle: Lifecycle): Comparison {
+  const known = parse(stored)
+  const own = dataOf(lifecycle)
+  if (known === undefined) return { kind: 'changed', parts: ['the stored text is damaged'] }
+  const [left, right] = [canonical(known), canonical(own)]
+  const parts = PARTS.filter(
+    (part) => left[part] !== undefined && encode(left[part]) !== encode(right[part]),
+  )
+  const [mappings, ownMappings] = [known.from ?? {}, own.from ?? {}]
+  const remapped = Object.keys(mappings).filter(
+    (version) =>
+      ownMappings[version] !== undefined &&
+      encode(mappings[version]) !== encode(ownMappings[version]),
+  )
+  const changed = [...parts, ...remapped.map((version) => `from ${version}`)]
+  if (changed.length > 0) return { kind: 'changed', parts: changed }
+  const definition = textOf({ ...own, from: { ...ownMappings, ...mappings } })
+  return definition === stored ? { kind: 'same' } : { kind: 'extended', definition }
+}
+
+const PARTS = ['initial', 'states', 'edges', 'policy', 'retryFixed', 'crash'] as const
+
+/** The lifecycle of a stored text, without the meanings of its states; nothing if damaged. */
+export function restoreLifecycle(
+  name: string,
+  version: number,
+  stored: string,
+): Lifecycle | undefined {
+  const data = parse(stored)
+  if (data === undefined) return undefined
+  const { states, edges, policy = DEFAULT_POLICY, retryFixed = false, crash, from } = data
+  try {
+    return defineLifecycle({
+      name,
+      version,
+      initial: data.initial ?? initialOf(data),
+      states: Object.fromEntries(
+        Object.entries(states).map(([state, role]) => [state, { role, meaning: MEANING }]),
+      ),
+      edges,
+      policy,
+      retryFixed,
+      ...(crash !== undefined && { crash }),
+      ...(from !== undefined && { from }),
+    })
+  } catch {
+    return undefined
+  }
+}
+
+/** Stores do not keep what states mean. */
+const MEANING = 'Not known here.'
+
+/** Texts of earlier releases do not say it: the first state, as every definition lists it. */
+function initialOf({ states }: Definition): string {
+  return Object.keys(states)[0] ?? ''
+}
+
+function dataOf(lifecycle: Lifecycle): Definition {
+  const { machine, roles, policy, retryFixed, crash, from } = lifecycle
+  return {
+    initial: machine.initial,
+    states: Object.fromEntries(roles),
+    edges: machine.edges,
+    policy,
+    retryFixed,
+    crash,
+    from: Object.fromEntries(
+      [...from].map(([version, states]) => [String(version), Object.fromEntries(states)]),
+    ),
+  }
+}
+
+/** Without what is cosmetic. */
+function canonical(data: Definition): Definition {
+  const edges = data.edges.map(({ from, to, on, operator }) => ({
+    from,
+    to,
+    on: [...on].sort(),
+    ...(operator && { operator }),
+  }))
+  edges.sort((a, b) => compare(encode(a), encode(b)))
+  return { ...data, edges }
+}
+
+function textOf(data: Definition): string {
+  return encode(canonical(data))
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function parse(text: string): Definition | undefined {
+  try {
+    const data = JSON.parse(text) as Definition | null
+    const isWhole = typeof data?.states === 'object' && Array.isArray(data.edges)
+    return isWhole ? data : undefined
+  } catch {
+    return undefined
+  }
+}

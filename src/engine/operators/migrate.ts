@@ -1,0 +1,78 @@
+/** Migrates the live jobs of a lifecycle to one of its later versions, on an operator's request. */
+import { LeaseLive } from '../../core/errors.ts'
+import type { Migration } from '../../stores/migration.ts'
+import type { Asker, Store } from '../../stores/store.ts'
+
+/** Which jobs: those of a lifecycle that follow an earlier version than this one. */
+export interface MigrationSelection {
+  readonly lifecycle: string
+  readonly to: number
+}
+
+/** Jobs that went the same way. */
+export interface MigrationMove {
+  readonly from: { readonly version: number; readonly state: string }
+  readonly to: { readonly version: number; readonly state: string }
+  readonly jobs: number
+}
+
+/** What became of the jobs. */
+export interface MigrationReport {
+  readonly dryRun: boolean
+  /** How many live jobs of earlier versions there were. */
+  readonly matched: number
+  readonly done: number
+  /** Jobs that run: each ends its attempt under its version, and is migrated afterwards. */
+  readonly running: number
+  readonly refused: number
+  readonly moves: readonly MigrationMove[]
+  /** The first of those that were refused. */
+  readonly refusals: readonly {
+    readonly id: string
+    readonly code: string
+    readonly message: string
+    readonly hint: string
+  }[]
+  /** The signal ended it although there may be more jobs. */
+  readonly more: boolean
+}
+
+const REFUSALS_MAX = 20
+
+/** Migrates page by page; every page is a transaction of its own. */
+export async function migrateJobs(
+  store: Store,
+  asker: Asker,
+  { lifecycle, to }: MigrationSelection,
+  { dryRun = false, signal }: { readonly dryRun?: boolean; readonly signal?: AbortSignal } = {},
+): Promise<MigrationReport> {
+  const counts = { matched: 0, done: 0, running: 0, refused: 0 }
+  const moves = new Map<string, MigrationMove>()
+  const refusals: MigrationReport['refusals'][number][] = []
+  let after: string | undefined
+  let more = false
+  do {
+    more = signal?.aborted ?? false
+    if (more) break
+    const request = { lifecycle, to, dryRun, ...(after !== undefined && { after }) }
+    const page = await store.migrate(request, asker)
+    for (const migration of page.items) count(migration)
+    after = page.next
+  } while (after !== undefined)
+  return { dryRun, ...counts, moves: [...moves.values()], refusals, more }
+
+  function count({ jobId, from, to: target, error }: Migration): void {
+    counts.matched++
+    if (target !== undefined) {
+      counts.done++
+      const key = JSON.stringify([from, target])
+      moves.set(key, { from, to: target, jobs: (moves.get(key)?.jobs ?? 0) + 1 })
+    } else if (error instanceof LeaseLive) {
+      counts.running++
+    } else if (error !== undefined) {
+      counts.refused++
+      const { code, message, hint } = error
+      if (refusals.length < REFUSALS_MAX) refusals.push({ id: jobId, code, message, hint })
+    }
+  }
+}

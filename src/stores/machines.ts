@@ -1,0 +1,238 @@
+/**
+ * The versions of lifecycles that a store keeps, and what this process may do with jobs of each.
+ *
+ *   known    this process has the code of the version: its jobs are worked on as they are
+ *   routed   this process does not have it, but versions lead from it to a known one by mappings
+ *            (`from`): its jobs are migrated when they are touched
+ *   other    its jobs are left alone (rule G9)
+ *
+ * The store keeps the definition of every version, so that a route can be followed and checked
+ * although the code of the versions on it is gone.
+ */
+import { createHash } from 'node:crypto'
+import { LifecycleUnknown, MachineChanged, MigrationInvalid } from '../core/errors.ts'
+import type { Context, Fence } from '../core/job/commands.ts'
+import { decideMigrate } from '../core/job/decide-migrate.ts'
+import type { Decision } from '../core/job/decision.ts'
+import { evolve } from '../core/job/evolve.ts'
+import type { Fact } from '../core/job/facts.ts'
+import type { Job } from '../core/job/job.ts'
+import {
+  type Comparison,
+  compareDefinitions,
+  definitionOf,
+  restoreLifecycle,
+} from '../core/lifecycles/definition.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import { findMappingProblems } from '../core/lifecycles/migration.ts'
+
+/** A version of a lifecycle as a store keeps it. */
+export interface MachineRow {
+  readonly id: number
+  readonly name: string
+  readonly version: number
+  readonly definition: string
+}
+
+/** One version on the way of a migration, with its number in the store. */
+export interface Hop {
+  readonly machine: number
+  readonly lifecycle: Lifecycle
+}
+
+/** The way from a version to a later one; every hop has a mapping of the version before it. */
+export interface Route {
+  /** The version that the jobs follow now. */
+  readonly before: Lifecycle
+  readonly hops: readonly Hop[]
+}
+
+/** The version at the end of a route. */
+export function endOf({ hops }: Route): Hop {
+  return hops[hops.length - 1] as Hop
+}
+
+/** A job after a migration, and the fact of every hop. */
+export interface Migrated {
+  readonly job: Job
+  readonly facts: readonly Fact[]
+}
+
+/** Takes a job along a route; nothing is written. */
+export function followRoute(
+  { before, hops }: Route,
+  job: Job,
+  context: Context,
+  fence?: Fence,
+): Migrated | Extract<Decision, { kind: 'rejected' }> {
+  const facts: Fact[] = []
+  let [version, migrated] = [before, job]
+  for (const { lifecycle } of hops) {
+    const decision = decideMigrate(version, lifecycle, migrated, context, fence)
+    if (decision.kind === 'rejected') return decision
+    const { fact } = decision as { fact: Fact }
+    facts.push(fact)
+    migrated = evolve(migrated, fact)
+    version = lifecycle
+  }
+  return { job: migrated, facts }
+}
+
+/** A stable name for a definition, for people to compare. */
+function hashOf(definition: string): string {
+  return createHash('sha256').update(definition).digest('hex').slice(0, 16)
+}
+
+/** Compares a lifecycle with what the store has of its version; throws `MachineChanged`. */
+export function compareWithStored(stored: string, lifecycle: Lifecycle): Comparison {
+  const compared = compareDefinitions(stored, lifecycle)
+  if (compared.kind !== 'changed') return compared
+  const hashes = { stored: hashOf(stored), own: hashOf(definitionOf(lifecycle)) }
+  throw new MachineChanged(lifecycle.name, lifecycle.version, compared.parts, hashes)
+}
+
+/** The lifecycles of this process and of the store, by their numbers in the store. */
+export class Machines {
+  readonly #own: readonly Lifecycle[]
+  #rows: readonly MachineRow[] = []
+  #byId: ReadonlyMap<number, Lifecycle> = new Map()
+  #routes: ReadonlyMap<number, Route> = new Map()
+  #ids = new Map<string, number>()
+
+  constructor(lifecycles: readonly Lifecycle[]) {
+    this.#own = lifecycles
+  }
+
+  /** Those that this process has the code of. */
+  get byId(): ReadonlyMap<number, Lifecycle> {
+    return this.#byId
+  }
+
+  /** Those whose jobs this process migrates when it touches them. */
+  get routes(): ReadonlyMap<number, Route> {
+    return this.#routes
+  }
+
+  get rows(): readonly MachineRow[] {
+    return this.#rows
+  }
+
+  /** The highest number that was loaded; a store with a higher one has versions that are new. */
+  get lastId(): number {
+    return Math.max(0, ...this.#rows.map(({ id }) => id))
+  }
+
+  /** Nothing for a lifecycle that was not registered. */
+  idOf({ name, version }: Pick<Lifecycle, 'name' | 'version'>): number | undefined {
+    return this.#ids.get(`${name} ${version}`)
+  }
+
+  /** The same, for versions whose jobs this process migrates as well. */
+  numberOf({ name, version }: Pick<Lifecycle, 'name' | 'version'>): number | undefined {
+    const known = (one: MachineRow) => this.at(one.id) !== undefined
+    const isSame = (one: MachineRow) => one.name === name && one.version === version
+    return this.#rows.find((one) => isSame(one) && known(one))?.id
+  }
+
+  find(name: string, version: number): Lifecycle | undefined {
+    return this.#own.find((own) => own.name === name && own.version === version)
+  }
+
+  /** The lifecycle of a number, with the code or restored from the store. */
+  at(id: number): Lifecycle | undefined {
+    return this.#byId.get(id) ?? this.#routes.get(id)?.before
+  }
+
+  /** Takes over what the store has; a version that cannot be read or reached is left alone. */
+  load(rows: readonly MachineRow[]): void {
+    this.#rows = rows
+    const known = rows.flatMap(({ id, name, version }) => {
+      const own = this.find(name, version)
+      return own === undefined ? [] : [[id, own] as const]
+    })
+    this.#byId = new Map(known)
+    this.#ids = new Map(known.map(([id, { name, version }]) => [`${name} ${version}`, id]))
+    const routes = rows.flatMap((row) => {
+      const route = this.#byId.has(row.id) ? undefined : this.#routeOf(row)
+      return route === undefined ? [] : [[row.id, route] as const]
+    })
+    this.#routes = new Map(routes)
+  }
+
+  /** Throws `MigrationInvalid` if a mapping of this process does not fit what the store has. */
+  assertMappings(): void {
+    for (const next of this.#own) {
+      for (const row of this.#rows) {
+        if (row.name !== next.name || !next.from.has(row.version)) continue
+        const before = this.#lifecycleOf(row)
+        const problems = before === undefined ? [] : findMappingProblems(before, next)
+        if (problems.length === 0) continue
+        throw new MigrationInvalid(next.name, row.version, next.version, problems)
+      }
+    }
+  }
+
+  /** The way from one version to another, or what keeps jobs from taking it. */
+  routeBetween(name: string, from: number, to: number): Route | MigrationInvalid {
+    const row = this.#rows.find((one) => one.name === name && one.version === from)
+    const route = row && this.#search(row, (version) => version === to)
+    if (route !== undefined) return route
+    return new MigrationInvalid(name, from, to, [`no mapping leads from ${from} to ${to}`])
+  }
+
+  /** The stored lifecycle of this version; throws `LifecycleUnknown` if there is none. */
+  stored(name: string, version: number): Hop {
+    const row = this.#rows.find((one) => one.name === name && one.version === version)
+    const lifecycle = row && this.#lifecycleOf(row)
+    if (row === undefined || lifecycle === undefined) throw new LifecycleUnknown(name, version)
+    return { machine: row.id, lifecycle }
+  }
+
+  /** To the highest version that this process has the code of. */
+  #routeOf(row: MachineRow): Route | undefined {
+    const targets = this.#own
+      .filter(({ name, version }) => name === row.name && version > row.version)
+      .map(({ version }) => version)
+      .sort((a, b) => b - a)
+    for (const target of targets) {
+      const route = this.#search(row, (version) => version === target)
+      if (route !== undefined) return route
+    }
+    return undefined
+  }
+
+  /** The way of the fewest hops whose mappings fit. */
+  #search(start: MachineRow, isEnd: (version: number) => boolean): Route | undefined {
+    const before = this.#lifecycleOf(start)
+    if (before === undefined) return undefined
+    const later = this.#rows
+      .filter(({ name, version }) => name === start.name && version > start.version)
+      .flatMap((row) => {
+        const lifecycle = this.#lifecycleOf(row)
+        return lifecycle === undefined ? [] : [{ machine: row.id, lifecycle }]
+      })
+    let ways: Hop[][] = [[]]
+    const seen = new Set<number>()
+    while (ways.length > 0) {
+      const next: Hop[][] = []
+      for (const way of ways) {
+        const last = way[way.length - 1]?.lifecycle ?? before
+        for (const hop of later) {
+          const { version } = hop.lifecycle
+          if (seen.has(version) || !hop.lifecycle.from.has(last.version)) continue
+          if (findMappingProblems(last, hop.lifecycle).length > 0) continue
+          seen.add(version)
+          if (isEnd(version)) return { before, hops: [...way, hop] }
+          next.push([...way, hop])
+        }
+      }
+      ways = next
+    }
+    return undefined
+  }
+
+  /** The code of this process where it has it; its mappings may be more than are stored. */
+  #lifecycleOf({ name, version, definition }: MachineRow): Lifecycle | undefined {
+    return this.find(name, version) ?? restoreLifecycle(name, version, definition)
+  }
+}

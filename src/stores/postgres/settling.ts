@@ -1,0 +1,115 @@
+/**
+ * The ways that claims and reports take through the database: by one statement if they are plain,
+ * else in a transaction that locks what they are about (see `settle.ts`).
+ */
+import type { Clock } from '../../core/ports.ts'
+import { isStep } from '../requests.ts'
+import type * as contract from '../store.ts'
+import { migrateTaken, needsMigration, recall, type Ticket } from './claim.ts'
+import type { OwnSession } from './connect.ts'
+import type { Shared } from './context.ts'
+import { areSteps, decidePlain, type Plain, settle, writeSteps, writeSuccesses } from './settle.ts'
+
+/** What the store lends. */
+interface Ways {
+  readonly shared: Shared
+  readonly clock: Clock
+  atOnce<T>(work: (session: OwnSession, redo: boolean) => Promise<T>): Promise<T>
+  transact<T>(verb: string, work: (session: OwnSession) => Promise<T>): Promise<T>
+  /** Something may have become ready. */
+  signal(): void
+}
+
+/** Applies reports, with the next claim. */
+export class Settling {
+  readonly #ways: Ways
+
+  constructor(ways: Ways) {
+    this.#ways = ways
+  }
+
+  /** What was claimed, each job by a version of its lifecycle that this process has. */
+  async migrated(taken: readonly contract.Held[]): Promise<contract.Held[]> {
+    const { shared, clock, transact } = this.#ways
+    if (!taken.some(needsMigration(shared))) return [...taken]
+    return transact('claim', (session) => migrateTaken(shared, session, clock.now(), taken))
+  }
+
+  /** Most of it by one statement, where most of it is plain; the rest goes the general way. */
+  async settle(
+    settlements: readonly contract.Settlement[],
+    next: contract.ClaimRequest | undefined,
+  ): Promise<contract.Settled> {
+    const { shared, clock } = this.#ways
+    const ticket = { now: clock.now(), claimId: shared.environment.ids.next() }
+    shared.environment.crashPoint?.('settle.begun')
+    const decided = decidePlain(shared, ticket.now, settlements)
+    const plain = decided.filter((one) => one !== undefined)
+    // Two transactions for so few would be slower than one. And whoever reports a step goes on with
+    // its job, so that hardly anybody claims with it.
+    const areFew = plain.length * 2 < settlements.length
+    if (areFew || (next !== undefined && areSteps(plain))) {
+      return this.#settleLocked(settlements, ticket, next)
+    }
+    const rest = settlements.filter((_, i) => decided[i] === undefined)
+    const general = rest.length === 0 ? { answers: [] } : await this.#settleLocked(rest, ticket)
+    const quick = await this.#settlePlain(plain, ticket, next)
+    const [ofRest, ofPlain] = [general.answers.values(), quick.answers.values()]
+    const take = (answers: Iterator<contract.Answer>) => answers.next().value as contract.Answer
+    return {
+      claimed: quick.claimed,
+      answers: decided.map((one) => take(one === undefined ? ofRest : ofPlain)),
+    }
+  }
+
+  /** By one statement; what is not as its holder knew it goes the general way. */
+  async #settlePlain(
+    plain: readonly Plain[],
+    ticket: Ticket,
+    next: contract.ClaimRequest | undefined,
+  ): Promise<contract.Settled> {
+    const { shared } = this.#ways
+    let redone = false
+    const { done, claimed } = await this.#ways.atOnce(async (session, redo) => {
+      redone ||= redo
+      if (areSteps(plain)) {
+        return { done: await writeSteps(session, ticket.now, plain), claimed: [] }
+      }
+      const taken = redo && next ? await recall(shared, session, ticket, next) : []
+      const wanted = taken.length > 0 ? undefined : next
+      const written = await writeSuccesses(shared, session, ticket, plain, wanted)
+      return taken.length > 0 ? { done: written.done, claimed: taken } : written
+    })
+    shared.environment.crashPoint?.('settle.committed')
+    const late = plain.filter(({ before }) => !done.has(before.id))
+    const again = late.map(({ settlement }) => settlement)
+    const { answers } =
+      late.length === 0 ? { answers: [] } : await this.#settleLocked(again, ticket)
+    const others = new Map(late.map(({ before }, i) => [before.id, answers[i]]))
+    return {
+      claimed,
+      answers: plain.map(({ after, fact }) => {
+        const other = others.get(after.id)
+        // A success that is there already although its answer was lost is this one. Of a step an
+        // earlier attempt may have been the first, so that its holder has to look.
+        if (other === undefined || (redone && !areSteps(plain) && other.kind === 'same')) {
+          return { kind: 'done', job: done.get(after.id) ?? after, fact }
+        }
+        return other
+      }),
+    }
+  }
+
+  async #settleLocked(
+    settlements: readonly contract.Settlement[],
+    ticket: Ticket,
+    next?: contract.ClaimRequest,
+  ): Promise<contract.Settled> {
+    const { shared } = this.#ways
+    const settled = await this.#ways.transact('settle', (session) =>
+      settle(shared, session, ticket, settlements, next),
+    )
+    if (!settlements.every(isStep)) this.#ways.signal()
+    return settled
+  }
+}
