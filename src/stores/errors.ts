@@ -95,7 +95,62 @@ export class StoreClosed extends PawlError {
   }
 }
 
-/** The database failed: the disk is full, a file is damaged, or a constraint refused the write. */
+/** The database has no room left: its disk is full, or a quota is used up. */
+export class StoreFull extends PawlError {
+  readonly code = 'E_STORE_FULL'
+  constructor(why: string, cause: unknown) {
+    super(
+      `The store has no room left: ${why}`,
+      'Nothing was written. Free space on its disk, or raise the quota; workers go on by themselves.',
+      { why },
+    )
+    this.cause = cause
+  }
+}
+
+/** The files of the database are damaged. */
+export class StoreMalformed extends PawlError {
+  readonly code = 'E_STORE_MALFORMED'
+  constructor(why: string, cause: unknown) {
+    super(
+      `The files of the store are damaged: ${why}`,
+      'Stop every process that uses it and copy its files first. Then restore a backup, or save ' +
+        'what can be read (SQLite: sqlite3 FILE .recover).',
+      { why },
+    )
+    this.cause = cause
+  }
+}
+
+/** This process may not read or write the files or tables of the store. */
+export class StoreDenied extends PawlError {
+  readonly code = 'E_STORE_DENIED'
+  constructor(why: string, cause: unknown) {
+    super(
+      `This process may not use the store: ${why}`,
+      'Nothing was written. Check who owns the file and its folder (or tables), their ' +
+        'permissions, and whether the file system is mounted read-only.',
+      { why },
+    )
+    this.cause = cause
+  }
+}
+
+/** The operating system could not read or write the files of the store. */
+export class StoreIoFailed extends PawlError {
+  readonly code = 'E_STORE_IO'
+  constructor(why: string, cause: unknown) {
+    super(
+      `The disk of the store failed: ${why}`,
+      'The write was not acknowledged. Look into the log of the operating system, and check the ' +
+        'disk before you go on.',
+      { why },
+    )
+    this.cause = cause
+  }
+}
+
+/** The database failed for a reason that has no code of its own, such as a constraint. */
 export class StoreFailed extends PawlError {
   readonly code = 'E_STORE_FAILED'
   constructor(why: string, cause: unknown) {
@@ -256,7 +311,9 @@ export class TxForeign extends PawlError {
   }
 }
 
+const LASTING = [StoreFull, StoreMalformed, StoreDenied, StoreIoFailed, StoreUnsafe]
+
 /** Whether trying again does not help until somebody acts; then nobody should wait for it. */
 export function isLasting(error: unknown): boolean {
-  return error instanceof StoreUnsafe
+  return LASTING.some((lasting) => error instanceof lasting)
 }

@@ -61,7 +61,7 @@ const deeds = {
   dropRights: async () => {
     // The driver is loaded while its file can still be read: the checkout may be for root alone.
     await (await openSqliteStore({ path: ':memory:' })).close()
-    if (process.geteuid?.() === 0) process.seteuid(65534)
+    if (process.getuid?.() === 0) process.setuid(65534)
     return {}
   },
 }

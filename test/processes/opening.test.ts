@@ -142,20 +142,22 @@ describe('a store that this release must not touch', OPERATING, () => {
 
 describe('a file that is no store', OPERATING, () => {
   const sqliteHeader = Buffer.from('SQLite format 3\0\x10\0\x01\x01\0\x40\x20\x20', 'latin1')
+  const [unusable, malformed] = ['E_STORE_UNUSABLE', 'E_STORE_MALFORMED']
+  const damaged = Buffer.concat([sqliteHeader, Buffer.alloc(8192, 7)])
   const foreign = [
-    { what: 'a long text', bytes: Buffer.from('precious words\n'.repeat(1000)) },
-    { what: 'a few bytes', bytes: Buffer.from('hello') },
-    { what: 'noise', bytes: Buffer.alloc(8192, 0xa5) },
-    { what: 'the header of a database alone', bytes: sqliteHeader },
-    { what: 'a damaged database', bytes: Buffer.concat([sqliteHeader, Buffer.alloc(8192, 7)]) },
+    { what: 'a long text', bytes: Buffer.from('precious words\n'.repeat(1000)), code: unusable },
+    { what: 'a few bytes', bytes: Buffer.from('hello'), code: unusable },
+    { what: 'noise', bytes: Buffer.alloc(8192, 0xa5), code: unusable },
+    { what: 'the header of a database alone', bytes: sqliteHeader, code: malformed },
+    { what: 'a damaged database', bytes: damaged, code: malformed },
   ]
 
-  it.each(foreign)('is refused and left as it is: $what', async ({ bytes }) => {
+  it.each(foreign)('is refused and left as it is: $what', async ({ bytes, code }) => {
     const folder = freshFolder()
     const path = join(folder, 'foreign')
     writeFileSync(path, bytes)
     const before = sha256Of(path)
-    await expect(openSqliteStore({ path })).rejects.toMatchObject({ code: 'E_STORE_UNUSABLE' })
+    await expect(openSqliteStore({ path })).rejects.toMatchObject({ code })
     expect(sha256Of(path)).toBe(before)
     expect(readdirSync(folder)).toEqual(['foreign'])
   })
@@ -181,7 +183,7 @@ describe('a file that is no store', OPERATING, () => {
       await helper?.ask({ kind: 'dropRights' })
       for (const name of ['store.db', 'new.db']) {
         const told = await helper?.ask<Told>({ kind: 'open', path: join(folder, name) })
-        expect(told?.error).toMatchObject({ code: 'E_STORE_UNUSABLE' })
+        expect(told?.error).toMatchObject({ code: 'E_STORE_DENIED' })
       }
     })
     chmodSync(folder, 0o755)

@@ -46,6 +46,7 @@ const sqlInAnyCase = new RegExp(`^ ?${sqlStatement.source}`, 'i')
 const unpairedStoreFiles = [
   'catalogue.ts',
   'clock.ts',
+  'disk-room.ts',
   'file-guard.ts',
   'give-way.ts',
   'listen.ts',

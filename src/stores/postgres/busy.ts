@@ -8,7 +8,15 @@
  */
 import { messageOf, PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
-import { StoreBusy, StoreFailed, StoreUnavailable } from '../errors.ts'
+import {
+  StoreBusy,
+  StoreDenied,
+  StoreFailed,
+  StoreFull,
+  StoreIoFailed,
+  StoreMalformed,
+  StoreUnavailable,
+} from '../errors.ts'
 
 const PAUSE_MIN_MS = 5
 const PAUSE_MAX_MS = 500
@@ -74,7 +82,20 @@ export async function untilDone<T>(
   }
 }
 
+type StoreError = new (why: string, cause: unknown) => PawlError
+
+/** SQLSTATEs that have an error of their own. */
+const BY_STATE: Readonly<Record<string, StoreError>> = {
+  '42501': StoreDenied, // insufficient_privilege
+  '53100': StoreFull, // disk_full
+  '58030': StoreIoFailed, // io_error
+  XX001: StoreMalformed, // data_corrupted
+  XX002: StoreMalformed, // index_corrupted
+}
+
 /** An error of the database as one of ours. */
 export function toPawlError(error: unknown): PawlError {
-  return error instanceof PawlError ? error : new StoreFailed(messageOf(error), error)
+  if (error instanceof PawlError) return error
+  const Failure = BY_STATE[sqlStateOf(error)] ?? StoreFailed
+  return new Failure(messageOf(error), error)
 }

@@ -5,7 +5,14 @@
  */
 import { messageOf, PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
-import { StoreBusy, StoreFailed } from '../errors.ts'
+import {
+  StoreBusy,
+  StoreDenied,
+  StoreFailed,
+  StoreFull,
+  StoreIoFailed,
+  StoreMalformed,
+} from '../errors.ts'
 
 const PAUSE_MIN_MS = 1
 /** How long whoever waits for the file does not try, at most. */
@@ -21,9 +28,32 @@ export function isUniqueViolation(error: unknown): boolean {
   return /UNIQUE constraint failed/.test(messageOf(error))
 }
 
+type StoreError = new (why: string, cause: unknown) => PawlError
+
+/** SQLite's primary result codes that have an error of their own. */
+const BY_CODE: Readonly<Record<number, StoreError>> = {
+  3: StoreDenied, // SQLITE_PERM
+  8: StoreDenied, // SQLITE_READONLY
+  10: StoreIoFailed, // SQLITE_IOERR
+  11: StoreMalformed, // SQLITE_CORRUPT
+  13: StoreFull, // SQLITE_FULL
+  23: StoreDenied, // SQLITE_AUTH
+}
+/** The -shm file could not grow. On a disk that is full, that comes before SQLITE_FULL. */
+const IOERR_SHMSIZE = 4874
+
 /** What was thrown as one of our errors: what the driver throws has no code of ours (P16). */
 export function toPawlError(error: unknown): PawlError {
-  return error instanceof PawlError ? error : new StoreFailed(messageOf(error), error)
+  if (error instanceof PawlError) return error
+  const code = resultCodeOf(error)
+  const Failure = code === IOERR_SHMSIZE ? StoreFull : (BY_CODE[code & 0xff] ?? StoreFailed)
+  return new Failure(messageOf(error), error)
+}
+
+/** The extended result code of SQLite; 0 if the error has none. */
+function resultCodeOf(error: unknown): number {
+  const { errcode } = (error ?? {}) as { errcode?: unknown }
+  return typeof errcode === 'number' ? errcode : 0
 }
 
 /** Does what may find the database busy, again and again until it is not. */

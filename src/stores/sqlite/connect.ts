@@ -2,10 +2,12 @@
  * Opening a SQLite file: the driver, the pragmas, and the checks that refuse a file which would not
  * keep its promises. Statements are prepared once per connection.
  */
+import { accessSync, constants } from 'node:fs'
+import { dirname } from 'node:path'
 import type { PawlError } from '../../core/errors.ts'
 import { messageOf } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
-import { StoreUnusable } from '../errors.ts'
+import { StoreDenied, StoreUnusable } from '../errors.ts'
 import type { Value } from '../rows.ts'
 import { toPawlError, whileBusy } from './busy.ts'
 import {
@@ -94,14 +96,27 @@ function configure(connection: Connection, durability: Durability): void {
   `)
 }
 
-/** What to tell the user of an error that came up while a file was opened. */
+/** The error to throw for one that came up while a file was opened. */
 export function explain(location: string, error: unknown): PawlError {
   const why = messageOf(error)
-  if (/not a database|malformed/.test(why)) {
+  if (/not a database/.test(why)) {
     return new StoreUnusable(location, why, 'Name a file of Pawl, or one that does not exist yet.')
   }
-  if (/unable to open|readonly|permission/i.test(why)) {
+  if (/unable to open|permission/i.test(why)) {
+    if (isDenied(location)) return new StoreDenied(`${location}: permission denied`, error)
     return new StoreUnusable(location, why, 'Check that the folder exists and can be written to.')
   }
   return toPawlError(error)
+}
+
+/** Whether it is for lack of permission that a file cannot be opened. Opens nothing. */
+function isDenied(location: string): boolean {
+  return [location, dirname(location)].some((path) => {
+    try {
+      accessSync(path, constants.R_OK | constants.W_OK)
+      return false
+    } catch (error) {
+      return /EACCES|EPERM|EROFS/.test((error as NodeJS.ErrnoException).code ?? '')
+    }
+  })
 }

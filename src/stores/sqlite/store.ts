@@ -134,8 +134,9 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> 
       await writer.outsideTransactions()
       return writing.database.prepare(sql).all(...values)
     }
-    const guard = file === undefined ? undefined : guardOf(writing)
-    writer.watch(guard)
+    const realPath = file === undefined ? undefined : fileOf(writing)
+    const guard = realPath === undefined ? undefined : FileGuard.open(realPath)
+    if (realPath !== undefined) writer.watch(realPath, guard)
     const parts = { shared, writing, reading, writer, busyTimeoutMs, path: file, guard }
     const store = new SqliteStore(parts)
     return { store: await lookAtOpening(store, options), query }
@@ -167,12 +168,6 @@ interface Parts {
   /** The file; absent for a database in memory. */
   readonly path: string | undefined
   readonly guard: FileGuard | undefined
-}
-
-/** Watches the locks on the file of a connection, if the system shows them. */
-function guardOf(connection: Connection): FileGuard | undefined {
-  const path = fileOf(connection)
-  return path === undefined ? undefined : FileGuard.open(path)
 }
 
 class SqliteStore extends ReadSide<Connection> implements contract.Store {

@@ -14,10 +14,11 @@
  * No busy error reaches a caller before the time-out: see `busy.ts`.
  */
 import type { Environment } from '../../environment/system.ts'
-import { StoreBusy, StoreClosed, StoreUnsafe } from '../errors.ts'
+import { isLasting, StoreBusy, StoreClosed } from '../errors.ts'
 import { assertOutside, runInside } from '../inside-commit.ts'
 import { toPawlError, whileBusy } from './busy.ts'
 import type { Connection } from './connect.ts'
+import { DiskRoom } from './disk-room.ts'
 import type { FileGuard } from './file-guard.ts'
 
 /** What is done inside a transaction; `now` is read while the lock is held. */
@@ -67,6 +68,7 @@ export class Writer {
   #open: Promise<void> | undefined
   #closed = false
   #guard: FileGuard | undefined
+  readonly #room: DiskRoom
 
   constructor(
     connection: Connection,
@@ -78,11 +80,16 @@ export class Writer {
     this.#environment = environment
     this.#clock = clock
     this.#busyTimeoutMs = busyTimeoutMs
+    this.#room = new DiskRoom(connection, environment.clock)
   }
 
-  /** From now on no transaction is acknowledged unless the locks on the file are held. */
-  watch(guard: FileGuard | undefined): void {
+  /**
+   * From now on no transaction is acknowledged unless the locks on the file are held, and the log
+   * is kept short when its disk is nearly full.
+   */
+  watch(path: string, guard: FileGuard | undefined): void {
     this.#guard = guard
+    this.#room.watch(path)
   }
 
   /** Does the work in a transaction, perhaps together with others'; durable when it resolves. */
@@ -164,12 +171,15 @@ export class Writer {
     return group
   }
 
-  async #commitGroup(group: readonly Task[]): Promise<void> {
+  async #commitGroup(group: readonly Task[], mayRepeat = true): Promise<void> {
     try {
       const results = await this.#transact(group)
       for (const [i, { resolve }] of group.entries()) resolve(results[i])
     } catch (error) {
-      if (group.length === 1 || error instanceof StoreBusy || error instanceof StoreUnsafe) {
+      if (this.#room.make(error) && mayRepeat && !group[0]?.alone) {
+        return this.#commitGroup(group, false)
+      }
+      if (group.length === 1 || error instanceof StoreBusy || isLasting(error)) {
         for (const { reject } of group) reject(error)
         return
       }
@@ -193,6 +203,7 @@ export class Writer {
       this.#end()
       this.#clock.committed()
       this.#guard?.assertLocked()
+      this.#room.look()
       this.#passCrashPoint(group, 'committed')
       return results
     } catch (error) {
@@ -230,6 +241,7 @@ export class Writer {
   }
 
   async #begin(): Promise<void> {
+    this.#room.assert()
     try {
       await whileBusy(this.#environment, this.#busyTimeoutMs, () =>
         this.#connection.database.exec('BEGIN IMMEDIATE'),
