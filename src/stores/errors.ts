@@ -101,7 +101,7 @@ export class StoreFull extends PawlError {
   constructor(why: string, cause: unknown) {
     super(
       `The store has no room left: ${why}`,
-      'Nothing was written. Free space on its disk, or raise the quota; workers go on by themselves.',
+      'Nothing was written. Free space on its disk, or raise the quota; workers then go on.',
       { why },
     )
     this.cause = cause

@@ -1,7 +1,7 @@
 /**
  * Room on the disk of a file. SQLite writes to the write-ahead log first and back into the file
- * later, by default when the log has 1000 pages. On a disk that is nearly full that is too late: the
- * log takes the last room, and writing back needs room for pages that are new to the file. So
+ * later, by default when the log has 1000 pages. On a disk that is nearly full that is too late:
+ * the log takes the last room, and writing back needs room for pages that are new to the file. So
  *
  *   before the disk is full   the log is written back and emptied as soon as less than twice its
  *                             size is free; the file can grow by no more than the log is long
