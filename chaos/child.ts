@@ -8,7 +8,7 @@ import { type ChildSettings, type Said, sleep } from './settings.ts'
 const OPENS_MAX = 20
 const AGAIN_MS = 250
 /** What a caller must be ready for while a database is away or held by somebody. */
-const OUTAGES = new Set(['E_STORE_UNAVAILABLE', 'E_STORE_BUSY'])
+const OUTAGES = new Set(['E_STORE_UNAVAILABLE', 'E_OUTCOME_UNKNOWN', 'E_STORE_BUSY'])
 
 /** What this process was started with. */
 export const settings = JSON.parse(process.argv[2] ?? '{}') as ChildSettings

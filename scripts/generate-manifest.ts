@@ -17,11 +17,12 @@ try {
     schema,
     durability: 'full',
     borrowed: true,
-    statementTimeoutMs: 10_000,
+    timeoutMs: 10_000,
   } as const
   const database = new Database(pool, options, systemEnvironment())
   const { objects } = await database.transaction(
     (session) => readCatalogue(session, schema),
+    undefined,
     CATALOGUE_SETTINGS,
   )
   writeFileSync('src/stores/postgres/manifest.ts', manifestDocument(objects))

@@ -95,11 +95,6 @@ export function resolveSettings({ options, env, cwd }: SettingSources): Settings
   }
 }
 
-/** A store's name without the password that it may hold. */
-export function withoutSecrets(store: string): string {
-  return store.replace(/^(postgres(?:ql)?:\/\/[^:@/]*):[^@/]*@/, '$1:***@')
-}
-
 function first<T>(fallback: T, sources: readonly (readonly [string, T | undefined])[]): Setting<T> {
   for (const [from, value] of sources) {
     if (value !== undefined && value !== '') return { value, from }

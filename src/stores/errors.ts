@@ -1,5 +1,7 @@
 /** Errors that only a store can give. Like those of the core: one class, one stable code each. */
 import { PawlError } from '../core/errors.ts'
+import { codeOf, isSqlState, outageOf } from './outage.ts'
+import { withoutSecrets } from './redact.ts'
 
 /** The package through which a store reaches its database is not installed. */
 export class DriverMissing extends PawlError {
@@ -77,14 +79,44 @@ export class SealUnsettled extends PawlError {
 /** The database cannot be reached, or did not answer in time. */
 export class StoreUnavailable extends PawlError {
   readonly code = 'E_STORE_UNAVAILABLE'
-  constructor(waitedMs: number, cause: unknown) {
+  /** `outcome` is 'none' if it is certain that nothing of what was asked has been done. */
+  constructor(waitedMs: number, cause: unknown, outcome: 'unknown' | 'none' = 'unknown') {
+    const { reason, code, advice } = outageOf(cause)
     super(
-      `The database could not be reached for ${waitedMs} ms`,
-      'Check that it runs and lets this process in. What was asked may have been done; ask again.',
-      { waitedMs },
+      waitedMs > 0
+        ? `The database could not be reached for ${waitedMs} ms: ${reason}`
+        : `The connection to the database was lost: ${reason}`,
+      `${advice} ${outcome === 'none' ? 'Nothing was written; try again.' : REPEAT}`,
+      { waitedMs, reason, outcome, ...(code !== '' && { cause: code }) },
     )
     this.cause = cause
   }
+}
+
+/** The answer to a write was lost, and a later try to find out what it did has failed. */
+export class OutcomeUnknown extends PawlError {
+  readonly code = 'E_OUTCOME_UNKNOWN'
+  constructor(cause: unknown) {
+    const { reason, code } = outageOf(cause)
+    super(
+      `It is not known whether the write was done: its answer was lost, and then ${reason}`,
+      REPEAT,
+      { reason, outcome: 'unknown', ...(code !== '' && { cause: code }) },
+    )
+    this.cause = cause
+  }
+}
+
+const REPEAT =
+  'What was asked may have been done. Ask again with the same ids: nothing is done twice.'
+
+/** Whether an error says that the store could not be used, and nothing about what was asked. */
+export function isOutage(error: unknown): boolean {
+  return (
+    error instanceof StoreUnavailable ||
+    error instanceof OutcomeUnknown ||
+    error instanceof StoreBusy
+  )
 }
 
 /** The store was closed. */
@@ -154,7 +186,13 @@ export class StoreIoFailed extends PawlError {
 export class StoreFailed extends PawlError {
   readonly code = 'E_STORE_FAILED'
   constructor(why: string, cause: unknown) {
-    super(`The database refused: ${why}`, 'Nothing was written. See the cause.', { why })
+    const code = codeOf(cause)
+    const said = withoutSecrets(why)
+    super(
+      `The database refused: ${said}${isSqlState(code) ? ` (SQLSTATE ${code})` : ''}`,
+      'Nothing was written. See the cause.',
+      { why: said, ...(code !== '' && { cause: code }) },
+    )
     this.cause = cause
   }
 }

@@ -330,6 +330,11 @@ export interface PruneRequest {
   readonly archive?: (lines: string) => Promise<void>
 }
 
+/** An outage of the database, for those who watch. */
+export type Trouble =
+  | { readonly kind: 'away'; readonly forMs: number; readonly error: PawlError }
+  | { readonly kind: 'back'; readonly forMs: number }
+
 /** A store. */
 export interface Store extends AsyncDisposable {
   /** The time by which this store judges leases and due times. */
@@ -460,6 +465,11 @@ export interface Store extends AsyncDisposable {
    * returned function is called. A hint only: it may come for nothing, and may be missed.
    */
   onWake(listener: () => void): () => void
+  /**
+   * Calls back while the database is away, a second after that began and then every five seconds,
+   * and when it is back, until the returned function is called. Absent if a store cannot be away.
+   */
+  onTrouble?(listener: (trouble: Trouble) => void): () => void
 
   /** The job as it is now; nothing where there is none. */
   get(id: string): Promise<Job | undefined>

@@ -7,11 +7,11 @@ import { describe, expect, it } from 'vitest'
 import { confirm } from '../../src/cli/confirm.ts'
 import { exitCodeOf } from '../../src/cli/exit-codes.ts'
 import { Output, type Sink } from '../../src/cli/output.ts'
-import { withoutSecrets } from '../../src/cli/settings.ts'
 import type { Call } from '../../src/cli/spec.ts'
 import { readDate, readDuration, readPast } from '../../src/cli/times.ts'
 import { shortened, visible, visibleJson } from '../../src/cli/visible.ts'
 import { span } from '../../src/environment/times.ts'
+import { withoutSecrets } from '../../src/stores/redact.ts'
 
 /** A stream that keeps what is written. */
 class Kept extends EventEmitter implements Sink {

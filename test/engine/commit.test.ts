@@ -3,6 +3,7 @@ import { Committed, StaleFence, standard } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
+import { passing } from '../../src/stores/passing.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { EngineBench } from './bench.ts'
 
@@ -78,10 +79,10 @@ describe('a commit', () => {
 
   it('that was made unheard is not reported as a failure again and again', async () => {
     const job = defineJob({ name: 'unheard', run: ({ commit }) => commit(() => 'kept') })
-    const failures: unknown[] = []
+    const reports: string[] = []
     const bench = await EngineBench.open([job], (store) => {
       const settle: Store['settle'] = (settlements, next) => {
-        failures.push(...settlements.filter(({ command }) => command.kind === 'fail'))
+        reports.push(...settlements.map(({ command }) => command.kind))
         return store.settle(settlements, next)
       }
       const commit: Store['commit'] = async (...values) => {
@@ -101,10 +102,68 @@ describe('a commit', () => {
     const outcome = await bench.finish(handle.result())
     expect(outcome).toMatchObject({ kind: 'succeeded', output: 'kept', job: { failures: 0 } })
     await bench.until(() => worker.running === 0)
-    expect(failures).toHaveLength(1)
+    expect(reports).toEqual(['release'])
     const refused = bench.events.filter(({ type }) => type === 'refused')
-    const expected = { command: 'fail', jobId: handle.id, error: expect.any(Committed) }
+    const expected = { command: 'release', jobId: handle.id, error: expect.any(Committed) }
     expect(refused).toEqual([expect.objectContaining(expected)])
+  })
+
+  it.each([
+    ['lets the error through', (error: unknown) => Promise.reject(error)],
+    ['hides it behind its own', () => Promise.reject(new Error('the booking failed'))],
+  ])('that the store failed spends a release and no failure: a handler that %s', async (_, on) => {
+    let outages = 3
+    const job = defineJob({
+      name: 'again',
+      retry: { max: 0 },
+      run: ({ commit }) => commit(() => 'kept').catch(on),
+    })
+    const bench = await EngineBench.open([job], (store) =>
+      passing(store, {
+        commit: (...values) =>
+          outages-- > 0
+            ? Promise.reject(new StoreUnavailable(0, 'away', 'none'))
+            : store.commit(...values),
+      }),
+    )
+    await bench.work()
+    const handle = await bench.pawl.enqueue(job, null)
+    expect(await bench.finish(handle.result())).toMatchObject({ kind: 'succeeded', output: 'kept' })
+    expect(await handle.get()).toMatchObject({ attempt: 4, failures: 0, crashes: 0, releases: 3 })
+  })
+
+  it('that the store failed for ever is given back a bounded number of times', async () => {
+    const job = defineJob({ name: 'never', run: ({ commit }) => commit(() => 'never') })
+    const away = () => Promise.reject(new StoreUnavailable(0, 'away', 'none'))
+    const bench = await EngineBench.open([job], (store) => passing(store, { commit: away }))
+    await bench.work()
+    const handle = await bench.pawl.enqueue(job, null)
+    expect(await bench.finish(handle.result())).toMatchObject({ kind: 'parked' })
+    expect(await handle.get()).toMatchObject({ failures: 0, releases: 100 })
+  })
+
+  it('that follows one which the store failed may fail for reasons of its own', async () => {
+    let outages = 1
+    const job = defineJob({
+      name: 'own',
+      retry: { max: 0 },
+      run: async ({ commit }) => {
+        await commit(() => 1).catch(() => {})
+        return commit(() => {
+          throw new Error('no such order')
+        })
+      },
+    })
+    const bench = await EngineBench.open([job], (store) =>
+      passing(store, {
+        commit: (...values) =>
+          outages-- > 0 ? Promise.reject(new StoreUnavailable(0, 'away')) : store.commit(...values),
+      }),
+    )
+    await bench.work()
+    const handle = await bench.pawl.enqueue(job, null)
+    await bench.finish(handle.result())
+    expect(await handle.get()).toMatchObject({ attempt: 1, outcome: null, releases: 0 })
   })
 
   it('of an attempt that lost its job is refused, and writes nothing', async () => {

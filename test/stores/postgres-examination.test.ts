@@ -58,11 +58,12 @@ describe.each(SERVERS)('the manifest on the PostgreSQL of $name', ({ url }) => {
       schema,
       durability: 'full',
       borrowed: true,
-      statementTimeoutMs: 5000,
+      timeoutMs: 5000,
     } as const
     const database = new Database(pool, options, systemEnvironment())
     const { objects } = await database.transaction(
       (session) => readCatalogue(session, schema),
+      undefined,
       CATALOGUE_SETTINGS,
     )
     const written = readFileSync('src/stores/postgres/manifest.ts', 'utf8')

@@ -1,9 +1,9 @@
 /** `pawl db migrate|status|print-sql`: the schema of the store. */
 import { storeSql, storeStatus } from '../../engine/open-store.ts'
 import { stamp } from '../../environment/times.ts'
+import { withoutSecrets } from '../../stores/redact.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { withPawl } from '../opening.ts'
-import { withoutSecrets } from '../settings.ts'
 import type { Call, CommandSpec } from '../spec.ts'
 import { visible } from '../visible.ts'
 

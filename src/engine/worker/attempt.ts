@@ -18,7 +18,7 @@ import type { Job } from '../../core/job/job.ts'
 import { pathOf } from '../../core/lifecycles/lifecycle.ts'
 import type { Logger, Timer } from '../../core/ports.ts'
 import type { Environment } from '../../environment/system.ts'
-import { UseTx } from '../../stores/errors.ts'
+import { isOutage, UseTx } from '../../stores/errors.ts'
 import type { Held, Settlement, Store } from '../../stores/store.ts'
 import type { Handler, JobContext, JobDefinition } from '../define-job.ts'
 import { openTx, type Tx } from '../effects/effects.ts'
@@ -78,6 +78,8 @@ export class Attempt {
   /** Never changes once the outcome is clear: what the worker counts on must not. */
   #isStuck = false
   #isCommitted = false
+  /** The last commit or step of this attempt failed because the store could not be used. */
+  #hasStoreFailed = false
   /** When the handler last showed that it goes on. */
   #aliveAt: number
 
@@ -119,7 +121,11 @@ export class Attempt {
   }
 
   #openSteps(): Steps {
-    const { store, bounds } = this.#parts
+    const { bounds, store: inner } = this.#parts
+    const store: Pick<Store, 'settle' | 'steps'> = {
+      settle: (...values) => this.#inStore(() => inner.settle(...values)),
+      steps: (...values) => this.#inStore(() => inner.steps(...values)),
+    }
     return new Steps({
       held: () => this.#heldNow(),
       fence: this.fence,
@@ -249,7 +255,7 @@ export class Attempt {
         this.#steps ??= this.#openSteps()
         return this.#steps.run(name, work)
       },
-      commit: (work) => this.#commit(work),
+      commit: (work) => this.#inStore(() => this.#commit(work)),
       jobId: id,
       type,
       queue,
@@ -280,12 +286,28 @@ export class Attempt {
     this.#usage[name] = total
   }
 
-  /** A handler that threw: because it was told to stop, or for reasons of its own. */
+  /**
+   * A handler that threw: because it was told to stop, because the store failed under it, or for
+   * reasons of its own. Only the last spends the failure budget. What the store has failed is given
+   * back; releases have a budget of their own, so that it does not go on for ever.
+   */
   #refused(error: unknown): Report {
     const { reason } = this.#abort
     if (reason instanceof Cancelled) return this.#cancelled()
-    if (reason instanceof ShuttingDown) return this.#released()
+    if (reason instanceof ShuttingDown || this.#hasStoreFailed) return this.#released()
     return this.#failed(classify(error))
+  }
+
+  /** Does something in the store, and remembers if it was the store that failed. */
+  async #inStore<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      const result = await work()
+      this.#hasStoreFailed = false
+      return result
+    } catch (error) {
+      this.#hasStoreFailed = isOutage(error)
+      throw error
+    }
   }
 
   /** An output that cannot be stored is a failure that no retry cures. */

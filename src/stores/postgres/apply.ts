@@ -10,8 +10,9 @@ import type { Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
 import { endOf, type Migrated, type Route } from '../machines.ts'
 import { type NoticeRow, noticeOf } from '../notices.ts'
+import { codeOf } from '../outage.ts'
 import { factData, factPath, factStatuses, statusLetter } from '../rows.ts'
-import { sqlStateOf } from './busy.ts'
+import type { Patience } from './busy.ts'
 import { type Database, type Session, statement, type Trail } from './connect.ts'
 import type { Read } from './context.ts'
 import { insertNotices } from './notices.ts'
@@ -219,15 +220,21 @@ const SENSELESS = '22023'
  * the lock of the fact's job knows that the transaction has ended. Only where nothing but counts
  * and lanes were written the number has to do.
  */
-export async function hasCommitted(database: Database, { tx, fact }: Trail): Promise<boolean> {
+export async function hasCommitted(
+  database: Database,
+  { tx, fact }: Trail,
+  patience: Patience,
+): Promise<boolean> {
   if (fact !== undefined) {
     return database.transaction(async (session) => {
+      // The lock is a write of its own: with synchronous replication its COMMIT waits until the
+      // fact, too, has reached a standby.
       await session.query(LOCK_JOB, [fact.job])
       const found = await session.query(FIND_FACT, [fact.job, fact.seq, fact.place])
       return found.length > 0
-    })
+    }, patience)
   }
-  const status = await database.atOnce((session) => statusOf(session, tx))
+  const status = await database.atOnce((session) => statusOf(session, tx), patience)
   if (status === 'in progress') throw Object.assign(new Error(status), BUSY)
   return status === 'committed'
 }
@@ -237,7 +244,7 @@ async function statusOf(session: Session, tx: number): Promise<string | null> {
     const [row] = await session.query<{ status: string | null }>(SELECT_STATUS, [tx])
     return row?.status ?? null
   } catch (error) {
-    if (sqlStateOf(error) === SENSELESS) return null
+    if (codeOf(error) === SENSELESS) return null
     throw error
   }
 }

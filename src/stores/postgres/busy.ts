@@ -2,13 +2,19 @@
  * How errors of the database are told apart, and which of them a verb meets by trying again.
  *
  *   conflict   others were in the way (deadlock, serialization, lock time-out): nothing was done
+ *   away       the server cannot be reached, or takes no writes now, as a standby does or a primary
+ *              that is being switched: nothing was done by this try
  *   lost       the connection broke, or no answer came: what was asked may have been done or not,
  *              so the next try is told, and must find out
  *   failed     anything else; trying again would not help
+ *
+ * After a lost try of a write nothing is final until a later try has found out what became of it.
+ * If that fails, the caller is told that the outcome is unknown (`OutcomeUnknown`).
  */
 import { messageOf, PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
 import {
+  OutcomeUnknown,
   StoreBusy,
   StoreDenied,
   StoreFailed,
@@ -17,14 +23,30 @@ import {
   StoreMalformed,
   StoreUnavailable,
 } from '../errors.ts'
+import { codeOf } from '../outage.ts'
 
 const PAUSE_MIN_MS = 5
 const PAUSE_MAX_MS = 500
 
-type Kind = 'conflict' | 'lost' | 'failed'
+/** The part of a verb's time that a statement may wait for a lock. */
+export const LOCK_SHARE = 0.3
+
+type Kind = 'conflict' | 'away' | 'lost' | 'failed'
 
 /** Serialization failure, deadlock, lock time-out, statement time-out. */
 const CONFLICTS = new Set(['40001', '40P01', '55P03', '57014'])
+
+/**
+ * The server said so itself, and did nothing: 25006 a write on a read-only server, 53300 too many
+ * connections, 57P03 it is starting, stopping or recovering.
+ */
+const AWAY = new Set(['25006', '53300', '57P03'])
+
+/**
+ * Class 08: connections. 57Pxx: the server or the session was ended. 25P03, 25P04: so was the
+ * transaction, for lack of time. 40003: the completion of a statement is not known.
+ */
+const LOST = /^(08...|57P..|25P03|25P04|40003)$/
 
 /** Errors of the network, as the platform names them. */
 const NETWORK = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST|ENET|ENOENT|ESOCKET)/
@@ -32,25 +54,70 @@ const NETWORK = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST|ENET|ENOENT|E
 /** What the driver says without a code when a connection is gone or was never made. */
 const GONE = /Connection terminated|timeout|socket|not queryable|Client has encountered/i
 
+/** What a server says that takes no writes, if a library has removed the code. */
+const READ_ONLY = /cannot execute .* in a read-only transaction/
+const NOT_NOW = /the database system is (starting up|shutting down|in recovery|not yet accepting)/
+
 /** The kind of an error. */
 export function kindOf(error: unknown): Kind {
-  if (error instanceof StoreUnavailable) return 'lost'
+  if (error instanceof StoreUnavailable) return error.details.outcome === 'none' ? 'away' : 'lost'
   if (error instanceof PawlError) return 'failed'
-  const code = sqlStateOf(error)
+  const code = codeOf(error)
   if (CONFLICTS.has(code)) return 'conflict'
-  // Class 08: connections; 53300: too many of them; 57Pxx: the server or the session was ended.
-  if (/^08|^53300$|^57P|^25P03$|^25P04$/.test(code) || NETWORK.test(code)) return 'lost'
-  return code === '' && GONE.test(messageOf(error)) ? 'lost' : 'failed'
+  if (AWAY.has(code)) return 'away'
+  if (LOST.test(code) || NETWORK.test(code)) return 'lost'
+  if (code !== '') return 'failed'
+  const message = messageOf(error)
+  if (READ_ONLY.test(message) || NOT_NOW.test(message)) return 'away'
+  return GONE.test(message) ? 'lost' : 'failed'
+}
+
+/** Whether the connection on which an error came is of no more use. */
+export function endsConnection(error: unknown): boolean {
+  const kind = kindOf(error)
+  return kind === 'lost' || kind === 'away'
 }
 
 /**
- * The code of an error: of PostgreSQL or of the platform; empty where it has none. Libraries may
- * have wrapped the error of their driver.
+ * How long a verb may take, over all of its tries and statements. It is measured by the time of the
+ * process and not by the clock of the environment, which a test may move: a server does not follow.
  */
-export function sqlStateOf(error: unknown): string {
-  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
-  if (typeof code === 'string') return code
-  return cause === undefined || cause === null ? '' : sqlStateOf(cause)
+export class Patience {
+  readonly environment: Environment
+  readonly #start = performance.now()
+  readonly #timeoutMs: number
+
+  constructor(environment: Environment, timeoutMs: number) {
+    this.environment = environment
+    this.#timeoutMs = timeoutMs
+  }
+
+  get waitedMs(): number {
+    return Math.round(performance.now() - this.#start)
+  }
+
+  get leftMs(): number {
+    return this.#timeoutMs - this.waitedMs
+  }
+
+  /**
+   * Whether the wait for a lock would still end in time. A try whose answer comes too late is worse
+   * than no further try: nobody would know what it did.
+   */
+  get allowsLocks(): boolean {
+    return this.leftMs >= this.#timeoutMs * LOCK_SHARE
+  }
+}
+
+/** What is repeated. */
+interface Repeated {
+  /** Reading has no outcome that could be unknown. */
+  readonly isRead?: boolean
+  /**
+   * Whether something may have been done although no answer came; `redo` tells that the answer to
+   * a try was lost.
+   */
+  readonly isUnsure?: (redo: boolean) => boolean
 }
 
 /**
@@ -58,28 +125,33 @@ export function sqlStateOf(error: unknown): string {
  * tells that an earlier try may have been done already.
  */
 export async function untilDone<T>(
-  environment: Environment,
-  timeoutMs: number,
+  patience: Patience,
   action: (redo: boolean) => Promise<T>,
+  { isRead = false, isUnsure }: Repeated = {},
 ): Promise<T> {
-  const { clock, random, timers } = environment
-  const start = clock.now()
+  const { random, timers } = patience.environment
   let redo = false
+  const isUnknown = () => !isRead && (isUnsure === undefined ? redo : isUnsure(redo))
   for (let pause = PAUSE_MIN_MS; ; pause = Math.min(pause * 2, PAUSE_MAX_MS)) {
     try {
       return await action(redo)
     } catch (error) {
       const kind = kindOf(error)
-      if (kind === 'failed') throw toPawlError(error)
       if (kind === 'lost') redo = true
-      const waited = clock.now() - start
-      if (waited >= timeoutMs) {
-        throw kind === 'conflict' ? new StoreBusy(waited) : new StoreUnavailable(waited, error)
-      }
+      if (kind === 'failed') throw isUnknown() ? new OutcomeUnknown(error) : toPawlError(error)
+      const delay = Math.min(Math.ceil(pause * (0.5 + random.next() / 2)), patience.leftMs)
+      if (delay > 0) await new Promise<void>((done) => timers.after(delay, done))
+      const isLate = patience.leftMs <= 0 || (kind === 'conflict' && !patience.allowsLocks)
+      if (isLate) throw givenUp(kind, patience.waitedMs, error, isUnknown())
     }
-    const delay = Math.ceil(pause * (0.5 + random.next() / 2))
-    await new Promise<void>((done) => timers.after(delay, done))
   }
+}
+
+function givenUp(kind: Kind, waitedMs: number, error: unknown, isUnknown: boolean): PawlError {
+  if (kind !== 'conflict') {
+    return new StoreUnavailable(waitedMs, error, isUnknown ? 'unknown' : 'none')
+  }
+  return isUnknown ? new OutcomeUnknown(error) : new StoreBusy(waitedMs)
 }
 
 type StoreError = new (why: string, cause: unknown) => PawlError
@@ -96,6 +168,6 @@ const BY_STATE: Readonly<Record<string, StoreError>> = {
 /** An error of the database as one of ours. */
 export function toPawlError(error: unknown): PawlError {
   if (error instanceof PawlError) return error
-  const Failure = BY_STATE[sqlStateOf(error)] ?? StoreFailed
+  const Failure = BY_STATE[codeOf(error)] ?? StoreFailed
   return new Failure(messageOf(error), error)
 }

@@ -4,6 +4,7 @@
  * wrong. So a machine whose clock is off by minutes is no different from the others.
  */
 import type { Clock } from '../../core/ports.ts'
+import type { Patience } from './busy.ts'
 import { type Database, statement } from './connect.ts'
 
 const SELECT_TIME = statement(
@@ -36,7 +37,7 @@ export class DatabaseClock implements Clock {
   }
 
   /** Asks the database, and takes the answer for that of the middle of the wait. */
-  async ask(): Promise<void> {
+  async ask(patience?: Patience): Promise<void> {
     this.#askedAt = this.#local.now()
     await this.#database.atOnce(async (session) => {
       const start = this.#local.now()
@@ -46,6 +47,6 @@ export class DatabaseClock implements Clock {
       if (row === undefined || (this.#isSet && end - start > SLOW_MS)) return
       this.#offset = Math.round(row.now - (start + end) / 2)
       this.#isSet = true
-    })
+    }, patience)
   }
 }

@@ -7,8 +7,11 @@
  * and by a third of the lease. Past the bound everything is rolled back. The fence is checked again
  * at the end, by the time of the end.
  *
- * Where the answer to COMMIT is lost, the job itself is asked. Whoever gets its lock knows that the
+ * If the answer to COMMIT is lost, the job itself is asked. Whoever gets its lock knows that the
  * transaction has ended, one way or the other; the function is never run a second time to find out.
+ *
+ * If the connection is lost while the function runs, the commit fails with `StoreUnavailable`,
+ * whatever the function makes of it: the store has failed, not the function.
  */
 import { PawlError } from '../../core/errors.ts'
 import type { Usage } from '../../core/job/commands.ts'
@@ -25,11 +28,11 @@ import { StoreUnavailable } from '../errors.ts'
 import type { CommitAnswer, Held } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes } from './apply.ts'
-import { kindOf, toPawlError, untilDone } from './busy.ts'
-import { type Database, type OwnSession, statement } from './connect.ts'
+import { endsConnection, Patience, toPawlError, untilDone } from './busy.ts'
+import { answerMsOf, type Database, type OwnSession, statement } from './connect.ts'
 import { lockHeld, type Shared } from './context.ts'
 import { insertEffects } from './outbox.ts'
-import { accessTo, settingsOf } from './transaction.ts'
+import { accessTo, answerOf, lostInside, settingsOf } from './transaction.ts'
 
 const SELECT_RESULT = statement(
   (s) => `SELECT payload FROM ${s}.ledger WHERE job = $1 AND kind = 30`,
@@ -52,7 +55,7 @@ export async function commit(
 ): Promise<CommitAnswer> {
   const { shared, database, timeoutMs } = store
   let ran = false
-  let thrown: { readonly error: unknown } | undefined
+  let thrown: Thrown | undefined
   const observed: CommitWork = async (tx) => {
     ran = true
     return work(tx)
@@ -60,11 +63,12 @@ export async function commit(
   const boundMs = boundOf(held)
   const once = (session: OwnSession) =>
     commitOnce(store, session, held, boundMs, observed, usage, (error) => {
-      thrown = { error }
+      thrown = { error, isOutage: session.isBroken }
     })
-  const outcome = await untilDone(shared.environment, timeoutMs, async () => {
+  const patience = new Patience(shared.environment, timeoutMs)
+  const outcome = await untilDone(patience, async () => {
     try {
-      return await database.transaction(once, settingsOf(boundMs))
+      return await database.transaction(once, patience, settingsOf(boundMs))
     } catch (error) {
       // What failed before the function ran can be tried again; what failed after it cannot.
       if (!ran) throw error
@@ -72,14 +76,21 @@ export async function commit(
     }
   })
   if (!('ended' in outcome)) return outcome
+  if (thrown?.isOutage) throw lostInside(thrown.error)
   if (thrown !== undefined) throw thrown.error
   const { ended } = outcome
-  if (kindOf(ended) !== 'lost') throw toPawlError(ended)
+  if (!endsConnection(ended)) throw toPawlError(ended)
   return resolve(store, held, ended)
 }
 
+/** What the function of a commit threw, and whether its connection was lost by then. */
+interface Thrown {
+  readonly error: unknown
+  readonly isOutage: boolean
+}
+
 async function commitOnce(
-  { shared, database, now }: CommitStore,
+  { shared, database, now, timeoutMs }: CommitStore,
   session: OwnSession,
   held: Held,
   boundMs: number,
@@ -99,12 +110,15 @@ async function commitOnce(
   if (before.kind === 'same') {
     return { kind: 'same', job: read.job, result: await resultOf(session, read.job.id) }
   }
+  // The time of the function is its own, and so is the time of what comes after it.
+  session.allow(answerOf(boundMs))
   const ran = await runFunction(shared, boundMs, accessTo(session, database), work).catch(
     (error: unknown) => {
       onThrow(error)
       throw error
     },
   )
+  session.allow(answerMsOf(timeoutMs))
   const { result, effects } = ran
   const changes = new Changes()
   const committed = committedCommand(held, effects, usage)
@@ -122,17 +136,19 @@ async function resolve(
   held: Held,
   cause: unknown,
 ): Promise<CommitAnswer> {
-  const found = await untilDone(shared.environment, timeoutMs, () =>
-    database.transaction(async (session): Promise<CommitAnswer | undefined> => {
-      const [read] = await lockHeld(shared, session, [held])
-      if (read === undefined || read instanceof PawlError) return undefined
-      const { job, lifecycle } = read
-      const context = contextOf(shared.environment, WORKER, now())
-      if (decide(lifecycle, job, commitCommand(held), context).kind !== 'same') return undefined
-      return { kind: 'done', job, result: await resultOf(session, job.id) }
-    }),
-  )
-  if (found === undefined) throw new StoreUnavailable(0, cause)
+  const patience = new Patience(shared.environment, timeoutMs)
+  const ask = async (session: OwnSession): Promise<CommitAnswer | undefined> => {
+    const [read] = await lockHeld(shared, session, [held])
+    if (read === undefined || read instanceof PawlError) return undefined
+    const { job, lifecycle } = read
+    const context = contextOf(shared.environment, WORKER, now())
+    if (decide(lifecycle, job, commitCommand(held), context).kind !== 'same') return undefined
+    return { kind: 'done', job, result: await resultOf(session, job.id) }
+  }
+  const found = await untilDone(patience, () => database.transaction(ask, patience), {
+    isUnsure: () => true,
+  })
+  if (found === undefined) throw new StoreUnavailable(0, cause, 'none')
   return found
 }
 

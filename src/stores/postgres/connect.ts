@@ -9,17 +9,32 @@
  *
  * A pool of the user's own is never given lasting settings, because it is not ours alone.
  *
- * No statement waits for ever: the server ends it (`statement_timeout`, `lock_timeout`), and where
- * the server does not answer at all, the driver does. While the database is away, all callers of
- * this process together make one attempt at a time to reach it, less and less often.
+ * Every statement is bounded. The server ends it after two fifths of a verb's time
+ * (`statement_timeout`, `lock_timeout`). If the server does not answer at all, the driver gives up
+ * a little later, and connections that were silent since are not used again: so half of the time is
+ * left for a try on a new connection. The caller's `Patience` bounds all of it.
+ *
+ * While the database is away, all callers of this process together make one attempt at a time to
+ * reach it, less and less often.
  */
 import { createHash } from 'node:crypto'
 import { messageOf } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
 import { StoreUnavailable } from '../errors.ts'
+import { noteAddress } from '../outage.ts'
 import type { Value } from '../rows.ts'
-import { kindOf } from './busy.ts'
-import { numbers, type PgClient, type PgPool, type PgPoolClient } from './driver.ts'
+import { endsConnection, kindOf, LOCK_SHARE, type Patience } from './busy.ts'
+import {
+  addressOf,
+  hostOf,
+  numbers,
+  type PgClient,
+  type PgPool,
+  type PgPoolClient,
+  type PgQuery,
+} from './driver.ts'
+import type { Hosts } from './hosts.ts'
+import { Troubles } from './troubles.ts'
 
 /** A text that names the tables of a schema, made and named once for each schema. */
 export type Statement = (schema: string) => { readonly text: string; readonly name: string }
@@ -59,11 +74,27 @@ export interface DatabaseOptions {
   readonly durability: Durability
   /** The pool is the user's. */
   readonly borrowed: boolean
-  /** How long a statement may take, and half of that to wait for a lock. */
-  readonly statementTimeoutMs: number
+  /** How long a verb may take, with all of its tries. */
+  readonly timeoutMs: number
+  /** Where the connections of our own pool go; absent for a pool of the user's. */
+  readonly hosts?: Hosts | undefined
 }
 
+/** Two tries without an answer must fit into the time of a verb. */
+const STATEMENT_SHARE = 0.4
+const ANSWER_SHARE = 0.45
+/** A verb with little time gives more of it to each statement; the server still ends it first. */
+const STATEMENT_MIN_MS = 1000
+const ANSWER_MIN_MS = 1250
+/** How much longer the driver waits than the server does, for statements that may take long. */
 const ANSWER_EXTRA_MS = 5000
+
+/** How long a new connection may take, so that each host can be tried within a verb's time. */
+export function connectMsOf(timeoutMs: number, hosts: number): number {
+  return Math.min(CONNECT_MAX_MS, Math.max(100, Math.floor(timeoutMs / (hosts + 1))))
+}
+
+const CONNECT_MAX_MS = 5000
 const RECONNECT_MIN_MS = 50
 const RECONNECT_MAX_MS = 500
 /** An outage that lasts is met as seldom as a worker does: after some ten seconds of trying. */
@@ -84,11 +115,19 @@ export class Database {
   readonly schema: string
   /** Whether a pooler was seen between this process and the server. */
   pooled = false
+  /** Tells whoever asks of an outage that lasts. */
+  readonly troubles: Troubles
   readonly #pool: PgPool
   readonly #options: DatabaseOptions
   readonly #environment: Environment
   readonly #traits = new WeakMap<PgClient, Traits>()
+  /** When each connection last answered. */
+  readonly #heardAt = new WeakMap<PgClient, number>()
+  /** Connections that have not answered since then may be as dead as one that was found to be. */
+  #suspectUntil = Number.NEGATIVE_INFINITY
   #failures = 0
+  /** Why the last attempt to connect failed, until one succeeds. */
+  #lastFailure: unknown
   #probing: Promise<void> | undefined
 
   constructor(pool: PgPool, options: DatabaseOptions, environment: Environment) {
@@ -96,6 +135,7 @@ export class Database {
     this.#pool = pool
     this.#options = options
     this.#environment = environment
+    this.troubles = new Troubles()
     // An idle connection that breaks is replaced by the pool; without a listener it would throw.
     pool.on('error', ignore)
   }
@@ -106,15 +146,20 @@ export class Database {
   }
 
   /** One statement in a transaction of its own. */
-  atOnce<T>(work: (session: OwnSession) => Promise<T>): Promise<T> {
-    return this.#with((session, { local }) =>
-      local === '' ? work(session) : session.transaction(work),
+  atOnce<T>(work: (session: OwnSession) => Promise<T>, patience?: Patience): Promise<T> {
+    return this.#with(
+      (session, { local }) => (local === '' ? work(session) : session.transaction(work)),
+      patience,
     )
   }
 
   /** Several statements in one transaction, with settings of its own. */
-  transaction<T>(work: (session: OwnSession) => Promise<T>, settings = ''): Promise<T> {
-    return this.#with((session) => session.transaction(work, settings))
+  transaction<T>(
+    work: (session: OwnSession) => Promise<T>,
+    patience?: Patience,
+    settings = '',
+  ): Promise<T> {
+    return this.#with((session) => session.transaction(work, settings), patience)
   }
 
   async close(): Promise<void> {
@@ -125,9 +170,9 @@ export class Database {
 
   /** A connection that its caller keeps, and must release. */
   async keep(): Promise<PgPoolClient> {
-    const client = await this.#acquire()
+    const client = await this.#acquire(undefined)
     try {
-      await this.#meet(client)
+      await this.#meet(client, this.#answerMs)
       return client
     } catch (error) {
       client.release(true)
@@ -135,19 +180,34 @@ export class Database {
     }
   }
 
-  async #with<T>(work: (session: OwnSession, traits: Traits) => Promise<T>): Promise<T> {
-    const client = await this.#acquire()
+  async #with<T>(
+    work: (session: OwnSession, traits: Traits) => Promise<T>,
+    patience: Patience | undefined,
+  ): Promise<T> {
+    const start = performance.now()
+    const client = await this.#acquire(patience)
+    let session: OwnSession | undefined
     let broken = false
     const noteEnd = () => {
       broken = true
+      if (session !== undefined) session.isBroken = true
     }
     client.on('error', noteEnd)
     try {
-      const traits = await this.#meet(client)
-      return await work(new OwnSession(client, this.schema, traits, this.#answerMs), traits)
-    } catch (error) {
-      broken ||= kindOf(error) === 'lost' || error instanceof RollbackFailed
-      throw error instanceof RollbackFailed ? error.cause : error
+      const answerMs = Math.max(1, Math.min(this.#answerMs, patience?.leftMs ?? this.#answerMs))
+      const traits = await this.#meet(client, answerMs)
+      session = new OwnSession(client, this.schema, traits, this.#answerMs, patience)
+      const result = await work(session, traits)
+      this.#heardAt.set(client, performance.now())
+      this.troubles.over()
+      return result
+    } catch (thrown) {
+      const error = thrown instanceof RollbackFailed ? thrown.cause : thrown
+      broken ||= endsConnection(error) || thrown instanceof RollbackFailed
+      if (broken) noteAddress(error, addressOf(client))
+      if (endsConnection(error)) this.troubles.note(error, start)
+      if (isSilence(error)) this.#suspectUntil = performance.now()
+      throw error
     } finally {
       client.removeListener('error', noteEnd)
       client.removeListener('error', ignore)
@@ -155,48 +215,109 @@ export class Database {
     }
   }
 
-  get #answerMs(): number {
-    return this.#options.statementTimeoutMs + ANSWER_EXTRA_MS
+  /** How long the server may take for a statement. */
+  get #statementMs(): number {
+    const { timeoutMs } = this.#options
+    const least = Math.min(timeoutMs * 0.8, STATEMENT_MIN_MS)
+    return Math.ceil(Math.max(timeoutMs * STATEMENT_SHARE, least))
   }
 
-  async #acquire(): Promise<PgPoolClient> {
-    if (this.#failures > 0) {
-      this.#probing ??= this.#probe()
-      await this.#probing
+  /** How long the driver waits for an answer. */
+  get #answerMs(): number {
+    return answerMsOf(this.#options.timeoutMs)
+  }
+
+  /** A connection within the time that is left; one that comes too late goes back to the pool. */
+  async #acquire(patience: Patience | undefined): Promise<PgPoolClient> {
+    const start = performance.now()
+    const connecting = this.#fresh()
+    try {
+      if (patience === undefined) return await connecting
+      return await this.#within(Math.max(0, patience.leftMs), connecting)
+    } catch (error) {
+      if (endsConnection(error)) this.troubles.note(error, start)
+      throw error
     }
-    return this.#connect()
+  }
+
+  async #within(ms: number, connecting: Promise<PgPoolClient>): Promise<PgPoolClient> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const why = this.#lastFailure ?? `no connection within ${ms} ms`
+        reject(new StoreUnavailable(0, why, 'none'))
+      }, ms)
+    })
+    let isTaken = false
+    try {
+      const client = await Promise.race([connecting, late])
+      isTaken = true
+      return client
+    } finally {
+      clearTimeout(timer)
+      if (!isTaken) connecting.then((client) => this.#putBack(client), ignore)
+    }
+  }
+
+  #putBack(client: PgPoolClient, destroy = false): void {
+    client.removeListener('error', ignore)
+    client.release(destroy)
+  }
+
+  /** A connection that is not one of those that may have fallen silent. */
+  async #fresh(): Promise<PgPoolClient> {
+    for (;;) {
+      if (this.#failures > 0) {
+        this.#probing ??= this.#probe()
+        await this.#probing
+      }
+      const client = await this.#connect()
+      const heardAt = this.#heardAt.get(client) ?? Number.POSITIVE_INFINITY
+      if (heardAt > this.#suspectUntil) return client
+      this.#putBack(client, true)
+    }
   }
 
   /** While the database is away, all wait for one attempt at a time, and share its failure. */
   async #probe(): Promise<void> {
     try {
       await new Promise<void>((done) => this.#environment.timers.after(this.#reconnectMs(), done))
-      const client = await this.#connect(true)
-      client.removeListener('error', ignore)
-      client.release()
+      this.#putBack(await this.#connect(true))
     } finally {
       this.#probing = undefined
     }
   }
 
+  /** A connection to the first of the hosts that lets us in. */
   async #connect(isProbe = false): Promise<PgPoolClient> {
-    try {
-      const client = await new Promise<PgPoolClient>((resolve, reject) => {
-        this.#pool.connect((error, lent) => {
-          if (lent === undefined) return reject(error)
-          // It may end in the same moment, before anybody has heard of it.
-          lent.on('error', ignore)
-          resolve(lent)
-        })
-      })
-      this.#failures = 0
-      return client
-    } catch (error) {
-      // A pool that is all in use is no sign that the database is away.
-      const isAway = !/timeout exceeded/.test(messageOf(error))
-      if (isAway && (isProbe || this.#failures === 0)) this.#failures++
-      throw kindOf(error) === 'failed' ? error : new StoreUnavailable(0, error)
+    const hosts = this.#options.hosts?.urls.length ?? 1
+    for (let tries = 1; ; tries++) {
+      try {
+        const client = await this.#connectOnce()
+        this.#failures = 0
+        this.#lastFailure = undefined
+        return client
+      } catch (error) {
+        this.#lastFailure = error
+        // A pool that is all in use is no sign that the database is away.
+        const isAway = !/timeout exceeded/.test(messageOf(error))
+        const isFinal = kindOf(error) === 'failed'
+        if (isAway && !isFinal && tries < hosts) continue
+        if (isAway && (isProbe || this.#failures === 0)) this.#failures++
+        throw isFinal ? error : new StoreUnavailable(0, error, 'none')
+      }
     }
+  }
+
+  #connectOnce(): Promise<PgPoolClient> {
+    return new Promise<PgPoolClient>((resolve, reject) => {
+      this.#pool.connect((error, lent) => {
+        if (lent === undefined) return reject(error)
+        // It may end in the same moment, before anybody has heard of it.
+        lent.on('error', ignore)
+        resolve(lent)
+      })
+    })
   }
 
   #reconnectMs(): number {
@@ -205,15 +326,15 @@ export class Database {
   }
 
   /** What a connection is, found out once, and the settings that it keeps. */
-  async #meet(client: PgClient): Promise<Traits> {
+  async #meet(client: PgClient, answerMs: number): Promise<Traits> {
     const known = this.#traits.get(client)
     if (known !== undefined) return known
-    const { rows } = await client.query({
-      text: `SELECT pg_backend_pid() AS pid, current_setting('synchronous_commit') AS durable`,
-      types: numbers,
-      query_timeout: this.#answerMs,
-    })
-    const { pid, durable } = rows[0] as { pid: number; durable: string }
+    const { rows } = await client.query({ text: MEET, types: numbers, query_timeout: answerMs })
+    const { pid, durable, readonly } = rows[0] as { pid: number; durable: string; readonly: string }
+    if (readonly === 'on' && this.#options.hosts?.mustWrite) {
+      this.#options.hosts.passOver(hostOf(client))
+      throw Object.assign(new Error('the server is read-only'), { code: '25006' })
+    }
     const greetedBy = (client as { processID?: number }).processID
     const direct = greetedBy === pid
     if (!direct) this.pooled = true
@@ -221,7 +342,7 @@ export class Database {
     const lasting = direct && !this.#options.borrowed
     if (lasting) {
       const text = settings.map((setting) => `SET ${setting}`).join('; ')
-      await client.query({ text, query_timeout: this.#answerMs })
+      await client.query({ text, query_timeout: answerMs })
     }
     const local = lasting ? '' : settings.map((setting) => `SET LOCAL ${setting}`).join('; ')
     const traits = { named: direct, local }
@@ -230,11 +351,11 @@ export class Database {
   }
 
   #settings(durable: string): string[] {
-    const { statementTimeoutMs, durability } = this.#options
+    const { timeoutMs, durability } = this.#options
     const settings = [
-      `statement_timeout = ${statementTimeoutMs}`,
-      `lock_timeout = ${Math.ceil(statementTimeoutMs / 2)}`,
-      `idle_in_transaction_session_timeout = ${statementTimeoutMs + ANSWER_EXTRA_MS}`,
+      `statement_timeout = ${this.#statementMs}`,
+      `lock_timeout = ${Math.ceil(timeoutMs * LOCK_SHARE)}`,
+      `idle_in_transaction_session_timeout = ${timeoutMs + ANSWER_EXTRA_MS}`,
       "default_transaction_isolation = 'read committed'",
       // Every statement of ours is as fast with the plan that serves all values; see the tests.
       'plan_cache_mode = force_generic_plan',
@@ -251,55 +372,91 @@ export class Database {
   }
 }
 
+const MEET = `SELECT pg_backend_pid() AS pid, current_setting('synchronous_commit') AS durable,
+  current_setting('transaction_read_only') AS readonly`
+
+/** How long an answer is waited for, if a verb may take so long. */
+export function answerMsOf(timeoutMs: number): number {
+  return Math.ceil(Math.max(timeoutMs * ANSWER_SHARE, Math.min(timeoutMs, ANSWER_MIN_MS)))
+}
+
+/** Whether no answer came, though nothing said that the connection was broken. */
+function isSilence(error: unknown): boolean {
+  return /Query read timeout/.test(messageOf(error))
+}
+
 /** The transaction could not be ended, so its connection must be. */
 class RollbackFailed extends Error {}
 
 /** A connection of ours while a verb has it. */
 export class OwnSession implements Session {
   wrote: Trail | undefined
+  /** The connection was lost while this session had it. */
+  isBroken = false
   readonly client: PgClient
   readonly #schema: string
   readonly #traits: Traits
   #answerMs: number
+  /** How long the whole of it may take. */
+  #patience: Patience | undefined
 
-  constructor(client: PgClient, schema: string, traits: Traits, answerMs: number) {
+  constructor(
+    client: PgClient,
+    schema: string,
+    traits: Traits,
+    answerMs: number,
+    patience: Patience | undefined,
+  ) {
     this.client = client
     this.#schema = schema
     this.#traits = traits
     this.#answerMs = answerMs
+    this.#patience = patience
   }
 
   async query<Row>(made: Statement, values: readonly Value[] = []): Promise<Row[]> {
     const { text, name } = made(this.#schema)
-    const { rows } = await this.client.query({
+    const rows = await this.#send({
       text,
       values: [...values],
       types: numbers,
-      query_timeout: this.#answerMs,
       ...(this.#traits.named && { name }),
     })
     return rows as Row[]
   }
 
   /** A statement of the user's own, with the driver's own types. */
-  async raw(text: string, values: readonly unknown[]): Promise<unknown[]> {
-    const { rows } = await this.client.query({
-      text,
-      values: [...values],
-      query_timeout: this.#answerMs,
-    })
-    return rows
+  raw(text: string, values: readonly unknown[]): Promise<unknown[]> {
+    return this.#send({ text, values: [...values] })
   }
 
   /** Statements without values, which may be several. */
   async run(text: string): Promise<void> {
-    await this.client.query({ text, query_timeout: this.#answerMs })
+    await this.#send({ text })
   }
 
   /** Lets every further statement of the present transaction take so long. */
   async takeTime(ms: number): Promise<void> {
     await this.run(`SET LOCAL statement_timeout = ${ms}`)
-    this.#answerMs = ms + ANSWER_EXTRA_MS
+    this.allow(ms + ANSWER_EXTRA_MS)
+  }
+
+  /** From now on each answer is waited for so long, however long the verb has taken. */
+  allow(answerMs: number): void {
+    this.#answerMs = answerMs
+    this.#patience = undefined
+  }
+
+  async #send(query: PgQuery): Promise<unknown[]> {
+    const left = this.#patience?.leftMs ?? this.#answerMs
+    const query_timeout = Math.max(1, Math.min(this.#answerMs, left))
+    try {
+      const { rows } = await this.client.query({ ...query, query_timeout })
+      return rows
+    } catch (error) {
+      this.isBroken ||= endsConnection(error)
+      throw error
+    }
   }
 
   /** Does the work in a transaction. */
@@ -318,7 +475,7 @@ export class OwnSession implements Session {
   }
 
   async #rollBack(cause: unknown): Promise<void> {
-    if (kindOf(cause) === 'lost') return
+    if (endsConnection(cause)) return
     try {
       await this.run('ROLLBACK')
     } catch {

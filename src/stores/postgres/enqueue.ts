@@ -10,11 +10,11 @@ import type { Command } from '../../core/job/commands.ts'
 import { FACT_CODES } from '../../core/job/facts.ts'
 import { type Accepted, Acceptor, areKin, isPlain, type Offer } from '../accept.ts'
 import { KeyTaken } from '../errors.ts'
+import { codeOf } from '../outage.ts'
 import { factData, factPath } from '../rows.ts'
 import type { Enqueued } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes, placeOf } from './apply.ts'
-import { sqlStateOf } from './busy.ts'
 import { type Session, statement } from './connect.ts'
 import { type LockedRow, type Read, type Shared, toRead } from './context.ts'
 import { refuseSurplus } from './queues.ts'
@@ -157,7 +157,7 @@ export async function addNew(session: Session, jobs: readonly Accepted[]): Promi
     await session.query(INSERT_NEW, shapedArrays(PLAIN, jobs))
     return true
   } catch (error) {
-    if (sqlStateOf(error) === UNIQUE_VIOLATION) return false
+    if (codeOf(error) === UNIQUE_VIOLATION) return false
     throw error
   }
 }
@@ -208,6 +208,14 @@ const SELECT_CREATED = statement(
 )
 
 /**
+ * Locks what an unheard try may have written. With synchronous replication, a server that crashed
+ * and came back shows it before a standby has it; the COMMIT of a lock waits for the standby.
+ */
+const LOCK_CREATED = statement(
+  (s) => `SELECT 1 FROM ${s}.jobs WHERE id = ANY ($1::uuid[]) ORDER BY id FOR KEY SHARE`,
+)
+
+/**
  * Answers for jobs that met a key or an id; must be called inside a transaction. Where an earlier
  * try may have been done unheard (`redo`), a job that is there exactly as it was to be is ours.
  */
@@ -225,6 +233,7 @@ export async function answerTaken(
   ])
   const holders = new Map(rows.map((row) => [keyOf(row), { row, read: toRead(shared, row) }]))
   const ids = arrayOf(met.map(({ job }) => job.id))
+  if (redo) await session.query(LOCK_CREATED, [ids])
   type Created = { id: string; at: number; data: string; payload: string }
   const created = await session.query<Created>(SELECT_CREATED, [ids])
   const byId = new Map(created.map((row) => [row.id, row]))

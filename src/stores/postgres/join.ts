@@ -9,8 +9,9 @@
  * fails here leaves the user's transaction as it was.
  */
 import { TxEnded, TxInvalid } from '../errors.ts'
+import { codeOf } from '../outage.ts'
 import type { Value } from '../rows.ts'
-import { sqlStateOf, toPawlError } from './busy.ts'
+import { toPawlError } from './busy.ts'
 import {
   type Database,
   type OwnSession,
@@ -112,7 +113,7 @@ async function setSavepoint(run: (text: string) => Promise<unknown>): Promise<vo
   try {
     await run('SAVEPOINT pawl')
   } catch (error) {
-    const code = sqlStateOf(error)
+    const code = codeOf(error)
     if (code === NO_TRANSACTION) throw new TxInvalid('it is not inside a transaction')
     if (code === FAILED_TRANSACTION) throw new TxInvalid('it has failed already')
     throw toPawlError(error)
@@ -125,7 +126,7 @@ async function storeIdAt(session: Session): Promise<string | undefined> {
   try {
     return await storeIdOf(session)
   } catch (error) {
-    if (sqlStateOf(error) === UNDEFINED_TABLE) return undefined
+    if (codeOf(error) === UNDEFINED_TABLE) return undefined
     throw error
   }
 }

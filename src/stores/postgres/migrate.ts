@@ -49,6 +49,8 @@ const SELECT_APPLIED = statement(
 const RECORD = statement((s) => `INSERT INTO ${s}.migrations VALUES ($1, $2, $3)`)
 const LOCK = statement(() => `SELECT pg_advisory_xact_lock(hashtext($1), 1)`)
 
+const MIGRATE_MS = 600_000
+
 /** Brings the schema up to date; must be called inside a transaction. */
 export async function migrate(session: OwnSession, name: string, now: number): Promise<void> {
   if ((await missing(session, name)) === 0) return
@@ -56,6 +58,8 @@ export async function migrate(session: OwnSession, name: string, now: number): P
   await session.query(LOCK, [`pawl migrate ${schema}`])
   const count = await missing(session, name)
   if (count === 0) return
+  // A table may be large, and an index of it is made in one statement.
+  await session.takeTime(MIGRATE_MS)
   if (count === MIGRATIONS.length) {
     await session.run(`CREATE SCHEMA IF NOT EXISTS ${schema}; ${recordTable(schema)}`)
   }

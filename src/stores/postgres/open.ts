@@ -6,12 +6,13 @@ import { type Environment, systemEnvironment } from '../../environment/system.ts
 import { StoreUnusable } from '../errors.ts'
 import { type PayloadOptions, payloadBoundsOf } from '../requests.ts'
 import { lookAtOpening, type SoundnessOptions } from '../soundness.ts'
-import type { Store } from '../store.ts'
-import { untilDone } from './busy.ts'
+import type { Store, Trouble } from '../store.ts'
+import { Patience, untilDone } from './busy.ts'
 import { DatabaseClock } from './clock.ts'
-import { Database, type Durability, statement } from './connect.ts'
+import { connectMsOf, Database, type Durability, statement } from './connect.ts'
 import { isStorable } from './context.ts'
 import { openPool, type PgConfig, type PgPool } from './driver.ts'
+import { hostsOf } from './hosts.ts'
 import { storeIdOf } from './join.ts'
 import { registerMachines } from './machines.ts'
 import { migrate, quoted, rebase } from './migrate.ts'
@@ -19,7 +20,10 @@ import { PostgresStore } from './store.ts'
 
 /** How to open a PostgreSQL store. */
 export interface PostgresOptions extends PayloadOptions, SoundnessOptions {
-  /** `postgres://…`; or give `config`, or a `pool` of your own. */
+  /**
+   * `postgres://…`, with several hosts if there are replicas: `postgres://a,b:5433/db`; or give
+   * `config`, or a `pool` of your own.
+   */
   readonly connectionString?: string
   /** Whatever `pg` takes: host, user, password, ssl and so on. */
   readonly config?: PgConfig
@@ -40,14 +44,18 @@ export interface PostgresOptions extends PayloadOptions, SoundnessOptions {
   readonly clock?: 'database' | 'environment'
   /** Told of what an operator should know, such as a pooler in between. */
   readonly logger?: Logger
+  /** Called while the database is away, from the opening on; see `Store.onTrouble`. */
+  readonly onTrouble?: (trouble: Trouble) => void
 }
 
 const CONNECTIONS = 10
-const CONNECT_MS = 5000
 const TIMEOUT_MS = 10_000
 /** PostgreSQL cuts longer names, and two of them could become one. */
 const SCHEMA_BYTES_MAX = 63
 const SERVER_MIN = 140_000
+
+/** Whatever of it was done unheard is found by the next process that opens the store. */
+const OPENING = { isRead: true }
 
 /** Opens a store, creating or migrating its schema as needed. */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
@@ -55,27 +63,35 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const schema = schemaOf(options)
   const payloadBounds = payloadBoundsOf(options)
   const borrowed = options.pool !== undefined
-  const pool = options.pool ?? (await openPool(poolConfig(options)))
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS
+  const { pool, hosts } = options.pool
+    ? { pool: options.pool, hosts: undefined }
+    : await openPool(poolConfig(options, timeoutMs))
   const durability = options.durability ?? 'full'
-  const settings = { schema: quoted(schema), durability, borrowed, statementTimeoutMs: timeoutMs }
+  const settings = { schema: quoted(schema), durability, borrowed, timeoutMs, hosts }
   const database = new Database(pool, settings, environment)
+  if (options.onTrouble !== undefined) database.troubles.subscribe(options.onTrouble)
   const clock =
     options.clock === 'environment'
       ? environment.clock
       : new DatabaseClock(database, environment.clock)
   try {
-    const opened = await untilDone(environment, timeoutMs, async () => {
-      if (clock instanceof DatabaseClock) await clock.ask()
-      return database.transaction(async (session) => {
-        const [server] = await session.query<{ version: number }>(SELECT_VERSION)
-        assertNewEnough(schema, server?.version ?? 0)
-        await migrate(session, schema, clock.now())
-        await rebase(session)
-        const machines = await registerMachines(session, options.lifecycles ?? LIFECYCLES)
-        return { machines, storeId: await storeIdOf(session) }
-      })
-    })
+    const patience = new Patience(environment, timeoutMs)
+    const opened = await untilDone(
+      patience,
+      async () => {
+        if (clock instanceof DatabaseClock) await clock.ask(patience)
+        return database.transaction(async (session) => {
+          const [server] = await session.query<{ version: number }>(SELECT_VERSION)
+          assertNewEnough(schema, server?.version ?? 0)
+          await migrate(session, schema, clock.now())
+          await rebase(session)
+          const machines = await registerMachines(session, options.lifecycles ?? LIFECYCLES)
+          return { machines, storeId: await storeIdOf(session) }
+        }, patience)
+      },
+      OPENING,
+    )
     if (database.pooled) warnOfPooler(options.logger)
     const shared = { environment, machines: opened.machines, payloadBounds }
     const { storeId } = opened
@@ -100,10 +116,15 @@ function schemaOf({ schema = 'pawl' }: PostgresOptions): string {
   throw new StoreUnusable(JSON.stringify(schema), why, 'Give it another name.')
 }
 
-function poolConfig({ connectionString, config, connections }: PostgresOptions): PgConfig {
+function poolConfig(
+  { connectionString, config, connections }: PostgresOptions,
+  timeoutMs: number,
+): PgConfig {
+  const given = connectionString ?? config?.connectionString
+  const hosts = typeof given === 'string' ? hostsOf(given).urls.length : 1
   return {
     application_name: 'pawl',
-    connectionTimeoutMillis: CONNECT_MS,
+    connectionTimeoutMillis: connectMsOf(timeoutMs, hosts),
     keepAlive: true,
     max: connections ?? CONNECTIONS,
     ...(connectionString !== undefined && { connectionString }),

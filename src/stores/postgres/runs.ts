@@ -58,9 +58,13 @@ const APPEND = statement(
   FROM gripped, unnest($8::text[]) WITH ORDINALITY AS event (line, place)
   RETURNING seq`,
 )
-/** No two lines are alike, because each holds an id of its own. */
+/**
+ * No two lines are alike, because each holds an id of its own. The lock is a write: with
+ * synchronous replication, what is found has reached a standby when its transaction has committed.
+ */
 const FIND_LINE = statement(
-  (s) => `SELECT seq FROM ${s}.run_events WHERE run = $1 AND seq = $2 AND line = $3`,
+  (s) => `
+  SELECT seq FROM ${s}.run_events WHERE run = $1 AND seq = $2 AND line = $3 FOR KEY SHARE`,
 )
 const SNAPSHOT = statement(
   (s) => `UPDATE ${s}.runs SET snapshot = $4 WHERE ${GRIPPED} RETURNING id`,
@@ -75,6 +79,7 @@ const PUT_CONTENT = statement(
 )
 const CANCEL = statement((s) => `UPDATE ${s}.runs SET cancel = $2 WHERE id = $1 RETURNING id`)
 const SELECT = statement((s) => `SELECT * FROM ${s}.runs WHERE id = $1`)
+const LOCK_RUN = statement((s) => `SELECT * FROM ${s}.runs WHERE id = $1 FOR KEY SHARE`)
 const SELECT_CONTENT = statement(
   (s) => `
   SELECT encode(content, 'base64') AS content FROM ${s}.run_contents WHERE run = $1 AND path = $2`,
@@ -93,7 +98,10 @@ export interface Access {
     work: (session: OwnSession, now: number, redo: boolean) => Promise<T>,
   ): Promise<T>
   /** Several statements in one transaction. */
-  change<T>(verb: string, work: (session: OwnSession, now: number) => Promise<T>): Promise<T>
+  change<T>(
+    verb: string,
+    work: (session: OwnSession, now: number, redo: boolean) => Promise<T>,
+  ): Promise<T>
 }
 
 /** The tables in PostgreSQL. */
@@ -107,11 +115,11 @@ export class PostgresRuns implements RunTables {
   }
 
   add({ runId, lines, end, snapshot, grip, contents }: NewRun): Promise<boolean> {
-    return this.#access.change('runs.add', async (session, now) => {
+    return this.#access.change('runs.add', async (session, now, redo) => {
       const held = grip ? [grip.fence, grip.holder, now + grip.leaseMs] : [null, null, null]
       const values = [runId, end.seq, end.hash, snapshot, ...held]
       const [added] = await session.query(INSERT_RUN, values)
-      if (added === undefined) return this.#isOwn(session, grip)
+      if (added === undefined) return redo && (await isOwn(session, runId, end.hash))
       await session.query(INSERT_EVENTS, [runId, arrayOf(lines)])
       for (const { path, bytes } of contents) {
         await session.query(INSERT_CONTENT, [runId, path, base64Of(bytes)])
@@ -198,13 +206,6 @@ export class PostgresRuns implements RunTables {
     return this.#update('runs.failure', FAILURE, grip, () => [failure])
   }
 
-  /** Whether a run that is there was added by an earlier try of the same caller. */
-  async #isOwn(session: OwnSession, grip: Grip | undefined): Promise<boolean> {
-    if (grip === undefined) return false
-    const [row] = await session.query<RunTableRow>(SELECT, [grip.runId])
-    return row?.fence === grip.fence
-  }
-
   #update(
     verb: string,
     made: Statement,
@@ -216,6 +217,15 @@ export class PostgresRuns implements RunTables {
       return rows.length > 0
     })
   }
+}
+
+/**
+ * Whether a run that is there was added by an earlier try whose answer was lost. The hash of its
+ * last event is that of no other run, because every event holds an id of its own.
+ */
+async function isOwn(session: OwnSession, runId: string, lastHash: string): Promise<boolean> {
+  const [row] = await session.query<RunTableRow>(LOCK_RUN, [runId])
+  return row?.last_hash === lastHash
 }
 
 function base64Of(bytes: Uint8Array): string {

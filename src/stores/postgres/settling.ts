@@ -5,17 +5,18 @@
 import type { Clock } from '../../core/ports.ts'
 import { isStep } from '../requests.ts'
 import type * as contract from '../store.ts'
+import type { Patience } from './busy.ts'
 import { migrateTaken, needsMigration, recall, type Ticket } from './claim.ts'
 import type { OwnSession } from './connect.ts'
 import type { Shared } from './context.ts'
+import type { Carried, Runner } from './runner.ts'
 import { areSteps, decidePlain, type Plain, settle, writeSteps, writeSuccesses } from './settle.ts'
 
 /** What the store lends. */
 interface Ways {
   readonly shared: Shared
   readonly clock: Clock
-  atOnce<T>(work: (session: OwnSession, redo: boolean) => Promise<T>): Promise<T>
-  transact<T>(verb: string, work: (session: OwnSession) => Promise<T>): Promise<T>
+  readonly runner: Runner
   /** Something may have become ready. */
   signal(): void
 }
@@ -30,9 +31,9 @@ export class Settling {
 
   /** What was claimed, each job by a version of its lifecycle that this process has. */
   async migrated(taken: readonly contract.Held[]): Promise<contract.Held[]> {
-    const { shared, clock, transact } = this.#ways
+    const { shared, clock, runner } = this.#ways
     if (!taken.some(needsMigration(shared))) return [...taken]
-    return transact('claim', (session) => migrateTaken(shared, session, clock.now(), taken))
+    return runner.transact('claim', (session) => migrateTaken(shared, session, clock.now(), taken))
   }
 
   /** Most of it by one statement, where most of it is plain; the rest goes the general way. */
@@ -42,6 +43,7 @@ export class Settling {
   ): Promise<contract.Settled> {
     const { shared, clock } = this.#ways
     const ticket = { now: clock.now(), claimId: shared.environment.ids.next() }
+    const patience = this.#ways.runner.patience()
     shared.environment.crashPoint?.('settle.begun')
     const decided = decidePlain(shared, ticket.now, settlements)
     const plain = decided.filter((one) => one !== undefined)
@@ -49,11 +51,12 @@ export class Settling {
     // its job, so that hardly anybody claims with it.
     const areFew = plain.length * 2 < settlements.length
     if (areFew || (next !== undefined && areSteps(plain))) {
-      return this.#settleLocked(settlements, ticket, next)
+      return this.#settleLocked(settlements, ticket, { patience }, next)
     }
     const rest = settlements.filter((_, i) => decided[i] === undefined)
-    const general = rest.length === 0 ? { answers: [] } : await this.#settleLocked(rest, ticket)
-    const quick = await this.#settlePlain(plain, ticket, next)
+    const general =
+      rest.length === 0 ? { answers: [] } : await this.#settleLocked(rest, ticket, { patience })
+    const quick = await this.#settlePlain(plain, ticket, patience, next)
     const [ofRest, ofPlain] = [general.answers.values(), quick.answers.values()]
     const take = (answers: Iterator<contract.Answer>) => answers.next().value as contract.Answer
     return {
@@ -66,11 +69,13 @@ export class Settling {
   async #settlePlain(
     plain: readonly Plain[],
     ticket: Ticket,
+    patience: Patience,
     next: contract.ClaimRequest | undefined,
   ): Promise<contract.Settled> {
     const { shared } = this.#ways
     let redone = false
-    const { done, claimed } = await this.#ways.atOnce(async (session, redo) => {
+    const carried = { patience, isUnsure: () => redone }
+    const { done, claimed } = await this.#ways.runner.atOnce(async (session, redo) => {
       redone ||= redo
       if (areSteps(plain)) {
         return { done: await writeSteps(session, ticket.now, plain), claimed: [] }
@@ -79,12 +84,12 @@ export class Settling {
       const wanted = taken.length > 0 ? undefined : next
       const written = await writeSuccesses(shared, session, ticket, plain, wanted)
       return taken.length > 0 ? { done: written.done, claimed: taken } : written
-    })
+    }, carried)
     shared.environment.crashPoint?.('settle.committed')
     const late = plain.filter(({ before }) => !done.has(before.id))
     const again = late.map(({ settlement }) => settlement)
     const { answers } =
-      late.length === 0 ? { answers: [] } : await this.#settleLocked(again, ticket)
+      late.length === 0 ? { answers: [] } : await this.#settleLocked(again, ticket, carried)
     const others = new Map(late.map(({ before }, i) => [before.id, answers[i]]))
     return {
       claimed,
@@ -103,12 +108,12 @@ export class Settling {
   async #settleLocked(
     settlements: readonly contract.Settlement[],
     ticket: Ticket,
+    carried: Carried,
     next?: contract.ClaimRequest,
   ): Promise<contract.Settled> {
-    const { shared } = this.#ways
-    const settled = await this.#ways.transact('settle', (session) =>
-      settle(shared, session, ticket, settlements, next),
-    )
+    const { shared, runner } = this.#ways
+    const work = (session: OwnSession) => settle(shared, session, ticket, settlements, next)
+    const settled = await runner.transact('settle', work, carried)
     if (!settlements.every(isStep)) this.#ways.signal()
     return settled
   }

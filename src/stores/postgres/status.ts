@@ -1,9 +1,10 @@
 /** Looks at the schema of a database without making or changing anything. */
 import type { Environment } from '../../environment/system.ts'
 import type { SchemaStatus } from '../store.ts'
-import { untilDone } from './busy.ts'
-import { Database } from './connect.ts'
+import { Patience, untilDone } from './busy.ts'
+import { connectMsOf, Database } from './connect.ts'
 import { openPool } from './driver.ts'
+import { hostsOf } from './hosts.ts'
 import { appliedMigrations, pendingAfter, quoted } from './migrate.ts'
 
 const TIMEOUT_MS = 5000
@@ -14,13 +15,22 @@ export async function schemaStatus(
   environment: Environment,
   name = 'pawl',
 ): Promise<SchemaStatus> {
-  const timeout = { connectionTimeoutMillis: TIMEOUT_MS }
-  const pool = await openPool({ connectionString, application_name: 'pawl', max: 1, ...timeout })
-  const settings = { durability: 'full', borrowed: false, statementTimeoutMs: TIMEOUT_MS } as const
-  const database = new Database(pool, { schema: quoted(name), ...settings }, environment)
+  const patience = new Patience(environment, TIMEOUT_MS)
+  const hosts = hostsOf(connectionString).urls.length
+  const opened = await openPool({
+    connectionString,
+    application_name: 'pawl',
+    max: 1,
+    connectionTimeoutMillis: connectMsOf(TIMEOUT_MS, hosts),
+  })
+  const settings = { durability: 'full', borrowed: false, timeoutMs: TIMEOUT_MS } as const
+  const options = { schema: quoted(name), ...settings, hosts: opened.hosts }
+  const database = new Database(opened.pool, options, environment)
   try {
-    const applied = await untilDone(environment, TIMEOUT_MS, () =>
-      database.transaction((session) => appliedMigrations(session, name)),
+    const applied = await untilDone(
+      patience,
+      () => database.transaction((session) => appliedMigrations(session, name), patience),
+      { isRead: true },
     )
     return { applied, pending: pendingAfter(applied) }
   } finally {

@@ -21,11 +21,10 @@ import {
 } from '../requests.ts'
 import type * as contract from '../store.ts'
 import { mayWake } from '../waking.ts'
-import { compactCounts, hasCommitted } from './apply.ts'
-import { untilDone } from './busy.ts'
+import { compactCounts } from './apply.ts'
 import { claim, recall } from './claim.ts'
 import { commit } from './commit.ts'
-import type { Database, OwnSession, Session, Trail } from './connect.ts'
+import type { Database, OwnSession, Session } from './connect.ts'
 import type { Shared } from './context.ts'
 import { retryEffects } from './effects.ts'
 import { acceptAll, addJobs, addNew, addWithin, answerTaken } from './enqueue.ts'
@@ -39,6 +38,7 @@ import { harvest, removeHarvest } from './prune.ts'
 import { BoundedQueues, setLimits, setPaused, shed } from './queues.ts'
 import { PLACES, QUERIES } from './reads.ts'
 import { recover } from './recover.ts'
+import { Runner } from './runner.ts'
 import { type Access, PostgresRuns } from './runs.ts'
 import { PostgresSeals } from './seals.ts'
 import { Settling } from './settling.ts'
@@ -67,6 +67,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
   readonly seals: PostgresSeals
   readonly #parts: Parts
   readonly #writer = new Writer()
+  readonly #runner: Runner
   readonly #wakeUps: WakeUps
   readonly #enqueues: Group<Offer, contract.Enqueued>
   readonly #settling: Settling
@@ -81,31 +82,34 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     super(QUERIES, PLACES)
     const { database, shared } = parts
     this.#parts = parts
+    this.#runner = new Runner(database, shared.environment, parts.timeoutMs)
     this.#wakeUps = new WakeUps(database, shared.environment)
     this.#bounded = new BoundedQueues(shared.environment.clock)
-    this.#enqueues = new Group(shared.environment, (offers) => this.#accept(offers))
+    const { environment } = shared
+    this.#enqueues = new Group(environment, parts.timeoutMs, (offers) => this.#accept(offers))
     this.#settling = new Settling({
       shared,
       clock: parts.clock,
-      atOnce: (work) => this.#atOnce(work),
-      transact: (verb, work) => this.#transact(verb, work),
+      runner: this.#runner,
       signal: () => this.#wakeUps.signal(),
     })
-    this.#settles = new Group(shared.environment, async (settlements) => {
+    this.#settles = new Group(environment, parts.timeoutMs, async (settlements) => {
       const { answers } = await this.#settling.settle(settlements, undefined)
       return answers
     })
     const access: Access = {
       read: (work) => this.read(work),
       write: (verb, work) =>
-        this.#write(verb, (now) => this.#atOnce((session, redo) => work(session, now, redo))),
+        this.#write(verb, (now) =>
+          this.#runner.atOnce((session, redo) => work(session, now, redo)),
+        ),
       change: (verb, work) => this.#change(verb, work),
     }
     this.runs = new PostgresRuns(access, () => this.now())
     this.seals = new PostgresSeals(access)
     this.examination = new PostgresExamination(
       {
-        look: (settings, work) => this.#look(settings, work),
+        look: (settings, work) => this.#writer.run(() => this.#runner.look(settings, work)),
         change: (verb, work) => this.#change(verb, work),
       },
       shared,
@@ -123,21 +127,12 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     return this.#wakeUps.subscribe(listener)
   }
 
-  protected read<T>(work: (session: Session) => T | Promise<T>): Promise<T> {
-    const { database, shared, timeoutMs } = this.#parts
-    return this.#writer.run(() =>
-      untilDone(shared.environment, timeoutMs, () =>
-        database.atOnce(async (session) => work(session)),
-      ),
-    )
+  onTrouble(listener: (trouble: contract.Trouble) => void): () => void {
+    return this.#parts.database.troubles.subscribe(listener)
   }
 
-  /** Reads by several statements in one transaction, with settings of its own. */
-  #look<T>(settings: string, work: (session: OwnSession) => Promise<T>): Promise<T> {
-    const { database, shared, timeoutMs } = this.#parts
-    return this.#writer.run(() =>
-      untilDone(shared.environment, timeoutMs, () => database.transaction(work, settings)),
-    )
+  protected read<T>(work: (session: Session) => T | Promise<T>): Promise<T> {
+    return this.#writer.run(() => this.#runner.read(work))
   }
 
   /** Runs a verb that writes, and wakes who may wait for what it wrote. */
@@ -162,36 +157,14 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     this.#parts.database.atOnce(compactCounts).catch(() => {})
   }
 
-  /** One statement, which may be repeated where its answer was lost. */
-  #atOnce<T>(work: (session: OwnSession, redo: boolean) => Promise<T>): Promise<T> {
-    const { database, shared, timeoutMs } = this.#parts
-    return untilDone(shared.environment, timeoutMs, (redo) =>
-      database.atOnce((session) => work(session, redo)),
-    )
-  }
-
-  /**
-   * Several statements in one transaction. Where its end was not heard, the database is asked what
-   * became of it, and nothing is done twice.
-   */
-  #transact<T>(verb: string, work: (session: OwnSession) => Promise<T>): Promise<T> {
-    const { database, shared, timeoutMs } = this.#parts
-    let last: { readonly wrote: Trail; readonly result: T } | undefined
-    return untilDone(shared.environment, timeoutMs, async () => {
-      if (last !== undefined && (await hasCommitted(database, last.wrote))) return last.result
-      last = undefined
-      return database.transaction(async (session) => {
-        const result = await work(session)
-        shared.environment.crashPoint?.(`${verb}.written`)
-        if (session.wrote !== undefined) last = { wrote: session.wrote, result }
-        return result
-      })
-    })
-  }
-
   /** Runs a verb that reads, decides and writes in one transaction. */
-  #change<T>(verb: string, work: (session: OwnSession, now: number) => Promise<T>): Promise<T> {
-    return this.#write(verb, (now) => this.#transact(verb, (session) => work(session, now)))
+  #change<T>(
+    verb: string,
+    work: (session: OwnSession, now: number, redo: boolean) => Promise<T>,
+  ): Promise<T> {
+    return this.#write(verb, (now) =>
+      this.#runner.transact(verb, (session, redo) => work(session, now, redo)),
+    )
   }
 
   enqueue(
@@ -219,34 +192,42 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
   }
 
   #accept(offers: readonly Offer[]): Promise<contract.Enqueued[]> {
-    const { shared, database, timeoutMs, clock } = this.#parts
+    const { shared, clock } = this.#parts
     const now = clock.now()
+    const patience = this.#runner.patience()
     let redone = false
     const note = (redo: boolean) => {
       redone ||= redo
       return redone
     }
+    const carried = { patience, isUnsure: () => redone }
     return acceptAll(shared, now, offers, {
       add: async (jobs) => {
-        if (this.#bounded.isStale) await this.#atOnce((session) => this.#bounded.ask(session))
+        if (this.#bounded.isStale) {
+          await this.#runner.atOnce((session) => this.#bounded.ask(session), { patience })
+        }
         if (this.#bounded.concern(jobs)) {
-          return untilDone(shared.environment, timeoutMs, (redo) => {
+          const within = (session: OwnSession, redo: boolean) => {
             note(redo)
-            return database.transaction((session) => addWithin(session, jobs))
-          })
+            return addWithin(session, jobs)
+          }
+          return this.#runner.repeat(within, carried)
         }
         const isQuick = !redone && jobs.every(({ job }) => isPlain(job))
-        const isDone =
-          isQuick &&
-          (await this.#atOnce(async (session, redo) => !note(redo) && addNew(session, jobs)))
-        if (isDone) return { added: new Set(jobs) }
-        return this.#atOnce((session, redo) => {
+        const quick = async (session: OwnSession, redo: boolean) =>
+          !note(redo) && addNew(session, jobs)
+        if (isQuick && (await this.#runner.atOnce(quick, carried))) return { added: new Set(jobs) }
+        return this.#runner.atOnce((session, redo) => {
           note(redo)
           return addJobs(session, jobs)
-        })
+        }, carried)
       },
       answer: (met) =>
-        this.#transact('enqueue', (session) => answerTaken(shared, session, now, met, redone)),
+        this.#runner.transact(
+          'enqueue',
+          (session) => answerTaken(shared, session, now, met, redone),
+          carried,
+        ),
     })
   }
 
@@ -276,10 +257,12 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     const { shared } = this.#parts
     return this.#write('claim', (now) => {
       const ticket = { now, claimId: shared.environment.ids.next() }
-      return this.#atOnce(async (session, redo) => {
-        const taken = redo ? await recall(shared, session, ticket, request) : []
-        return taken.length > 0 ? taken : claim(shared, session, ticket, request)
-      }).then((taken) => this.#settling.migrated(taken))
+      return this.#runner
+        .atOnce(async (session, redo) => {
+          const taken = redo ? await recall(shared, session, ticket, request) : []
+          return taken.length > 0 ? taken : claim(shared, session, ticket, request)
+        })
+        .then((taken) => this.#settling.migrated(taken))
     })
   }
 
@@ -329,7 +312,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     const { shared } = this.#parts
     return this.#write('claimEffects', (now) => {
       const ticket = { now, claimId: shared.environment.ids.next() }
-      return this.#atOnce((session, redo) => claimEffects(session, ticket, request, redo))
+      return this.#runner.atOnce((session, redo) => claimEffects(session, ticket, request, redo))
     })
   }
 
@@ -353,7 +336,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     checkLease(leaseMs)
     checkProgress(beats, this.#parts.shared.payloadBounds)
     return this.#write('heartbeat', (now) =>
-      this.#atOnce((session) => heartbeat(session, now, beats, leaseMs)),
+      this.#runner.atOnce((session) => heartbeat(session, now, beats, leaseMs)),
     )
   }
 
@@ -383,20 +366,20 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
   async pauseQueue(queue: string, asker: contract.Asker): Promise<void> {
     checkName('queue', queue)
     return this.#write('pauseQueue', (now) =>
-      this.#atOnce((session) => setPaused(session, queue, now, asker)),
+      this.#runner.atOnce((session) => setPaused(session, queue, now, asker)),
     )
   }
 
   resumeQueue(queue: string, asker: contract.Asker): Promise<void> {
     return this.#write('resumeQueue', () =>
-      this.#atOnce((session) => setPaused(session, queue, null, asker)),
+      this.#runner.atOnce((session) => setPaused(session, queue, null, asker)),
     )
   }
 
   async limitQueue(queue: string, limits: contract.QueueLimits): Promise<void> {
     checkLimits(queue, limits)
     await this.#write('limitQueue', () =>
-      this.#atOnce((session) => setLimits(session, queue, limits)),
+      this.#runner.atOnce((session) => setLimits(session, queue, limits)),
     )
     this.#bounded.forget()
   }
@@ -410,12 +393,14 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
   async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {
     checkName('worker', worker.id)
     return this.#write('reportWorker', (now) =>
-      this.#atOnce((session) => reportWorker(session, now, worker)),
+      this.#runner.atOnce((session) => reportWorker(session, now, worker)),
     )
   }
 
   removeWorker(id: string): Promise<void> {
-    return this.#write('removeWorker', () => this.#atOnce((session) => removeWorker(session, id)))
+    return this.#write('removeWorker', () =>
+      this.#runner.atOnce((session) => removeWorker(session, id)),
+    )
   }
 
   async prune({ endedBefore, limit, archive }: contract.PruneRequest): Promise<number> {

@@ -4,25 +4,42 @@
  * If the answer to COMMIT is lost, the database is asked by the number of the transaction what
  * became of it. The function is never run a second time.
  */
+import type { Environment } from '../../environment/system.ts'
 import { StoreUnavailable, TransactionTooSlow, TxBroken } from '../errors.ts'
+import { codeOf } from '../outage.ts'
 import type { StoreTx } from '../store.ts'
 import { BOUND_MS, runBounded, type TxAccess } from '../transaction-function.ts'
 import { hasCommitted } from './apply.ts'
-import { kindOf, sqlStateOf, toPawlError, untilDone } from './busy.ts'
+import { endsConnection, Patience, toPawlError, untilDone } from './busy.ts'
 import type { CommitStore } from './commit.ts'
-import { type Database, type OwnSession, statement } from './connect.ts'
+import { answerMsOf, type Database, type OwnSession, statement } from './connect.ts'
 import { lendSession } from './join.ts'
 
 /** No statement of ours is given less time than this, however short the lease. */
 const STATEMENT_MIN_MS = 1000
 
-/** Nothing if the transaction has written nothing. */
-const SELECT_TX = statement(() => 'SELECT pg_current_xact_id_if_assigned()::text::bigint AS tx')
+/** How much longer than the server the driver waits for a statement of the function. */
+const ANSWER_EXTRA_MS = 500
 
-/** What came of a function, and the number of its transaction. */
-interface Done<T> {
-  readonly value: T
+/** No number if the transaction has written nothing. */
+const SELECT_TX = statement(
+  () => `SELECT pg_current_xact_id_if_assigned()::text::bigint AS tx,
+    pg_postmaster_start_time()::text AS server`,
+)
+const SELECT_SERVER = statement(() => 'SELECT pg_postmaster_start_time()::text AS server')
+
+/**
+ * By what a transaction can be asked for: its number, and when its server was started. Another
+ * server, or this one after a crash, may have given the number to another transaction.
+ */
+interface Numbered {
   readonly tx: number | null
+  readonly server: string
+}
+
+/** What came of a function, and its transaction. */
+interface Done<T> extends Numbered {
+  readonly value: T
 }
 
 /** Runs the function of a transaction; returns what it returned as `value`. */
@@ -32,7 +49,7 @@ export async function runTransaction<T>(
 ): Promise<Pick<Done<T>, 'value'>> {
   const { environment } = shared
   let ran = false
-  let thrown: { readonly error: unknown } | undefined
+  let thrown: { readonly error: unknown; readonly isOutage: boolean } | undefined
   let done: Done<T> | undefined
   const bounded = {
     boundMs: BOUND_MS,
@@ -44,17 +61,20 @@ export async function runTransaction<T>(
     },
   }
   const once = async (session: OwnSession) => {
+    session.allow(answerOf(BOUND_MS))
     const value = await runBounded(environment, accessTo(session, database), bounded).catch(
       (error) => {
-        thrown = { error }
+        thrown = { error, isOutage: session.isBroken }
         throw error
       },
     )
-    done = { value, tx: await numberOf(session) }
+    session.allow(answerMsOf(timeoutMs))
+    done = { value, ...(await numberOf(session)) }
   }
-  const ended = await untilDone(environment, timeoutMs, async () => {
+  const patience = new Patience(environment, timeoutMs)
+  const ended = await untilDone(patience, async () => {
     try {
-      await database.transaction(once, settingsOf(BOUND_MS))
+      await database.transaction(once, patience, settingsOf(BOUND_MS))
       return undefined
     } catch (error) {
       // What failed before the function ran can be tried again; what failed after it cannot.
@@ -62,31 +82,59 @@ export async function runTransaction<T>(
       return { error }
     }
   })
+  if (thrown?.isOutage) throw lostInside(thrown.error)
   if (thrown !== undefined) throw thrown.error
-  if (ended === undefined) return done as Done<T>
-  const isLost = kindOf(ended.error) === 'lost'
-  if (!isLost) throw toPawlError(ended.error)
-  if (done === undefined || !(await isCommitted(done.tx))) {
-    throw new StoreUnavailable(0, ended.error)
+  const known = done as Done<T> | undefined
+  if (ended === undefined) return { value: (known as Done<T>).value }
+  if (!endsConnection(ended.error)) throw toPawlError(ended.error)
+  if (known === undefined || !(await isCommitted(database, environment, timeoutMs, known))) {
+    throw new StoreUnavailable(0, ended.error, 'none')
   }
-  return done
+  return { value: known.value }
+}
 
-  async function isCommitted(tx: number | null): Promise<boolean> {
-    if (tx === null) return true
-    return untilDone(environment, timeoutMs, () => hasCommitted(database, { tx }))
+/** Whether a transaction has committed whose end was not heard. */
+async function isCommitted(
+  database: Database,
+  environment: Environment,
+  timeoutMs: number,
+  { tx, server }: Numbered,
+): Promise<boolean> {
+  if (tx === null) return true
+  const patience = new Patience(environment, timeoutMs)
+  const ask = async () => {
+    const [now] = await database.atOnce(
+      (session) => session.query<{ server: string }>(SELECT_SERVER),
+      patience,
+    )
+    if (now?.server !== server) {
+      throw new Error('the server was started again, or is another one')
+    }
+    return hasCommitted(database, { tx }, patience)
   }
+  return untilDone(patience, ask, { isUnsure: () => true })
+}
+
+/** The connection was lost while a function of the user's had it: whatever it made of that. */
+export function lostInside(error: unknown): StoreUnavailable {
+  return new StoreUnavailable(0, error instanceof StoreUnavailable ? error.cause : error, 'none')
+}
+
+/** How long an answer is waited for while a function runs that may take so long. */
+export function answerOf(boundMs: number): number {
+  return Math.max(boundMs, STATEMENT_MIN_MS) + ANSWER_EXTRA_MS
 }
 
 /**
  * The number of the transaction. After a statement that failed, COMMIT would roll back without an
  * error; this query fails instead.
  */
-async function numberOf(session: OwnSession): Promise<number | null> {
+async function numberOf(session: OwnSession): Promise<Numbered> {
   try {
-    const [row] = await session.query<{ tx: number | null }>(SELECT_TX)
-    return row?.tx ?? null
+    const [row] = await session.query<Numbered>(SELECT_TX)
+    return row as Numbered
   } catch (error) {
-    throw sqlStateOf(error) === FAILED_TRANSACTION ? new TxBroken() : error
+    throw codeOf(error) === FAILED_TRANSACTION ? new TxBroken() : error
   }
 }
 
@@ -126,6 +174,6 @@ async function runRaw(
   try {
     return await session.raw(sql, values)
   } catch (error) {
-    throw kindOf(error) === 'lost' ? new StoreUnavailable(0, error) : error
+    throw endsConnection(error) ? new StoreUnavailable(0, error, 'none') : error
   }
 }

@@ -9,7 +9,7 @@
  * first is held, and with as many commits as connections all would wait for ever.
  */
 import type { Environment } from '../../environment/system.ts'
-import { StoreBusy, StoreClosed, StoreUnavailable } from '../errors.ts'
+import { isOutage, StoreClosed, StoreUnavailable } from '../errors.ts'
 import { assertOutside, runInside } from '../inside-commit.ts'
 
 /** How many items share a statement at most, unless one caller brings more. */
@@ -50,8 +50,12 @@ export class Writer {
   }
 }
 
+/** How often callers are looked for whose time is up. */
+const EXPIRE_EVERY_MS = 250
+
 interface Part<I, R> {
   readonly items: readonly I[]
+  readonly since: number
   readonly resolve: (results: R[]) => void
   readonly reject: (error: unknown) => void
 }
@@ -60,15 +64,24 @@ interface Part<I, R> {
 export class Group<I, R> {
   readonly #environment: Environment
   readonly #flush: (items: readonly I[]) => Promise<readonly R[]>
+  readonly #timeoutMs: number
   #queue: Part<I, R>[] = []
+  /** Those whose statements are on their way. */
+  readonly #flying = new Set<Part<I, R>>()
+  #expiry: NodeJS.Timeout | undefined
   #waiting: (() => void)[] = []
   /** How many statements are on their way. */
   #flights = 0
   /** How many items wait. */
   #items = 0
 
-  constructor(environment: Environment, flush: (items: readonly I[]) => Promise<readonly R[]>) {
+  constructor(
+    environment: Environment,
+    timeoutMs: number,
+    flush: (items: readonly I[]) => Promise<readonly R[]>,
+  ) {
     this.#environment = environment
+    this.#timeoutMs = timeoutMs
     this.#flush = flush
   }
 
@@ -78,7 +91,7 @@ export class Group<I, R> {
       await new Promise<void>((resume) => this.#waiting.push(resume))
     }
     return new Promise<R[]>((resolve, reject) => {
-      this.#queue.push({ items, resolve, reject })
+      this.#queue.push({ items, resolve, reject, since: performance.now() })
       this.#items += items.length
       if (this.#mayFly()) void this.#run()
     })
@@ -91,6 +104,7 @@ export class Group<I, R> {
 
   async #run(): Promise<void> {
     this.#flights++
+    this.#armExpiry()
     // One turn of the event loop, so that callers of the same moment share a statement.
     await new Promise<void>((turn) => this.#environment.timers.defer(turn))
     while (this.#queue.length > 0) {
@@ -99,6 +113,45 @@ export class Group<I, R> {
       await this.#do(parts)
     }
     this.#flights--
+    if (this.#flights > 0) return
+    clearTimeout(this.#expiry)
+    this.#expiry = undefined
+  }
+
+  /** While statements are on their way, looks now and then for callers whose time is up. */
+  #armExpiry(): void {
+    this.#expiry ??= setTimeout(() => {
+      this.#expiry = undefined
+      this.#expire()
+      if (this.#flights > 0) this.#armExpiry()
+    }, EXPIRE_EVERY_MS)
+  }
+
+  /**
+   * Whoever came while a statement waited in vain must not wait twice. What is in the queue is
+   * given up; what is on its way may still be done.
+   */
+  #expire(): void {
+    const now = performance.now()
+    const isLate = ({ since }: Part<I, R>) => now - since > this.#timeoutMs
+    const late = this.#queue.filter(isLate)
+    if (late.length > 0) {
+      this.#queue = this.#queue.filter((part) => !isLate(part))
+      for (const { items, since, reject } of late) {
+        this.#items -= items.length
+        reject(
+          new StoreUnavailable(
+            Math.round(now - since),
+            'an earlier write has no answer yet',
+            'none',
+          ),
+        )
+      }
+    }
+    for (const part of this.#flying) {
+      if (!isLate(part)) continue
+      part.reject(new StoreUnavailable(Math.round(now - part.since), 'no answer yet'))
+    }
   }
 
   #takeParts(): Part<I, R>[] {
@@ -118,6 +171,7 @@ export class Group<I, R> {
   }
 
   async #do(parts: readonly Part<I, R>[]): Promise<void> {
+    for (const part of parts) this.#flying.add(part)
     try {
       const results = await this.#flush(parts.flatMap(({ items }) => items))
       let place = 0
@@ -127,12 +181,14 @@ export class Group<I, R> {
       }
     } catch (error) {
       const alone = parts.length === 1
-      if (alone || error instanceof StoreBusy || error instanceof StoreUnavailable) {
+      if (alone || isOutage(error)) {
         for (const { reject } of parts) reject(error)
         return
       }
       // Whose part it was that failed is found by doing each alone.
       for (const part of parts) await this.#do([part])
+    } finally {
+      for (const part of parts) this.#flying.delete(part)
     }
   }
 }

@@ -185,6 +185,80 @@ describe('a database that is away', () => {
   })
 })
 
+describe('connections that are half open', () => {
+  /** A store with idle connections that fall silent, while new ones work. */
+  async function halfOpen() {
+    const url = await ownDatabase()
+    const proxy = await proxyTo(url)
+    const store = await open(proxy.through(url), { timeoutMs: 4000 })
+    const held = await hold(store)
+    await Promise.all(Array.from({ length: 4 }, () => store.list({})))
+    proxy.silence()
+    return { store, held, other: await open(url) }
+  }
+
+  it('cost every verb less than its time-out, and no verb an error', async () => {
+    const { store, held, other } = await halfOpen()
+    const verbs = Promise.all([
+      accepted(store, [item()]),
+      store.settle([success(held)]),
+      store.counts(),
+      store.recover(10),
+    ])
+    expect(await durationOf(verbs)).toBeLessThan(4000)
+    await checkStore(other)
+  })
+
+  it('cost a verb no more than its time-out if new ones are silent as well', async () => {
+    const url = await ownDatabase()
+    const proxy = await proxyTo(url)
+    const store = await open(proxy.through(url), { timeoutMs: 3000 })
+    const held = await hold(store)
+    proxy.stall()
+    const verbs = [
+      store.enqueue([item()]),
+      store.settle([success(held)], request()),
+      store.counts(),
+      store.recover(10),
+      store.claim(request()),
+    ]
+    // Two who come later do not wait for longer because others are before them.
+    const later = [store.enqueue([item()]), store.enqueue([item()])]
+    const all = Promise.allSettled([...verbs, ...later])
+    expect(await durationOf(all)).toBeLessThan(3600)
+    const reasons = await all
+    expect(reasons).toMatchObject(reasons.map(() => ({ status: 'rejected', reason: UNAVAILABLE })))
+    proxy.resume()
+    await accepted(store, [item()])
+  })
+})
+
+describe('the error of an outage', () => {
+  it('names the address, the code and what to do', async () => {
+    const connectionString = 'postgres://ada:s3cret@127.0.0.1:1/app'
+    const error = await open(connectionString, { timeoutMs: 300 }).catch((thrown) => thrown)
+    expect(error).toMatchObject({
+      code: 'E_STORE_UNAVAILABLE',
+      message: expect.stringContaining('ECONNREFUSED 127.0.0.1:1'),
+      hint: expect.stringContaining('Nothing listens there'),
+      details: { cause: 'ECONNREFUSED', outcome: 'none' },
+    })
+    expect(JSON.stringify([error.message, error.details])).not.toContain('s3cret')
+  })
+
+  it('says that the server has too many clients', async () => {
+    const server = await ownServer({ max_connections: 4, superuser_reserved_connections: 0 })
+    for (let i = 0; i < 4; i++) await connected(server.url)
+    const error = await open(server.url, { timeoutMs: 500 }).catch((thrown) => thrown)
+    expect(error).toMatchObject({
+      code: 'E_STORE_UNAVAILABLE',
+      message: expect.stringMatching(/127\.0\.0\.1:\d+: .*too many clients.*\(SQLSTATE 53300\)/),
+      hint: expect.stringContaining('max_connections'),
+      details: { cause: '53300' },
+    })
+  })
+})
+
 it('several who open a new schema at once all find it made', async () => {
   const url = await ownDatabase()
   for (const schema of ['one', 'two', 'three']) {

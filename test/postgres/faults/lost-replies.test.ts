@@ -366,6 +366,33 @@ describe('the commit of a user, whose connection breaks', () => {
     await expectCommittable(held)
   })
 
+  it('inside the function that throws an error of its own: it is still the store’s', async () => {
+    const held = await hold(bed.store)
+    const cut = bed.store.commit(held, async (tx) => {
+      await tx.query(`INSERT INTO ${bed.schema}.user_rows VALUES ($1)`, [held.job.id])
+      bed.proxy.cut()
+      await tx.query('SELECT 1').catch(() => {
+        throw new TypeError('the order could not be booked')
+      })
+      return '"never"'
+    })
+    const details = { outcome: 'none' }
+    await expect(cut).rejects.toMatchObject({ code: 'E_STORE_UNAVAILABLE', details })
+    await expectCommittable(held)
+  })
+
+  it('inside the function that uses the driver’s handle: it is still the store’s', async () => {
+    const held = await hold(bed.store)
+    const cut = bed.store.commit(held, async (tx) => {
+      const client = tx.raw as { query(text: string): Promise<unknown> }
+      bed.proxy.cut()
+      await client.query('SELECT 1')
+      return '"never"'
+    })
+    await expect(cut).rejects.toMatchObject({ code: 'E_STORE_UNAVAILABLE' })
+    await expectCommittable(held)
+  })
+
   /** Nothing was left of the broken commit, and the same holder commits now. */
   async function expectCommittable(held: Held): Promise<void> {
     expect(await userRows(bed.client, bed.schema)).toEqual([])

@@ -1,5 +1,7 @@
 // Real PostgreSQL servers for tests, each with a folder and a port of its own.
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { copyCluster, embeddedPostgres } from './binaries.ts'
 import { freePort, GuardedServer, serverFolder, serverUser } from './guarded.ts'
 
@@ -9,6 +11,8 @@ export interface PostgresOptions {
   readonly binaries?: string
   /** Settings by their names in postgresql.conf, for example `{ max_connections: 20 }`. */
   readonly settings?: Readonly<Record<string, string | number>>
+  /** The server is a standby of the one at this port, until it is promoted. */
+  readonly standbyOf?: number
 }
 
 /** Starts a server; nothing of it outlives this process. */
@@ -24,22 +28,47 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     fsync: 'on',
     // Shared memory with a name outside the folder would stay there after a kill.
     dynamic_shared_memory_type: 'mmap',
+    ...(options.standbyOf !== undefined && {
+      primary_conninfo: `host=127.0.0.1 port=${options.standbyOf} user=postgres`,
+      wal_retrieve_retry_interval: '100ms',
+    }),
     ...options.settings,
   }
+  const isStandby = options.standbyOf !== undefined
   const server = new GuardedServer({
     folder,
     command: join(binaries, 'postgres'),
     args: ['-D', data, ...Object.entries(settings).flatMap(([key, to]) => ['-c', `${key}=${to}`])],
     user: serverUser,
-    readyText: 'database system is ready to accept connections',
+    readyText: `database system is ready to accept ${isStandby ? 'read-only ' : ''}connections`,
     quitSignal: 'SIGQUIT',
   })
   try {
     await copyCluster(binaries, data)
+    // All clusters are copies of one, so that a new one can follow any other from its beginning.
+    if (isStandby) writeFileSync(join(data, 'standby.signal'), '')
     await server.start()
     return new PostgresServer(port, server)
   } catch (error) {
     await server.stop()
+    throw error
+  }
+}
+
+/** A primary, and a standby without which nothing is acknowledged. */
+export interface Replicated {
+  readonly primary: PostgresServer
+  readonly standby: PostgresServer
+}
+
+/** Starts a primary and a synchronous standby; nothing of them outlives this process. */
+export async function startReplicated(): Promise<Replicated> {
+  const primary = await startPostgres({ settings: { synchronous_standby_names: '*' } })
+  try {
+    const standby = await startPostgres({ standbyOf: primary.port })
+    return { primary, standby }
+  } catch (error) {
+    await primary.stop()
     throw error
   }
 }
@@ -76,6 +105,17 @@ export class PostgresServer {
   async restart(): Promise<void> {
     await this.#server.end()
     await this.#server.start()
+  }
+
+  /** Makes a standby the primary; when this returns, it takes writes. */
+  async promote(): Promise<void> {
+    const client = new Client({ connectionString: this.url })
+    await client.connect()
+    try {
+      await client.query('SELECT pg_promote()')
+    } finally {
+      await client.end()
+    }
   }
 
   /** Ends the server and removes its folder. */

@@ -5,7 +5,7 @@
  */
 import type { Timer } from '../../../core/ports.ts'
 import type { Environment } from '../../../environment/system.ts'
-import { StoreUnavailable } from '../../../stores/errors.ts'
+import { OutcomeUnknown, StoreUnavailable } from '../../../stores/errors.ts'
 import type { Grip, RunTables } from '../../../stores/runs.ts'
 import { type Batch, BufferedWriter } from '../buffered-writer.ts'
 import { JournalFailed, RunLost } from '../errors.ts'
@@ -78,7 +78,8 @@ export class StoreWriter extends BufferedWriter {
       kept = await tables.append(grip, addition)
     } catch (error) {
       // No answer came: the lines may be there or not, and only the log can tell.
-      if (error instanceof StoreUnavailable) this.breakOff('is broken: a write had no answer')
+      const isUnheard = error instanceof StoreUnavailable || error instanceof OutcomeUnknown
+      if (isUnheard) this.breakOff('is broken: a write had no answer')
       throw new JournalFailed(this.runId, 'append', error)
     }
     if (!kept) throw this.#lose()
