@@ -174,19 +174,18 @@ export { type FolderJournalOptions, openFolderJournal } from './runs/journal/fol
 export { type Fork, forkRun } from './runs/journal/fork.ts'
 export type * from './runs/journal/journal.ts'
 export { openStoreJournal, type StoreJournalOptions } from './runs/journal/store/journal.ts'
+export type { ListedRun, ListOptions } from './runs/listing.ts'
 export type { RunOutcome } from './runs/outcome.ts'
 export type { Rewind } from './runs/resume-plan.ts'
 export type * from './runs/run-context.ts'
 export type { RefusedEvent, RunObserver } from './runs/run-log.ts'
 export {
-  type ListedRun,
   openRuns,
   type RunHandle,
   Runs,
-  type RunsOptions,
   type ShownRun,
-  type StartOptions,
 } from './runs/runs.ts'
+export type { RunsOptions, StartOptions, StartOrResumeOptions } from './runs/runs-options.ts'
 export type { ResumeOptions } from './runs/survey.ts'
 export { type HttpSinkOptions, httpSink } from './runs/telemetry/http-sink.ts'
 export type { TelemetryEvent, TelemetrySink } from './runs/telemetry/telemetry.ts'

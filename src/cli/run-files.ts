@@ -5,7 +5,8 @@ import type { Pawl } from '../engine/pawl.ts'
 import type { RunDefinition } from '../runs/define-run.ts'
 import { sha256Of } from '../runs/journal/hash.ts'
 import { openStoreJournal } from '../runs/journal/store/journal.ts'
-import { openRuns, type Runs, type RunsOptions } from '../runs/runs.ts'
+import { openRuns, type Runs } from '../runs/runs.ts'
+import type { RunsOptions } from '../runs/runs-options.ts'
 import type { ResumeOptions } from '../runs/survey.ts'
 import { httpSink } from '../runs/telemetry/http-sink.ts'
 import { RunFileInvalid, StoreMissing, UsageInvalid } from './errors.ts'
@@ -121,6 +122,11 @@ function telemetryPlaceOf({ settings }: Call): Pick<RunsOptions, 'telemetryFolde
   const telemetryFolder = join(runFolder.value, `.telemetry-${sha256Of(store.value).slice(0, 16)}`)
   mkdirSync(runFolder.value, { recursive: true })
   return { telemetryFolder }
+}
+
+/** The same for what needs the machines of runs, and none of their work. */
+export async function withMachines<T>(call: Call, work: (runs: Runs) => Promise<T>): Promise<T> {
+  return withRuns(call, work, { runs: await loadRunFiles(call.settings.runs.value) })
 }
 
 /** The same with the definitions of files, and with a queue where a store was named. */

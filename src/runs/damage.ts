@@ -1,9 +1,8 @@
-/** What is recorded of a run whose log cannot be believed, and which machine a run has. */
-import { LifecycleUnknown } from '../core/errors.ts'
+/** What is recorded of a run whose log cannot be believed. */
 import type { RunCommand } from '../core/run/commands.ts'
 import { decideRun } from '../core/run/decide.ts'
 import type { RunFact } from '../core/run/events.ts'
-import { documentationRun, type RunMachine } from '../core/run/machine.ts'
+import type { RunMachine } from '../core/run/machine.ts'
 import type { Run } from '../core/run/run.ts'
 import type { Damage } from './journal/journal.ts'
 import { foldFacts } from './run-log.ts'
@@ -18,10 +17,8 @@ export function createFacts(machine: RunMachine, maxFixAttempts?: number): reado
 export function damageFacts(
   run: Run | null,
   { line, offset, why }: Damage,
-  machineOfRun: (run: Run) => RunMachine,
+  machine: RunMachine,
 ): readonly RunFact[] {
-  // Of a run that cannot be read at all, it is not even known which machine it had.
-  const machine = run === null ? documentationRun : machineOfRun(run)
   const place = line === 0 ? 'The log is missing' : `Line ${line} of the log, byte ${offset}`
   const message = `${place}: ${why}`.slice(0, MESSAGE_MAX)
   const issue = { kind: 'open-issue', issue: 'SnapshotInvalid', severity: 'blocker' } as const
@@ -41,13 +38,4 @@ function factsOf(machine: RunMachine, run: Run | null, command: RunCommand): rea
   const decision = decideRun(machine, run, command)
   if (decision.kind === 'rejected') throw decision.error
   return decision.kind === 'facts' ? decision.facts : []
-}
-
-/** The machine of a run, among those that are known; throws `LifecycleUnknown`. */
-export function machineOf({ machine }: Run, known: readonly RunMachine[]): RunMachine {
-  const found = [...known, documentationRun].find(
-    (one) => one.machine.name === machine.name && one.machine.version === machine.version,
-  )
-  if (found === undefined) throw new LifecycleUnknown(machine.name, machine.version)
-  return found
 }

@@ -11,6 +11,7 @@ import { name as checkName } from '../core/checks.ts'
 import { DefinitionInvalid } from '../core/errors.ts'
 import { documentationRun, type RunMachine, type Way } from '../core/run/machine.ts'
 import type { InputOf, OutputOf, Schema } from '../engine/schema.ts'
+import { checkDefinition, type Known } from './journal/options.ts'
 import type { RunContext } from './run-context.ts'
 
 /** The states to which edges lead from a state. */
@@ -51,6 +52,10 @@ export interface RunDefinition<Input = unknown> {
   readonly '~input'?: Input
 }
 
+const OPTIONS: Known<RunOptions<Schema, string, Way>> = {
+  ...{ name: true, machine: true, input: true, maxFixAttempts: true, nodes: true },
+}
+
 type DocumentationState = (typeof documentationRun)['failed']
 type DocumentationWay = NonNullable<(typeof documentationRun)['~ways']>
 
@@ -60,6 +65,7 @@ export function defineRun<
   S extends string = DocumentationState,
   W extends Way = DocumentationWay,
 >(options: RunOptions<In, S, W>): RunDefinition<InputOf<In>> {
+  checkDefinition('defineRun', options, OPTIONS)
   const { name, input, maxFixAttempts, nodes } = options
   const machine = (options.machine ?? documentationRun) as RunMachine
   const why = checkName(name)

@@ -14,6 +14,18 @@ export class RunDefinitionUnknown extends PawlError {
   }
 }
 
+/** There is a run with this id already, and it was made for something else. */
+export class RunDiffers extends PawlError {
+  readonly code = 'E_RUN_DIFFERS'
+  constructor(runId: string, what: 'kind' | 'input') {
+    super(
+      `Run ${runId} is there already, and has another ${what}`,
+      'Choose another id, or resume the run without naming its kind and input.',
+      { runId, what },
+    )
+  }
+}
+
 /** A crash cut the making of the run short, before it was known what it should do. */
 export class RunIncomplete extends PawlError {
   readonly code = 'E_RUN_INCOMPLETE'

@@ -19,6 +19,8 @@ export interface ItemExplanation {
   readonly verdict: 'skip' | 'run' | 'check'
   readonly because:
     | 'fresh'
+    /** The run has ended, so that resuming it does nothing. */
+    | 'ended'
     | 'interrupted'
     | 'failed'
     | 'forced'
@@ -50,6 +52,7 @@ export interface Explained {
   readonly history: RunHistory
   readonly damaged: readonly string[]
   readonly strict: boolean
+  readonly hasEnded: boolean
 }
 
 /** Explains every item of a run, in the order of keys. */
@@ -70,11 +73,12 @@ function explainItem(explained: Explained, key: string, item: WorkItem): ItemExp
 type Verdict = Pick<ItemExplanation, 'verdict' | 'because' | 'artifact'>
 
 function verdictOf(
-  { plan, damaged, strict }: Explained,
+  { plan, damaged, strict, hasEnded }: Explained,
   run: Run,
   key: string,
   item: WorkItem,
 ): Verdict {
+  if (hasEnded) return { verdict: 'skip', because: 'ended', artifact: null }
   const request = requestOf(run, key, item, plan.forced)
   const freshness = freshnessOf(run, request)
   if (freshness.kind === 'fresh') return { verdict: 'skip', because: 'fresh', artifact: null }

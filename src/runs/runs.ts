@@ -2,90 +2,67 @@
  * Runs: started, resumed, cancelled and explained. One process at a time works on a run; the
  * journal sees to that.
  *
- * The artifact `run:definition` says what a run is for: `{ "definition": <name>, "input": … }`. It
- * is written right after RUN_CREATED, and only then is the run acknowledged.
+ * The artifact `run:definition` says what a run is for (`made-for.ts`). It is written right after
+ * RUN_CREATED, and only then is the run acknowledged.
  */
 import { hostname } from 'node:os'
-import { encode } from '../core/canonical-json.ts'
 import { CommandInvalid, DefinitionInvalid, RunEnded, RunExists } from '../core/errors.ts'
 import type { Logger } from '../core/ports.ts'
 import type { RunEvent } from '../core/run/events.ts'
+import { documentationRun, type RunMachine } from '../core/run/machine.ts'
 import { entryOf, type Run } from '../core/run/run.ts'
 import { InputInvalid } from '../engine/errors.ts'
-import type { Pawl } from '../engine/pawl.ts'
 import { validate } from '../engine/schema.ts'
 import { harmlessLogger } from '../engine/watching/hooks.ts'
 import { SILENT } from '../engine/watching/log.ts'
 import { type Environment, systemEnvironment } from '../environment/system.ts'
-import { ARTIFACT_JSON } from './artifacts.ts'
-import { createFacts, damageFacts, machineOf } from './damage.ts'
+import { createFacts, damageFacts } from './damage.ts'
 import type { RunDefinition } from './define-run.ts'
-import { RunDefinitionUnknown, RunIncomplete } from './errors.ts'
+import { RunDefinitionUnknown } from './errors.ts'
 import { explainItems, type RunExplanation } from './explain.ts'
 import { HistoryNotes } from './history.ts'
-import { type InputDisk, inputDisk } from './input-disk.ts'
+import { inputDisk } from './input-disk.ts'
 import { Inputs, keepNothing } from './input-files.ts'
 import { RunHeld, RunLogDamaged } from './journal/errors.ts'
 import { openFolderJournal } from './journal/folder/journal.ts'
 import type {
   Author,
   CancelRequest,
+  DecideFailure,
   EventRange,
   Holder,
   Journal,
   Replayed,
   RunFinding,
+  RunReader,
   RunWriter,
 } from './journal/journal.ts'
+import { checkCall, checkDefinition } from './journal/options.ts'
+import { type ListedRun, type ListOptions, listRuns } from './listing.ts'
+import {
+  assertMadeFor,
+  DEFINITION,
+  encodeMadeFor,
+  machineOf,
+  type ReadContent,
+  readMadeFor,
+} from './made-for.ts'
 import { Orchestrator } from './orchestrator.ts'
 import { endOf, type RunOutcome } from './outcome.ts'
 import { planResume } from './resume-plan.ts'
 import { RunLog, type RunObserver } from './run-log.ts'
-import { type ResumeOptions, survey } from './survey.ts'
+import {
+  type AnyRun,
+  OPEN_OPTIONS,
+  type RunsOptions,
+  START_OPTIONS,
+  type StartOptions,
+  type StartOrResumeOptions,
+} from './runs-options.ts'
+import { type ResumeOptions, SURVEY_OPTIONS, survey } from './survey.ts'
 import { observersOf, telemetryOf } from './telemetry/observers.ts'
-import type { Telemetry, TelemetrySink } from './telemetry/telemetry.ts'
+import type { Telemetry } from './telemetry/telemetry.ts'
 import { WorkItems } from './work-items.ts'
-
-// biome-ignore lint/suspicious/noExplicitAny: what a run takes is an affair of its definition
-type AnyRun = RunDefinition<any>
-
-/** How to open runs. */
-export interface RunsOptions {
-  /** The folder in which each run has its own; or a journal that is open already. */
-  readonly folder?: string
-  readonly journal?: Journal
-  /** The kinds of run that this process can resume. */
-  readonly runs?: readonly AnyRun[]
-  /** Where work items are enqueued that jobs do. */
-  readonly pawl?: Pawl
-  readonly environment?: Environment
-  readonly logger?: Logger
-  /** Told of what has become durable, and of transitions that were refused. */
-  readonly observer?: RunObserver
-  /** Where events are sent after they are durable; sent again while that cannot be reached. */
-  readonly telemetry?: TelemetrySink
-  /** Where telemetry keeps how far it has come; `.telemetry` in the folder of runs if absent. */
-  readonly telemetryFolder?: string
-  /** The name under which this process works; host and process if absent. */
-  readonly worker?: string
-  /** Where input files lie; the disk of this machine if absent. */
-  readonly disk?: InputDisk
-}
-
-/** What may be said of a run when it is started. */
-export interface StartOptions<Input> {
-  /** An id of the caller's own. */
-  readonly runId?: string
-  readonly input?: Input
-  /** Stops the work; the run can be resumed. */
-  readonly signal?: AbortSignal
-}
-
-/** A run as it is listed: by its snapshot, and without one where that cannot be read. */
-export interface ListedRun {
-  readonly runId: string
-  readonly run: Run | undefined
-}
 
 /** Everything that can be told of a run without its code. */
 export interface ShownRun extends Replayed {
@@ -100,10 +77,11 @@ export interface RunHandle {
   result(): Promise<RunOutcome>
 }
 
-const DEFINITION = 'run:definition'
+const RESUME_OPTIONS = { ...SURVEY_OPTIONS, signal: true } as const
 
 /** Opens the place where runs are kept. */
 export async function openRuns(options: RunsOptions): Promise<Runs> {
+  checkDefinition('openRuns', options, OPEN_OPTIONS)
   const { folder, journal } = options
   const environment = options.environment ?? systemEnvironment()
   if ((folder === undefined) === (journal === undefined)) {
@@ -153,10 +131,11 @@ export class Runs implements AsyncDisposable {
     definition: RunDefinition<Input>,
     options: StartOptions<Input> = {},
   ): Promise<RunHandle> {
+    checkCall(options, START_OPTIONS)
     this.#know(definition)
     const { environment } = this.#options
     const { runId = environment.ids.next(), input = null, signal } = options
-    const content = Buffer.from(encode({ definition: definition.name, input }, ARTIFACT_JSON))
+    const content = encodeMadeFor(definition.name, definition.machine, input)
     const parsed = await parse(definition, input)
     const newAuthor = this.#authorsOf(environment.ids.next().replaceAll('-', ''))
     const writer = await this.#create(definition, runId, newAuthor)
@@ -170,6 +149,37 @@ export class Runs implements AsyncDisposable {
   }
 
   /**
+   * Starts a run, or resumes the one that is there under this id. Throws `RunDiffers` if that one
+   * is of another kind or has another input.
+   */
+  async startOrResume<Input>(
+    definition: RunDefinition<Input>,
+    options: StartOrResumeOptions<Input>,
+  ): Promise<RunHandle> {
+    checkCall(options, { ...START_OPTIONS, ...SURVEY_OPTIONS })
+    const { runId, input, signal, ...resuming } = options
+    if (runId === undefined) throw new CommandInvalid('runId', 'must say which run')
+    const common = signal === undefined ? {} : { signal }
+    try {
+      return await this.start(definition, {
+        runId,
+        ...(input !== undefined && { input }),
+        ...common,
+      })
+    } catch (error) {
+      if (!(error instanceof RunExists)) throw error
+    }
+    const reader = await this.journal.read(runId)
+    const { run, damage } = await replayedOrNothing(reader)
+    // Of a damaged run only its failure can be told, which resuming does.
+    if (run !== undefined && damage === undefined) {
+      const read: ReadContent = (name, sha256) => reader.readArtifact(name, sha256)
+      await assertMadeFor(run, { definition: definition.name, input }, read)
+    }
+    return this.resume(runId, { ...resuming, ...common })
+  }
+
+  /**
    * Continues a run where it was left, as document 004 says. A run that is done is left alone; one
    * that has failed or was cancelled is refused with `RunEnded`, and can be forked.
    */
@@ -177,6 +187,7 @@ export class Runs implements AsyncDisposable {
     runId: string,
     options: ResumeOptions & { readonly signal?: AbortSignal } = {},
   ): Promise<RunHandle> {
+    checkCall(options, RESUME_OPTIONS)
     const newAuthor = this.#authorsOf(await this.#traceOf(runId))
     const history = new HistoryNotes()
     let writer: RunWriter
@@ -187,7 +198,7 @@ export class Runs implements AsyncDisposable {
       throw error
     }
     return this.#holding(writer, async () => {
-      const ended = endOf(this.#machineOf(writer.run), writer.run)
+      const ended = endOf(await this.#machineOf(writer.run, writer), writer.run)
       if (ended?.kind === 'done') {
         await writer.close()
         return handleOf(runId, Promise.resolve(ended))
@@ -236,10 +247,10 @@ export class Runs implements AsyncDisposable {
     else await here.log.tell(here.newAuthor(), command)
   }
 
-  /** Every run, by id, as its snapshot has it. */
-  async list(): Promise<ListedRun[]> {
-    const ids = await this.journal.list()
-    return Promise.all(ids.map(async (runId) => ({ runId, run: await this.journal.peek(runId) })))
+  /** Every run, by id, as its snapshot has it; see `ListOptions` for more. */
+  async list(options: ListOptions = {}): Promise<ListedRun[]> {
+    checkCall(options, { check: true })
+    return listRuns(this.journal, options)
   }
 
   /** A run, from its whole log. */
@@ -258,10 +269,11 @@ export class Runs implements AsyncDisposable {
 
   /** What resuming a run would do, and why; changes nothing. */
   async explain(runId: string, options: ResumeOptions = {}): Promise<RunExplanation> {
+    checkCall(options, SURVEY_OPTIONS)
     const reader = await this.journal.read(runId)
     const history = new HistoryNotes()
     const { run } = await reader.replay(history.note)
-    const machine = this.#machineOf(run)
+    const machine = await this.#machineOf(run, reader)
     const { disk = inputDisk, environment } = this.#options
     const inputs = {
       disk,
@@ -284,7 +296,7 @@ export class Runs implements AsyncDisposable {
       continuesIn: plan.run.run_state,
       changedInputs: changes.map(({ name }) => name).filter((name) => !name.startsWith('run:')),
       damaged,
-      items: explainItems({ plan, history, damaged, strict }),
+      items: explainItems({ plan, history, damaged, strict, hasEnded }),
     }
   }
 
@@ -334,10 +346,8 @@ export class Runs implements AsyncDisposable {
 
   async #definitionOf(writer: RunWriter): Promise<{ definition: AnyRun; input: unknown }> {
     const { runId, run } = writer
-    const known = entryOf(run.artifacts_index, DEFINITION)
-    if (known === undefined) throw new RunIncomplete(runId)
-    const text = new TextDecoder().decode(await writer.readArtifact(DEFINITION, known.sha256))
-    const { definition: name, input } = JSON.parse(text) as { definition: string; input: unknown }
+    const read: ReadContent = (each, sha256) => writer.readArtifact(each, sha256)
+    const { definition: name, input } = await readMadeFor(run, read)
     const definition = this.#definitions.get(name)
     if (definition === undefined) {
       throw new RunDefinitionUnknown(runId, name, [...this.#definitions.keys()])
@@ -402,26 +412,23 @@ export class Runs implements AsyncDisposable {
   async #tell(runId: string, command: Parameters<RunLog['tell']>[1]): Promise<void> {
     const newAuthor = this.#authorsOf(await this.#traceOf(runId))
     await using writer = await this.journal.open(runId, newAuthor())
-    const machine = this.#machineOf(writer.run)
+    const machine = await this.#machineOf(writer.run, writer)
     await this.#logOf({ machine }, writer).tell(newAuthor(), command as never)
   }
 
   async #failDamaged(runId: string, newAuthor: () => Author): Promise<RunHandle> {
-    const { damage, run } = await this.journal
-      .read(runId)
-      .then((reader) => reader.replay())
-      .catch((error) => {
-        if (error instanceof RunLogDamaged) return { damage: undefined, run: undefined }
-        throw error
-      })
+    const reader = await this.journal.read(runId)
+    const { damage, run } = await replayedOrNothing(reader)
     if (damage !== undefined && run !== undefined) throw new RunEnded(runId, run.run_state)
-    const failed = await this.journal.failDamaged(
-      runId,
-      (before, found) => damageFacts(before, found, (one) => this.#machineOf(one)),
-      newAuthor(),
-    )
+    const decide: DecideFailure = async (before, found) =>
+      // Of a run that cannot be read at all, it is not even known which machine it had.
+      damageFacts(before, found, before ? await this.#machineOf(before, reader) : documentationRun)
+    const failed = await this.journal.failDamaged(runId, decide, newAuthor())
+    this.#observer.recorded((await reader.failure())?.events ?? [])
     const reason = failed.run.ended_because ?? 'SnapshotInvalid'
-    return handleOf(runId, Promise.resolve({ kind: 'failed', run: failed.run, reason }))
+    const outcome = { kind: 'failed', run: failed.run, reason } as const
+    const told = { ...outcome, ...(failed.damage && { damage: failed.damage }) }
+    return handleOf(runId, Promise.resolve(told))
   }
 
   #logOf({ machine }: Pick<AnyRun, 'machine'>, writer: RunWriter): RunLog {
@@ -431,11 +438,9 @@ export class Runs implements AsyncDisposable {
     return new RunLog({ writer, machine, logger, observer, now })
   }
 
-  #machineOf(run: Run) {
-    return machineOf(
-      run,
-      [...this.#definitions.values()].map(({ machine }) => machine),
-    )
+  #machineOf(run: Run, source: Pick<RunReader, 'readArtifact'>): Promise<RunMachine> {
+    const known = [...this.#definitions.values()].map(({ machine }) => machine)
+    return machineOf(run, known, (name, sha256) => source.readArtifact(name, sha256))
   }
 
   #runLogger(run_id: string): Logger {
@@ -462,6 +467,16 @@ export class Runs implements AsyncDisposable {
       if (!(error instanceof RunLogDamaged)) throw error
     }
     return this.#options.environment.ids.next().replaceAll('-', '')
+  }
+}
+
+/** Nothing if the log is damaged and nobody has recorded it. */
+async function replayedOrNothing(reader: RunReader): Promise<Partial<Replayed>> {
+  try {
+    return await reader.replay()
+  } catch (error) {
+    if (error instanceof RunLogDamaged) return {}
+    throw error
   }
 }
 

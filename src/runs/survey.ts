@@ -1,9 +1,12 @@
 /** What is found when a run is looked at before it is resumed: on the disk, and in its log. */
+
+import { CommandInvalid } from '../core/errors.ts'
 import type { RunMachine } from '../core/run/machine.ts'
 import type { Run } from '../core/run/run.ts'
 import type { RunHistory } from './history.ts'
 import { type InputParts, lookAgain } from './input-files.ts'
 import type { RunReader } from './journal/journal.ts'
+import type { Known } from './journal/options.ts'
 import type { ResumeSituation } from './resume-plan.ts'
 
 /** What may be said about how a run is resumed. */
@@ -16,12 +19,20 @@ export interface ResumeOptions {
   readonly paranoid?: boolean
 }
 
+/** The names of all of these. */
+export const SURVEY_OPTIONS = {
+  force: true,
+  strict: true,
+  paranoid: true,
+} as const satisfies Known<Required<ResumeOptions>>
+
 /** Looks at everything that resuming depends on. */
 export async function survey(
   known: { readonly machine: RunMachine; readonly run: Run; readonly history: RunHistory },
   inputs: InputParts & Pick<RunReader, 'findDamaged'>,
   { force = [], paranoid = false }: ResumeOptions,
 ): Promise<ResumeSituation> {
+  if (!Array.isArray(force)) throw new CommandInvalid('force', 'must be a list of work items')
   const { run } = known
   const damaged = await inputs.findDamaged(run.artifacts_index, { paranoid })
   const changes = await lookAgain(inputs, run, { paranoid, damaged: new Set(damaged) })

@@ -229,8 +229,11 @@ describe('the failure of a damaged run', LONG, () => {
     expect(damage?.line).toBe(6)
     expect((await (await journal.read(RUN)).replay()).run).toEqual(run)
 
-    const { 'events.failed-1.ndjson': record, ...rest } = await place.everything()
+    const everything = await place.everything()
+    const { 'events.failed-1.ndjson': record, 'snapshot.failed.json': shown, ...rest } = everything
     expect(rest).toEqual(before)
+    const failed = JSON.parse(Buffer.from(shown ?? '', 'base64').toString())
+    expect(failed).toMatchObject({ run_state: 'FAILED', last_seq: run.last_seq })
     const header = JSON.parse(
       Buffer.from(record ?? '', 'base64')
         .toString()

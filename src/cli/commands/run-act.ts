@@ -12,11 +12,11 @@ import {
   TELEMETRY_OPTION,
   telemetryOf,
   withDefinedRuns,
-  withRuns,
+  withMachines,
 } from '../run-files.ts'
 import { type Call, type CommandSpec, hasFlag, textOf } from '../spec.ts'
 import { visible } from '../visible.ts'
-import { sayEvent } from './run-read.ts'
+import { damageText, sayEvent } from './run-read.ts'
 
 async function start(call: Call): Promise<ExitCode> {
   const [name = '', given = 'null'] = call.args
@@ -31,6 +31,10 @@ async function start(call: Call): Promise<ExitCode> {
         throw new NameUnknown('run', visible(name), known)
       }
       const { interrupted: signal } = call
+      if (hasFlag(call, 'orResume')) {
+        if (runId === undefined) throw new UsageInvalid('Say which run to resume: --id docs-7')
+        return follow(call, await runs.startOrResume(definition, { runId, input, signal }))
+      }
       const options = { input, signal, ...(runId !== undefined && { runId }) }
       return follow(call, await runs.start(definition, options))
     },
@@ -60,12 +64,21 @@ async function follow(call: Call, handle: RunHandle): Promise<ExitCode> {
   const outcome = await handle.result()
   const { kind, run } = outcome
   const reason = 'reason' in outcome ? outcome.reason : undefined
+  const damage = 'damage' in outcome ? outcome.damage : undefined
   const error = kind === 'stopped' ? String(outcome.error) : undefined
-  const fields = { run_id: handle.id, outcome: kind, run_state: run.run_state, reason, error }
+  const fields = {
+    run_id: handle.id,
+    outcome: kind,
+    run_state: run.run_state,
+    reason,
+    damage,
+    error,
+  }
   if (output.json) output.record(fields)
   else {
     output.line(`${handle.id} ${visible(run.run_state)}`)
     if (reason !== undefined) output.say(visible(reason))
+    if (damage !== undefined) output.say(`The log is ${damageText(damage)}`)
     if (error !== undefined) {
       output.say(`${visible(error)}\nIt stands still in ${visible(run.run_state)}.`)
       const where = hasFlag(call, 'inStore') ? ' --in-store' : ''
@@ -92,7 +105,7 @@ function observerOf({ output }: Call) {
 async function cancel(call: Call): Promise<undefined> {
   const reason = textOf(call, 'reason')
   if (reason === undefined) throw new UsageInvalid('Say why: --reason "not needed any more"')
-  await withRuns(call, async (runs) => {
+  await withMachines(call, async (runs) => {
     for (const runId of call.args.map(runIdOf)) {
       const answer = await runs.cancel(runId, reason)
       if (call.output.json) call.output.record({ run_id: runId, answer })
@@ -106,7 +119,7 @@ async function cancel(call: Call): Promise<undefined> {
 async function link(call: Call): Promise<undefined> {
   const [argument = '', sha = ''] = call.args
   const runId = runIdOf(argument)
-  await withRuns(call, (runs) => runs.linkCommit(runId, sha))
+  await withMachines(call, (runs) => runs.linkCommit(runId, sha))
   if (call.output.json) call.output.record({ run_id: runId, sha })
   else call.output.line(`${runId} ${sha}`)
   return undefined
@@ -139,8 +152,13 @@ export const commands: readonly CommandSpec[] = [
       ...PLACE_OPTIONS,
       TELEMETRY_OPTION,
       { flags: '--id <id>', says: 'an id of your own' },
+      { flags: '--or-resume', says: 'resume the run of this id if it is there already' },
     ],
     examples: [
+      [
+        `pawl run start docs '{"folder":"docs"}' --runs ./runs.ts --id docs-7 --or-resume`,
+        'the same command, as often as needed',
+      ],
       [`pawl run start docs '{"folder":"docs"}' --runs ./runs.ts`, 'one run of the kind docs'],
     ],
     run: start,
@@ -163,7 +181,11 @@ export const commands: readonly CommandSpec[] = [
     name: 'run cancel',
     summary: 'Cancel runs; a process that works on one is asked to',
     args: [{ flags: '<runs...>', says: 'their ids' }],
-    options: [...PLACE_OPTIONS, { flags: '--reason <text>', says: 'why; it stands in the log' }],
+    options: [
+      RUNS_OPTION,
+      ...PLACE_OPTIONS,
+      { flags: '--reason <text>', says: 'why; it stands in the log' },
+    ],
     examples: [['pawl run cancel docs-7 --reason "not needed any more"', 'one run']],
     run: cancel,
   },
@@ -174,7 +196,7 @@ export const commands: readonly CommandSpec[] = [
       { flags: '<run>', says: 'its id' },
       { flags: '<commit>', says: 'the whole hash of the commit' },
     ],
-    options: PLACE_OPTIONS,
+    options: [RUNS_OPTION, ...PLACE_OPTIONS],
     examples: [['pawl run link docs-7 $(git rev-parse HEAD)', 'the commit that it made']],
     run: link,
   },

@@ -5,6 +5,7 @@ import { RunNotFound } from '../../core/errors.ts'
 import type { RunEvent } from '../../core/run/events.ts'
 import type { Run } from '../../core/run/run.ts'
 import type { ItemExplanation, RunExplanation } from '../../runs/explain.ts'
+import type { Damage } from '../../runs/journal/journal.ts'
 import { encodeSnapshot } from '../../runs/journal/snapshot.ts'
 import { openRuns, type Runs } from '../../runs/runs.ts'
 import { changesBetween } from '../diff.ts'
@@ -20,7 +21,7 @@ import {
   withDefinedRuns,
   withRuns,
 } from '../run-files.ts'
-import { type Call, type CommandSpec, textsOf, wholeOf } from '../spec.ts'
+import { type Call, type CommandSpec, hasFlag, textsOf, wholeOf } from '../spec.ts'
 import { shortened, visible } from '../visible.ts'
 
 const DATA_MAX = 160
@@ -28,21 +29,26 @@ const DATA_MAX = 160
 async function list(call: Call): Promise<undefined> {
   const { output } = call
   await withRuns(call, async (runs) => {
-    const all = await runs.list()
+    const all = await runs.list({ check: hasFlag(call, 'check') })
     if (output.json) {
-      for (const { runId, run } of all) output.record({ run_id: runId, ...summaryOf(run) })
+      for (const { runId, run, damage, problem } of all) {
+        output.record({ run_id: runId, ...summaryOf(run), damage, problem })
+      }
       return
     }
     if (all.length === 0) output.say('There are no runs yet.')
     const columns = ['run', 'state', 'machine', 'events', 'items', 'issues'].map((head) => ({
       head,
     }))
-    const rows = all.map(({ runId, run }) => {
+    const rows = all.map(({ runId, run, damage, problem }) => {
+      const what = damage === undefined ? 'unreadable' : 'damaged'
+      if (problem !== undefined) return [runId, what, '', '', '', '']
       if (run === undefined) return [runId, 'no valid snapshot', '', '', '', '']
       const { run_state, machine, events, items, open_issues } = summaryOf(run)
       return [runId, run_state, machine, events, items, open_issues].map(String)
     })
     output.table(columns, rows)
+    for (const { problem } of all) if (problem !== undefined) output.say(visible(problem))
   })
   return undefined
 }
@@ -79,9 +85,15 @@ async function show(call: Call): Promise<undefined> {
     }
     if (cancelRequest !== undefined)
       output.line(`to be cancelled: ${visible(cancelRequest.reason)}`)
-    if (damage !== undefined) output.line(`damaged in line ${damage.line}: ${visible(damage.why)}`)
+    if (damage !== undefined) output.line(damageText(damage))
   })
   return undefined
+}
+
+/** Where a log is damaged, and how. */
+export function damageText({ line, offset, why }: Damage): string {
+  const place = line === 0 ? 'the log is missing' : `damaged in line ${line}, byte ${offset}`
+  return `${place}: ${visible(why)}`
 }
 
 async function asOf(runs: Runs, runId: string, seq: number): Promise<Run> {
@@ -165,8 +177,10 @@ async function explain(call: Call): Promise<undefined> {
 
 function printExplanation(output: Output, explained: RunExplanation): void {
   const { runId, state, hasEnded, rewinds, continuesIn, changedInputs, damaged, items } = explained
-  output.line(`${runId} is in ${visible(state)}${hasEnded ? ', where it has ended.' : '.'}`)
-  for (const name of changedInputs) output.line(`input changed: ${visible(name)}`)
+  const end = hasEnded ? ', where it has ended: resuming it does nothing.' : '.'
+  output.line(`${runId} is in ${visible(state)}${end}`)
+  const changed = hasEnded ? 'input changed since then' : 'input changed'
+  for (const name of changedInputs) output.line(`${changed}: ${visible(name)}`)
   for (const name of damaged) output.line(`artifact damaged: ${visible(name)}`)
   for (const { from, to, reason } of rewinds) {
     const why = reason === 'stale' ? 'something before it is done again' : 'it is transitional'
@@ -181,6 +195,7 @@ function printExplanation(output: Output, explained: RunExplanation): void {
 }
 
 const REASONS: Readonly<Record<ItemExplanation['because'], string>> = {
+  ended: 'the run has ended, so that resuming it does nothing',
   fresh: 'it has finished, and nothing that it read has changed',
   interrupted: 'it was begun and not finished',
   failed: 'it failed the last time',
@@ -263,7 +278,11 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'run list',
     summary: 'List runs by their snapshots',
-    options: PLACE_OPTIONS,
+    details: 'Damage that nobody has met yet is not seen in a snapshot: --check reads the logs.',
+    options: [
+      ...PLACE_OPTIONS,
+      { flags: '--check', says: 'read and check the whole log of each run' },
+    ],
     examples: [['pawl run list --json | jq .run_state', 'the states of all runs']],
     run: list,
   },

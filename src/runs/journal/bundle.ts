@@ -17,7 +17,7 @@
  * The same run gives the same bundle, byte for byte, from whichever journal it comes.
  */
 import { encode } from '../../core/canonical-json.ts'
-import { ArtifactMissing, BundleInvalid, RunLogDamaged } from './errors.ts'
+import { BundleInvalid, RunLogDamaged, RunNameInvalid } from './errors.ts'
 import { LINE_BYTES_MAX } from './event-line.ts'
 import { sha256Of } from './hash.ts'
 import type { Journal, RestoredRun, RunReader } from './journal.ts'
@@ -104,7 +104,7 @@ async function readBundle(lines: AsyncIterable<string> | Iterable<string>): Prom
   const whole = events.length === header?.events && artifacts.length === header.artifacts
   if (header === undefined || !whole) throw new BundleInvalid(number + 1, 'is missing')
   const restored = { runId: header.run_id, lines: events, artifacts }
-  checkWhole(restored, header, artifacts)
+  checkWhole(restored, header)
   return restored
 }
 
@@ -115,25 +115,16 @@ interface Artifact {
 }
 
 /** The lines are a log that ends as the header says, and have all contents that they speak of. */
-function checkWhole(
-  restored: RestoredRun,
-  { last_hash }: Header,
-  artifacts: readonly Artifact[],
-): void {
+function checkWhole(restored: RestoredRun, { last_hash }: Header): void {
   let lastHash: string
   try {
     lastHash = checkRestored(restored).lastHash
   } catch (error) {
+    if (error instanceof RunNameInvalid) throw new BundleInvalid(0, error.message)
     if (!(error instanceof RunLogDamaged)) throw error
     throw new BundleInvalid(error.damage.line + 1, `is not a line of the log: ${error.damage.why}`)
   }
   if (lastHash !== last_hash) throw new BundleInvalid(1, 'does not have the hash of the last event')
-  const brought = new Set(artifacts.map(({ name, sha256 }) => encode([name, sha256])))
-  for (const line of restored.lines) {
-    const { type, data } = JSON.parse(line) as { type: string; data: Artifact }
-    if (type !== 'ARTIFACT_WRITTEN' || brought.has(encode([data.name, data.sha256]))) continue
-    throw new ArtifactMissing(restored.runId, data.name, data.sha256)
-  }
 }
 
 function readHeader(line: string): Header {

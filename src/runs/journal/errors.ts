@@ -17,12 +17,17 @@ export class RunNameInvalid extends PawlError {
 /** Another process holds the run, and a run has one writer at a time. */
 export class RunHeld extends PawlError {
   readonly code = 'E_RUN_HELD'
-  constructor(runId: string, holder: Holder | undefined) {
+  /** `hasDied`: its holder is gone, but the lease is not. */
+  constructor(runId: string, holder: Holder | undefined, hasDied = false) {
     const who = holder === undefined ? 'another' : `${holder.host}, process ${holder.pid}`
     super(
-      `Run ${runId} is held by ${who}`,
-      'Wait until it is done, ask it to cancel the run, or stop that process.',
-      { runId, holder },
+      hasDied
+        ? `Run ${runId} is reserved for a process that has died`
+        : `Run ${runId} is held by ${who}`,
+      hasDied
+        ? 'Its lease ends by itself, after 30 seconds unless said otherwise. Try again then.'
+        : 'Wait until it is done, ask it to cancel the run, or stop that process.',
+      { runId, ...(hasDied ? { hasDied } : { holder }) },
     )
   }
 }
@@ -152,9 +157,8 @@ const KINDS: Readonly<Record<FileInfo['kind'], string>> = {
 export class BundleInvalid extends PawlError {
   readonly code = 'E_BUNDLE_INVALID'
   constructor(line: number, why: string) {
-    super(`Line ${line} of the bundle ${why}`, 'Nothing was imported. Export the run again.', {
-      line,
-      why,
-    })
+    const what =
+      line === 0 ? `The bundle is not valid: ${why}` : `Line ${line} of the bundle ${why}`
+    super(what, 'Nothing was imported. Export the run again.', { line, why })
   }
 }

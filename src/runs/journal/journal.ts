@@ -76,6 +76,21 @@ export interface Damage {
   readonly why: string
 }
 
+/** How a run whose log is damaged has failed. */
+export interface RunFailureRecord {
+  /** The SHA-256 of the damaged log. */
+  readonly id: string
+  readonly damage: Damage
+  /** They follow the last event before the damage. */
+  readonly events: readonly RunEvent[]
+}
+
+/** The facts by which a damaged run fails. */
+export type DecideFailure = (
+  run: Run | null,
+  damage: Damage,
+) => readonly RunFact[] | Promise<readonly RunFact[]>
+
 /** Something that `verify` found. */
 export interface RunFinding {
   readonly kind: 'log' | 'tail' | 'snapshot' | 'artifact'
@@ -118,8 +133,13 @@ export interface RunReader {
   replay(onEvent?: (event: RunEvent) => void): Promise<Replayed>
   /** The lines of the log as they are, checked as they are read, without their line feeds. */
   lines(): AsyncIterable<string>
-  /** Every event in order, checked as it is read; throws at the first that is damaged. */
+  /**
+   * Every event in order, checked as it is read. At the first that is damaged it goes on with those
+   * by which the run failed, if they were recorded, and throws if not.
+   */
   events(range?: EventRange): AsyncIterable<RunEvent>
+  /** What was recorded of the damage that the log has now; nothing if nothing was. */
+  failure(): Promise<RunFailureRecord | undefined>
   /** The run as it was after an event; nothing where the log has no such event. */
   asOf(seq: number): Promise<Run | undefined>
   /** The content of an artifact; throws `ArtifactMissing` or `ArtifactChanged`. */
@@ -194,7 +214,10 @@ export interface Journal extends AsyncDisposable {
   read(runId: string): Promise<RunReader>
   /** The ids of all runs, sorted. */
   list(): Promise<string[]>
-  /** The run by its snapshot alone, perhaps behind its log; nothing where that is not valid. */
+  /**
+   * The run by its snapshot, perhaps behind its log, or as it failed if its damage was recorded;
+   * nothing if there is no valid snapshot. The log is not read.
+   */
   peek(runId: string): Promise<Run | undefined>
   /** Checks log, chain, schemas, order, snapshot and artifacts; changes nothing. */
   verify(runId: string): Promise<RunFinding[]>
@@ -206,11 +229,7 @@ export interface Journal extends AsyncDisposable {
    * the issue SnapshotInvalid and the failure. Once recorded for the same bytes, nothing is added.
    * Throws `RunNotDamaged` where the log can be read.
    */
-  failDamaged(
-    runId: string,
-    decide: (run: Run | null, damage: Damage) => readonly RunFact[],
-    author: Author,
-  ): Promise<Replayed>
+  failDamaged(runId: string, decide: DecideFailure, author: Author): Promise<Replayed>
   /**
    * Takes over a whole run with lines that came from elsewhere, checked before anything is kept;
    * all of it is there afterwards, or nothing that counts. Nothing is done where the run exists

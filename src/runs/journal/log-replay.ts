@@ -1,12 +1,13 @@
 /**
  * Reading a log: bytes go in, as they come, and events come out, each checked against the schema,
- * the hash of the line before, its place and the run so far. The first that does not pass ends it,
- * with its place.
+ * the hash of the line before, its place, the ids before it and the run so far. The first that does
+ * not pass ends it, with its place.
  */
 import { LedgerBroken } from '../../core/errors.ts'
 import { RunFold } from '../../core/run/evolve.ts'
 import type { Run } from '../../core/run/run.ts'
 import { RunLogDamaged } from './errors.ts'
+import { EventIds } from './event-ids.ts'
 import { LINE_BYTES_MAX, NO_HASH, type OpenLog } from './event-line.ts'
 import { sha256Of } from './hash.ts'
 import { type ChainedEvent, findEventFault } from './schemas.ts'
@@ -29,6 +30,7 @@ export class LogReplay {
   readonly #options: ReplayOptions
   readonly #to: number
   readonly #fold: RunFold
+  readonly #ids = new EventIds()
   #rest: Buffer = NOTHING
   #lines = 0
   /** Where the line begins that is read next, and where the one before it began. */
@@ -115,6 +117,8 @@ export class LogReplay {
     if (event.seq !== place) throw this.#damaged(`it holds event ${event.seq}`)
     if (event.prev !== this.#lastHash) throw this.#brokenChain(line, chunk.subarray(next))
     if (event.run_id !== this.#runId) throw this.#damaged(`it belongs to run ${event.run_id}`)
+    if (!this.#ids.add(event.event_id))
+      throw this.#damaged(`its id ${event.event_id} is not unique`)
     const hash = sha256Of(line)
     const { known, onEvent } = this.#options
     if (known?.seq === place && known.hash !== hash) {

@@ -1,7 +1,7 @@
 /** Reading a run: log, snapshot, what was recorded beside them, and artifacts. */
 import { createHash } from 'node:crypto'
 import { RunNotFound } from '../../core/errors.ts'
-import type { RunEvent, RunFact } from '../../core/run/events.ts'
+import type { RunEvent } from '../../core/run/events.ts'
 import type { Run } from '../../core/run/run.ts'
 import type { Environment } from '../../environment/system.ts'
 import { ArtifactChanged, ArtifactMissing, RunLogDamaged, RunNotDamaged } from './errors.ts'
@@ -14,15 +14,17 @@ import type {
   Author,
   CancelRequest,
   Damage,
+  DecideFailure,
   EventRange,
   Holder,
   Replayed,
+  RunFailureRecord,
   RunReader,
 } from './journal.ts'
 import { LogReplay, type ReplayOptions } from './log-replay.ts'
 import { artifactPath } from './names.ts'
 import type { ChainedEvent } from './schemas.ts'
-import { claimOf, decodeSnapshot, isSnapshotOf, type ReadSnapshot } from './snapshot.ts'
+import { claimOf, decodeSnapshot, isSnapshotOf, type ReadSnapshot, runOf } from './snapshot.ts'
 import type { KnownLine, RunSource } from './source.ts'
 
 /** A run whose log was read to its end. */
@@ -98,6 +100,15 @@ export async function findFailure(source: RunSource): Promise<FailureRecord | un
   return records.find((record) => record.sha256 === sha256)
 }
 
+/** The run as the snapshot has it, or as it failed if its damage was recorded. */
+export async function peekRun(source: RunSource): Promise<Run | undefined> {
+  const record = await findFailure(source)
+  if (record !== undefined) return (await replayFailed(source, record)).run
+  const text = await source.snapshot()
+  const read = text === undefined ? undefined : decodeSnapshot(source.runId, text)
+  return read?.kind === 'valid' ? runOf(read.snapshot) : undefined
+}
+
 /** The SHA-256 of the log as it is, damaged or not; of nothing where it is missing. */
 async function hashOfLog(source: RunSource): Promise<string> {
   const hash = createHash('sha256')
@@ -111,7 +122,7 @@ async function hashOfLog(source: RunSource): Promise<string> {
  */
 export async function describeFailure(
   source: RunSource,
-  decide: (run: Run | null, damage: Damage) => readonly RunFact[],
+  decide: DecideFailure,
   author: Author,
   environment: Environment,
 ): Promise<{ readonly record: FailureRecord; readonly isNew: boolean }> {
@@ -119,7 +130,8 @@ export async function describeFailure(
   const known = await findFailure(source)
   if (known !== undefined) return { record: known, isNew: false }
   const log = await replayBefore(source, damage)
-  const { lines } = extend(log.open(), decide(log.run, damage), author, environment)
+  const facts = await decide(log.run, damage)
+  const { lines } = extend(log.open(), facts, author, environment)
   return { record: { sha256: await hashOfLog(source), damage, lines }, isNew: true }
 }
 
@@ -144,8 +156,13 @@ export async function replayFailed(
   return { run: log.run as Run, lastHash: log.lastHash, tornBytes: 0, damage }
 }
 
-async function replayBefore(source: RunSource, damage: Damage): Promise<LogReplay> {
-  const log = new LogReplay(source.runId, { to: Math.max(0, damage.line - 1) })
+async function replayBefore(
+  source: RunSource,
+  damage: Damage,
+  onEvent?: ReplayOptions['onEvent'],
+): Promise<LogReplay> {
+  const to = Math.max(0, damage.line - 1)
+  const log = new LogReplay(source.runId, { to, ...(onEvent && { onEvent }) })
   await feed(log, source)
   return log
 }
@@ -206,6 +223,11 @@ export async function findDamaged(
   return damaged.sort()
 }
 
+/** The hash of the line before belongs to the log, not to what happened. */
+function eventOf({ prev: _prev, ...event }: ChainedEvent): RunEvent {
+  return event
+}
+
 /** A run, for those who only read it. */
 export class SourceReader implements RunReader {
   readonly #source: RunSource
@@ -238,11 +260,29 @@ export class SourceReader implements RunReader {
   }
 
   async *events({ from = 1, to }: EventRange = {}): AsyncGenerator<RunEvent> {
-    for await (const { event } of this.#read(to)) {
-      // The hash of the line before belongs to the log, not to what happened.
-      const { prev: _prev, ...own } = event
-      if (event.seq >= from) yield own
+    try {
+      for await (const { event } of this.#read(to)) if (event.seq >= from) yield eventOf(event)
+    } catch (error) {
+      if (!(error instanceof RunLogDamaged)) throw error
+      const failure = await this.failure()
+      if (failure === undefined) throw error
+      const wanted = ({ seq }: RunEvent) => seq >= from && (to === undefined || seq <= to)
+      yield* failure.events.filter(wanted)
     }
+  }
+
+  failure(): Promise<RunFailureRecord | undefined> {
+    return guarded(this.runId, 'read', async () => {
+      const record = await findFailure(this.#source)
+      if (record === undefined) return undefined
+      const events: RunEvent[] = []
+      const log = await replayBefore(this.#source, record.damage, (event) =>
+        events.push(eventOf(event)),
+      )
+      const before = events.length
+      log.continueWith(record.lines)
+      return { id: record.sha256, damage: record.damage, events: events.slice(before) }
+    })
   }
 
   asOf(seq: number): Promise<Run | undefined> {

@@ -1,6 +1,6 @@
 /** Everything that can be wrong with a run, found without changing it. */
 import type { PawlError } from '../../core/errors.ts'
-import { ArtifactChanged, ArtifactMissing, RunLogDamaged } from './errors.ts'
+import { ArtifactChanged, ArtifactMissing, RunLogDamaged, RunNameInvalid } from './errors.ts'
 import type { RunFinding, RunReader } from './journal.ts'
 import { artifactPath } from './names.ts'
 import { type Examined, examine, findFailure, SourceReader } from './reading.ts'
@@ -28,7 +28,12 @@ async function findArtifactFaults(reader: RunReader): Promise<RunFinding[]> {
   for await (const event of reader.events()) {
     if (event.type !== 'ARTIFACT_WRITTEN') continue
     const { name, sha256, path } = event.data
-    const own = artifactPath(name, sha256)
+    const own = ownPath(name, sha256)
+    if (own === undefined) {
+      const message = `Event ${event.seq} names an artifact "${name}" that cannot be kept`
+      findings.push(artifactFault(message, { seq: event.seq, name, path }))
+      continue
+    }
     if (path !== own) {
       const message = `Event ${event.seq} names another path for artifact "${name}" than its own`
       findings.push(artifactFault(message, { seq: event.seq, name, path, expected: own }))
@@ -43,6 +48,15 @@ async function findArtifactFaults(reader: RunReader): Promise<RunFinding[]> {
     }
   }
   return findings
+}
+
+function ownPath(name: string, sha256: string): string | undefined {
+  try {
+    return artifactPath(name, sha256)
+  } catch (error) {
+    if (error instanceof RunNameInvalid) return undefined
+    throw error
+  }
 }
 
 function tornTail(bytes: number): RunFinding {

@@ -7,7 +7,7 @@ import { SILENT } from '../../engine/watching/log.ts'
 import type { Environment } from '../../environment/system.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { RefusedEvent, RunObserver } from '../run-log.ts'
-import type { RunsOptions } from '../runs.ts'
+import type { RunsOptions } from '../runs-options.ts'
 import { Telemetry } from './telemetry.ts'
 
 /** The telemetry of runs; nothing where there is no sink. */

@@ -6,10 +6,12 @@
  * Refused transitions are in no log. They wait in a spool of bounded size; when it overflows, the
  * oldest go, and the sink is told how many: TELEMETRY_DROPPED.
  */
+import { RunNotFound } from '../../core/errors.ts'
 import type { Logger, Timer } from '../../core/ports.ts'
 import type { RunEvent } from '../../core/run/events.ts'
 import type { Environment } from '../../environment/system.ts'
-import type { Journal } from '../journal/journal.ts'
+import { PathRefused, RunLogDamaged } from '../journal/errors.ts'
+import type { Journal, RunFailureRecord, RunReader } from '../journal/journal.ts'
 import type { RefusedEvent, RunObserver } from '../run-log.ts'
 import { TelemetryState } from './state.ts'
 
@@ -43,6 +45,9 @@ export interface TelemetryParts {
   readonly environment: Environment
   readonly logger: Logger
 }
+
+/** What sending again does not cure. */
+const UNREADABLE = [RunLogDamaged, PathRefused, RunNotFound]
 
 const BATCH_MAX = 500
 const BACK_OFF_MIN_MS = 500
@@ -124,6 +129,10 @@ export class Telemetry implements RunObserver {
         try {
           await this.#sendRun(runId)
         } catch (error) {
+          if (UNREADABLE.some((Unreadable) => error instanceof Unreadable)) {
+            this.#passOver(runId, error)
+            continue
+          }
           this.#dirty.add(runId)
           throw error
         }
@@ -140,8 +149,16 @@ export class Telemetry implements RunObserver {
   }
 
   async #sendRun(runId: string): Promise<void> {
-    const { journal, sink } = this.#parts
+    const { journal } = this.#parts
     const reader = await journal.read(runId)
+    const failure = await reader.failure()
+    await this.#sendEvents(reader, failure && failure.damage.line - 1)
+    if (failure !== undefined) await this.#sendFailure(runId, failure)
+  }
+
+  async #sendEvents(reader: RunReader, to?: number): Promise<void> {
+    const { sink } = this.#parts
+    const { runId } = reader
     const from = (await this.#state.cursorOf(runId)) + 1
     let batch: RunEvent[] = []
     const flush = async () => {
@@ -150,11 +167,30 @@ export class Telemetry implements RunObserver {
       await this.#state.advance(runId, (batch[batch.length - 1] as RunEvent).seq)
       batch = []
     }
-    for await (const event of reader.events({ from })) {
+    for await (const event of reader.events({ from, ...(to !== undefined && { to }) })) {
       batch.push(event)
       if (batch.length >= BATCH_MAX) await flush()
     }
     await flush()
+  }
+
+  /**
+   * Of a log whose damage was recorded, the failure is sent once. Its events have numbers that the
+   * damaged ones had too, and which the sink may have had, so they have a cursor of their own.
+   */
+  async #sendFailure(runId: string, { id, events }: RunFailureRecord): Promise<void> {
+    const cursor = `${runId} failed`
+    const known = Number.parseInt(id.slice(0, 12), 16)
+    if ((await this.#state.cursorOf(cursor)) === known) return
+    await this.#parts.sink.send(events, this.#stop.signal)
+    await this.#state.advance(cursor, known)
+  }
+
+  /** A run that cannot be read holds up no other; it is tried again when it has new events. */
+  #passOver(runId: string, error: unknown): void {
+    const { logger } = this.#parts
+    const fields = { event: 'telemetry.run_unreadable', run_id: runId, error: String(error) }
+    logger.warn(fields, 'A run cannot be read, and is left out of telemetry')
   }
 
   async #sendSpool(): Promise<void> {

@@ -5,6 +5,7 @@
  *   events.torn-<n>          what was cut off the end of the log, n from 1
  *   events.failed-<n>.ndjson what was recorded of a damaged log (`../failure-record.ts`), n from 1
  *   snapshot.json            the fold of the log (`../snapshot.ts`)
+ *   snapshot.failed.json     the same of a damaged log and what was recorded of it; for people
  *   artifacts/               contents (`../names.ts`)
  *   .looks.json              what artifacts looked like when they were right (`looks.ts`)
  *   cancel.json              the wish that the run be cancelled
@@ -32,6 +33,7 @@ export interface Disk {
 
 export const LOG = 'events.ndjson'
 export const SNAPSHOT = 'snapshot.json'
+export const FAILED_SNAPSHOT = 'snapshot.failed.json'
 export const ARTIFACTS = 'artifacts'
 export const CANCEL = 'cancel.json'
 export const LOCK = '.lock'

@@ -11,13 +11,13 @@ import type { Run } from '../../../core/run/run.ts'
 import { systemFiles } from '../../../environment/files.ts'
 import { type Environment, systemEnvironment } from '../../../environment/system.ts'
 import { systemLocks } from '../../../stores/file-lock.ts'
-import { JournalClosed } from '../errors.ts'
+import { JournalClosed, PathRefused } from '../errors.ts'
 import { encodeFailure, type FailureRecord } from '../failure-record.ts'
 import { guarded } from '../guarded.ts'
 import type {
   Author,
   CancelRequest,
-  Damage,
+  DecideFailure,
   Journal,
   Replayed,
   RestoredRun,
@@ -26,13 +26,15 @@ import type {
   RunWriter,
 } from '../journal.ts'
 import { checkRunId, isRunId } from '../names.ts'
-import { describeFailure, examine, replayFailed, SourceReader } from '../reading.ts'
+import { checkDefinition, type Known } from '../options.ts'
+import { describeFailure, examine, peekRun, replayFailed, SourceReader } from '../reading.ts'
 import { checkRestored } from '../restored.ts'
-import { decodeSnapshot, encodeSnapshot, runOf } from '../snapshot.ts'
+import { encodeSnapshot } from '../snapshot.ts'
 import { verifyRun } from '../verify.ts'
 import {
   CANCEL,
   type Disk,
+  FAILED_SNAPSHOT,
   folderOf,
   isFolder,
   LOG,
@@ -57,8 +59,13 @@ export interface FolderJournalOptions {
   readonly locks?: FileLocks
 }
 
+const OPTIONS: Known<FolderJournalOptions> = {
+  ...{ path: true, environment: true, files: true, locks: true },
+}
+
 /** Opens a journal in a folder. */
 export async function openFolderJournal(options: FolderJournalOptions): Promise<Journal> {
+  checkDefinition('openFolderJournal', options, OPTIONS)
   const disk: Disk = {
     root: options.path,
     environment: options.environment ?? systemEnvironment(),
@@ -113,7 +120,7 @@ class FolderJournal implements Journal {
       for (const name of await this.#disk.files.list(this.#disk.root)) {
         if (!isRunId(name)) continue
         const info = await this.#disk.files.info(`${this.#disk.root}/${name}`)
-        if (info?.kind === 'folder' && (await this.#exists(name))) found.push(name)
+        if (info?.kind === 'folder' && (await this.#seemsToExist(name))) found.push(name)
       }
       return found
     })
@@ -121,11 +128,8 @@ class FolderJournal implements Journal {
 
   peek(runId: string): Promise<Run | undefined> {
     return this.#guarded(runId, 'read', async () => {
-      const path = `${folderOf(this.#disk, runId)}/${SNAPSHOT}`
       const there = await isFolder(this.#disk, folderOf(this.#disk, runId))
-      const bytes = there ? await readWhole(this.#disk, path) : undefined
-      const read = bytes && decodeSnapshot(runId, Buffer.from(bytes).toString())
-      return read?.kind === 'valid' ? runOf(read.snapshot) : undefined
+      return there ? peekRun(new FolderSource(this.#disk, runId)) : undefined
     })
   }
 
@@ -149,11 +153,7 @@ class FolderJournal implements Journal {
     })
   }
 
-  failDamaged(
-    runId: string,
-    decide: (run: Run | null, damage: Damage) => readonly RunFact[],
-    author: Author,
-  ): Promise<Replayed> {
+  failDamaged(runId: string, decide: DecideFailure, author: Author): Promise<Replayed> {
     return this.#guarded(runId, 'record of the failure', async () => {
       await this.#assertFolder(runId)
       const lock = await holdRun(this.#disk, runId)
@@ -162,7 +162,9 @@ class FolderJournal implements Journal {
         const { environment } = this.#disk
         const { record, isNew } = await describeFailure(source, decide, author, environment)
         if (isNew) await keepFailure(lock.disk, record)
-        return await replayFailed(source, record)
+        const failed = await replayFailed(source, record)
+        await keepFailedSnapshot(lock.disk, failed)
+        return failed
       } finally {
         await lock.release()
       }
@@ -232,6 +234,16 @@ class FolderJournal implements Journal {
     if (!(await isFolder(this.#disk, folderOf(this.#disk, runId)))) throw new RunNotFound()
   }
 
+  /** A run of which a file cannot be read is one all the same: whoever looks at it is told. */
+  async #seemsToExist(runId: string): Promise<boolean> {
+    try {
+      return await this.#exists(runId)
+    } catch (error) {
+      if (error instanceof PathRefused) return true
+      throw error
+    }
+  }
+
   /** Whether there is a run: a whole line of its log, or what only a run has. */
   async #exists(runId: string): Promise<boolean> {
     const folder = folderOf(this.#disk, runId)
@@ -252,6 +264,15 @@ async function keepFailure(disk: HeldDisk, record: FailureRecord): Promise<void>
   const number = nextNumbered(await disk.files.list(folder), FAILED_FILE)
   const text = Buffer.from(encodeFailure(record))
   await writeAtomically(disk, folder, `events.failed-${number}.ndjson`, text)
+}
+
+/** Beside the snapshot, which stays as it is: it may prove what the log has lost. */
+async function keepFailedSnapshot(disk: HeldDisk, { run, lastHash }: Replayed): Promise<void> {
+  const path = `${disk.held.path}/${FAILED_SNAPSHOT}`
+  const text = snapshotOf(run, lastHash)
+  const there = await readWhole(disk, path)
+  if (there !== undefined && text.equals(there)) return
+  await writeAtomically(disk, disk.held.path, FAILED_SNAPSHOT, text)
 }
 
 const LINE_FEED = 0x0a

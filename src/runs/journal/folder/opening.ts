@@ -11,6 +11,7 @@ import { type Examined, examine } from '../reading.ts'
 import {
   artifactsOf,
   type Disk,
+  FAILED_SNAPSHOT,
   folderOf,
   HOLDER,
   isFolder,
@@ -142,6 +143,8 @@ async function takeOver(disk: HeldDisk, runId: string, from: TakeOver): Promise<
     if (bytes.length > 0) await file.append(bytes)
     // Whoever wrote what was read may have died before it was on the disk.
     await file.sync()
+    // It tells of a damage that the log no longer has.
+    await disk.files.remove(`${folder}/${FAILED_SNAPSHOT}`)
     await disk.files.syncFolder(folder)
     await disk.files.syncFolder(disk.root)
     const snapshotSeq = examined.isCurrent() ? examined.log.lines : 0

@@ -1,5 +1,6 @@
 /** A run's folder, as the record of the run. */
 import { decodeFailure, type FailureRecord } from '../failure-record.ts'
+import { mayLive } from '../holder.ts'
 import type { CancelRequest, Holder } from '../journal.ts'
 import type { ArtifactLooks, RunSource } from '../source.ts'
 import {
@@ -75,8 +76,9 @@ export class FolderSource implements RunSource {
     return FolderLooks.load(this.#disk, this.runId, contents)
   }
 
-  holder(): Promise<Holder | undefined> {
-    return this.#note(HOLDER)
+  async holder(): Promise<Holder | undefined> {
+    const holder = await this.#note<Holder>(HOLDER)
+    return holder !== undefined && mayLive(holder) ? holder : undefined
   }
 
   cancelRequest(): Promise<CancelRequest | undefined> {

@@ -13,11 +13,12 @@ import { emptyLog, extend, type OpenLog } from '../event-line.ts'
 import { encodeFailure } from '../failure-record.ts'
 import { guarded } from '../guarded.ts'
 import { sha256Of } from '../hash.ts'
-import { thisProcess } from '../holder.ts'
+import { mayLive, thisProcess } from '../holder.ts'
 import type {
   Author,
   CancelRequest,
-  Damage,
+  DecideFailure,
+  Holder,
   Journal,
   Replayed,
   RestoredRun,
@@ -26,9 +27,10 @@ import type {
   RunWriter,
 } from '../journal.ts'
 import { artifactPath, checkRunId } from '../names.ts'
-import { describeFailure, examine, replayFailed, SourceReader } from '../reading.ts'
+import { checkDefinition } from '../options.ts'
+import { describeFailure, examine, peekRun, replayFailed, SourceReader } from '../reading.ts'
 import { checkRestored } from '../restored.ts'
-import { decodeSnapshot, encodeSnapshot, runOf } from '../snapshot.ts'
+import { encodeSnapshot } from '../snapshot.ts'
 import { verifyRun } from '../verify.ts'
 import { noteOf, StoreSource } from './source.ts'
 import { StoreWriter } from './writer.ts'
@@ -47,6 +49,7 @@ const LIST_PAGE = 1000
 
 /** Opens a journal in a store. */
 export function openStoreJournal(options: StoreJournalOptions): Journal {
+  checkDefinition('openStoreJournal', options, { store: true, leaseMs: true, environment: true })
   return new StoreJournal(
     options.store.runs,
     options.environment ?? systemEnvironment(),
@@ -118,9 +121,8 @@ class StoreJournal implements Journal {
 
   peek(runId: string): Promise<Run | undefined> {
     return this.#guarded(runId, 'read', async () => {
-      const row = await this.#tables.get(runId)
-      const read = row && decodeSnapshot(runId, row.snapshot)
-      return read?.kind === 'valid' ? runOf(read.snapshot) : undefined
+      const there = (await this.#tables.get(runId)) !== undefined
+      return there ? peekRun(new StoreSource(this.#tables, runId)) : undefined
     })
   }
 
@@ -140,11 +142,7 @@ class StoreJournal implements Journal {
     })
   }
 
-  failDamaged(
-    runId: string,
-    decide: (run: Run | null, damage: Damage) => readonly RunFact[],
-    author: Author,
-  ): Promise<Replayed> {
+  failDamaged(runId: string, decide: DecideFailure, author: Author): Promise<Replayed> {
     return this.#guarded(runId, 'record of the failure', async () => {
       const grip = await this.#hold(runId)
       try {
@@ -192,7 +190,10 @@ class StoreJournal implements Journal {
     const grip = this.#newGrip(runId)
     const hold = await this.#tables.hold(grip, this.#holding())
     if (hold.kind === 'missing') throw new RunNotFound()
-    if (hold.kind === 'taken') throw new RunHeld(runId, noteOf(hold.holder))
+    if (hold.kind === 'taken') {
+      const holder = noteOf<Holder>(hold.holder)
+      throw new RunHeld(runId, holder, holder !== undefined && !mayLive(holder))
+    }
     return grip
   }
 

@@ -1,6 +1,7 @@
 /** The rows of a run, as the record of the run. */
 import type { RunTables } from '../../../stores/runs.ts'
 import { decodeFailure, type FailureRecord } from '../failure-record.ts'
+import { mayLive } from '../holder.ts'
 import type { CancelRequest, Holder } from '../journal.ts'
 import type { KnownLine, RunSource } from '../source.ts'
 
@@ -49,7 +50,8 @@ export class StoreSource implements RunSource {
   }
 
   async holder(): Promise<Holder | undefined> {
-    return noteOf((await this.#tables.get(this.runId))?.holder)
+    const holder = noteOf<Holder>((await this.#tables.get(this.runId))?.holder)
+    return holder !== undefined && mayLive(holder) ? holder : undefined
   }
 
   async cancelRequest(): Promise<CancelRequest | undefined> {
