@@ -7,8 +7,13 @@
  * Delay of the n-th retry, n from 1:
  *   fixed        delayMs
  *   exponential  delayMs × factor^(n − 1), at most delayMaxMs
- * then spread by jitter: delay × (1 + jitter × random), random from [0, 1). A retry is therefore
- * never earlier than its delay, and never later than (1 + jitter) times it.
+ * then spread by jitter over a window: delay + jitter × random × window, random from [0, 1).
+ *
+ * The window is as long as the delay. If many retries wait in the same queue already, it is longer:
+ * 100 ms for each of them, and at most 12 s. Jobs that fail together, because what they all need is
+ * away, therefore do not come back together. A retry is never earlier than its delay. Without
+ * jitter it is exactly its delay later, as lifecycles that fix the delay want it; a delay of 0 has
+ * no window.
  */
 import { DefinitionInvalid } from './errors.ts'
 
@@ -20,7 +25,7 @@ export interface RetryPolicy {
   readonly delayMs: number
   readonly factor: number
   readonly delayMaxMs: number
-  /** From 0 (none) to 1 (up to twice the delay). */
+  /** Which part of the window is used: from 0, no spread at all, to 1. */
   readonly jitter: number
 }
 
@@ -48,6 +53,12 @@ export interface PolicyOverrides {
 export const DELAY_MAX_MS = 366 * 24 * 60 * 60 * 1000
 const COUNT_MAX = 10_000
 
+/** How much longer the window becomes with each retry that waits already, and how long at most. */
+const WINDOW_STEP_MS = 100
+const WINDOW_MAX_MS = 12_000
+/** More waiting retries than this make no difference. */
+export const RETRIES_AHEAD_MAX = WINDOW_MAX_MS / WINDOW_STEP_MS
+
 /** Document 002's numbers, spread by jitter because `standard` does not fix the delay. */
 export const DEFAULT_RETRY: RetryPolicy = {
   max: 3,
@@ -66,8 +77,16 @@ export const DEFAULT_POLICY: JobPolicy = {
   recovery: 'automatic',
 }
 
-/** How long to wait before the n-th retry; `random` is from [0, 1). */
-export function retryDelayMs(policy: RetryPolicy, n: number, random: number): number {
+/**
+ * How long to wait before the n-th retry; `random` is from [0, 1), `retriesAhead` is how many
+ * retries wait in the queue of the job.
+ */
+export function retryDelayMs(
+  policy: RetryPolicy,
+  n: number,
+  random: number,
+  retriesAhead = 0,
+): number {
   const grown =
     policy.backoff === 'fixed'
       ? policy.delayMs
@@ -76,12 +95,14 @@ export function retryDelayMs(policy: RetryPolicy, n: number, random: number): nu
           policy.delayMs === 0 ? 0 : policy.delayMs * policy.factor ** (n - 1),
           policy.delayMaxMs,
         )
-  return Math.round(grown * (1 + policy.jitter * random))
+  const crowdMs = grown === 0 ? 0 : Math.min(retriesAhead * WINDOW_STEP_MS, WINDOW_MAX_MS)
+  return Math.round(grown + policy.jitter * random * Math.max(grown, crowdMs))
 }
 
 /** The earliest and the latest delay that the policy can give to the n-th retry. */
 export function retryDelayBounds(policy: RetryPolicy, n: number): { min: number; max: number } {
-  return { min: retryDelayMs(policy, n, 0), max: retryDelayMs(policy, n, 1) }
+  const max = retryDelayMs(policy, n, 1, RETRIES_AHEAD_MAX)
+  return { min: retryDelayMs(policy, n, 0), max }
 }
 
 /** Applies overrides to a lifecycle's policy and checks the result. */

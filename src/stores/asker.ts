@@ -11,7 +11,12 @@ export const WORKER: Asker = { actor: 'worker' }
 export const CLIENT: Asker = { actor: 'client' }
 
 /** The context of a decision that is made now. */
-export function contextOf(environment: Environment, asker: Asker, now: number): Context {
+export function contextOf(
+  environment: Environment,
+  asker: Asker,
+  now: number,
+  retriesAhead?: number,
+): Context {
   const { actor, operator, note, metadata, traceId, spanId } = asker
   // Field by field, because a spread is what a decision would otherwise spend most of its time on.
   const context: { -readonly [Field in keyof Context]: Context[Field] } = {
@@ -19,6 +24,7 @@ export function contextOf(environment: Environment, asker: Asker, now: number): 
     random: environment.random.next(),
     actor,
   }
+  if (retriesAhead !== undefined) context.retriesAhead = retriesAhead
   if (operator !== undefined) context.operator = operator
   if (note !== undefined) context.note = note
   if (metadata !== undefined) context.metadata = metadata

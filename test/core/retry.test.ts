@@ -60,6 +60,38 @@ describe('the delay before a retry', () => {
     expect(retryDelayMs({ ...exponential, jitter: 1 }, 9, 0.5)).toBe(90_000)
   })
 
+  it('is spread over a longer window the more retries wait already, up to 12 seconds', () => {
+    const policy = { ...fixed, jitter: 1 }
+    const longest = (ahead: number) => retryDelayMs(policy, 1, 1, ahead)
+    expect([0, 10, 50, 120, 100_000].map(longest)).toEqual([2000, 2000, 6000, 13_000, 13_000])
+    expect(retryDelayMs(policy, 1, 0, 100_000)).toBe(1000)
+    expect(retryDelayMs({ ...policy, jitter: 0.5 }, 1, 1, 120)).toBe(7000)
+    // A delay that is longer than the window spreads by itself.
+    expect(retryDelayMs({ ...policy, delayMs: 60_000 }, 1, 1, 120)).toBe(120_000)
+    // What fixes its delay, or wants none, is not spread.
+    expect(retryDelayMs(fixed, 1, 0.9, 120)).toBe(1000)
+    expect(retryDelayMs({ ...policy, delayMs: 0 }, 1, 0.9, 120)).toBe(0)
+  })
+
+  it('puts at most 15 % of 2,000 failures of one moment into any second', () => {
+    fc.assert(
+      fc.property(fc.integer(), fc.integer({ min: 1, max: 60_000 }), (seed, delayMs) => {
+        const random = new SeededRandom(seed)
+        const policy = { ...DEFAULT_RETRY, delayMs }
+        const at = Array.from({ length: 2000 }, (_, i) => retryDelayMs(policy, 1, random.next(), i))
+        at.sort((a, b) => a - b)
+        // The most that lie within any 1,000 ms.
+        let busiest = 0
+        for (let from = 0, to = 0; to < at.length; to++) {
+          while ((at[to] as number) - (at[from] as number) >= 1000) from++
+          busiest = Math.max(busiest, to - from + 1)
+        }
+        expect(busiest / 2000).toBeLessThanOrEqual(0.15)
+      }),
+      { numRuns: 50 },
+    )
+  })
+
   it('is spread evenly over its whole range', () => {
     const random = new SeededRandom(7)
     const policy = { ...fixed, jitter: 1 }
@@ -83,12 +115,13 @@ describe('the delay before a retry', () => {
     const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
     fc.assert(
       fc.property(policies, fc.integer({ min: 1, max: 10_000 }), randoms, (policy, n, random) => {
-        const delay = retryDelayMs(policy, n, random)
+        const delay = retryDelayMs(policy, n, random, n)
         const { min, max } = retryDelayBounds(policy, n)
         expect(Number.isSafeInteger(delay)).toBe(true)
         expect(delay).toBeGreaterThanOrEqual(min)
         expect(delay).toBeLessThanOrEqual(max)
-        expect(max).toBeLessThanOrEqual(2 * min + 1)
+        expect(max).toBeLessThanOrEqual(Math.max(2 * min, min + 12_000) + 1)
+        if (min === 0) expect(max).toBeLessThanOrEqual(1)
         if (policy.backoff === 'fixed') expect(min).toBe(policy.delayMs)
         else expect(min).toBeLessThanOrEqual(policy.delayMaxMs)
       }),
@@ -97,8 +130,8 @@ describe('the delay before a retry', () => {
   })
 
   it('has the bounds that its policy can give', () => {
-    expect(retryDelayBounds({ ...fixed, jitter: 1 }, 1)).toEqual({ min: 1000, max: 2000 })
-    expect(retryDelayBounds({ ...fixed, jitter: 0.25 }, 5)).toEqual({ min: 1000, max: 1250 })
+    expect(retryDelayBounds({ ...fixed, jitter: 1 }, 1)).toEqual({ min: 1000, max: 13_000 })
+    expect(retryDelayBounds({ ...fixed, jitter: 0.25 }, 5)).toEqual({ min: 1000, max: 4000 })
     expect(retryDelayBounds(exponential, 3)).toEqual({ min: 4000, max: 4000 })
   })
 })

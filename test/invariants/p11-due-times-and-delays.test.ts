@@ -25,7 +25,8 @@ const YEAR = 366 * 24 * HOUR
 function waits({ retry }: JobPolicy, n: number): [number, number] {
   const { backoff, delayMs, factor, delayMaxMs, jitter } = retry
   const base = backoff === 'fixed' ? delayMs : Math.min(delayMs * factor ** (n - 1), delayMaxMs)
-  return [Math.round(base), Math.round(base + base * jitter)]
+  const window = base === 0 ? 0 : Math.max(base, 12_000)
+  return [Math.round(base), Math.round(base + window * jitter)]
 }
 
 describe('P11, due times and delays are kept', () => {
@@ -115,13 +116,13 @@ describe('P11 reports of retries', () => {
 
   it('one that comes too early or too late for its policy', () => {
     expect(found(retried(standard, 999))).toEqual([
-      'P11 at 3: waits 999 ms instead of 1000 to 2000',
+      'P11 at 3: waits 999 ms instead of 1000 to 13000',
     ])
-    expect(found(retried(standard, 2001))).toEqual([
-      'P11 at 3: waits 2001 ms instead of 1000 to 2000',
+    expect(found(retried(standard, 13_001))).toEqual([
+      'P11 at 3: waits 13001 ms instead of 1000 to 13000',
     ])
     expect(found(retried(standard, 1000))).toEqual([])
-    expect(found(retried(standard, 2000))).toEqual([])
+    expect(found(retried(standard, 13_000))).toEqual([])
   })
 
   it('one that says nothing of its time', () => {
@@ -155,15 +156,15 @@ describe('P11 reports of retries', () => {
     script.create({ policy: { ...policy, retry } })
     const again = (facts: readonly Fact[], wait: number) =>
       append(facts, { trigger: 'retry', spends: 'failure', runAt: START + wait })
-    expect(found(again(script.facts, 1500), leased)).toEqual([])
-    expect(found(again(script.facts, 1501), leased)).toHaveLength(1)
+    expect(found(again(script.facts, 7000), leased)).toEqual([])
+    expect(found(again(script.facts, 7001), leased)).toHaveLength(1)
     const second = again(script.facts, 1500)
     expect(found(again(second, 1999), leased)).toHaveLength(1)
     expect(found(again(second, 2000), leased)).toEqual([])
-    expect(found(again(second, 3001), leased)).toHaveLength(1)
+    expect(found(again(second, 8001), leased)).toHaveLength(1)
     // A redrive forgives the failures, so that the delays begin anew.
     const redriven = append(second, { trigger: 'redrive', resets: true })
-    expect(found(again(redriven, 2000), leased)).toHaveLength(1)
+    expect(found(again(redriven, 7001), leased)).toHaveLength(1)
     expect(found(again(redriven, 1000), leased)).toEqual([])
   })
 })
@@ -178,9 +179,9 @@ describe('P11 reports of crashes', () => {
 
   it('a wait that is not the lifecycle’s own', () => {
     const cases: [Lifecycle, 'crash' | 'failure', right: number[], wrong: number[]][] = [
-      [standard, 'crash', [1000, 2000], [0, 999, 2001]],
+      [standard, 'crash', [1000, 13_000], [0, 999, 13_001]],
       [hardened, 'crash', [60_000], [0, 59_999, 60_001]],
-      [leased, 'crash', [1000, 2000], [0, 999, 2001]],
+      [leased, 'crash', [1000, 13_000], [0, 999, 13_001]],
       [document, 'failure', [1000], [0, 999, 1001]],
       [task, 'crash', [0], [-1, 1]],
     ]

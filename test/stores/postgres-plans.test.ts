@@ -193,6 +193,11 @@ const HOT: readonly Hot[] = [
     sorted: true,
   },
   {
+    what: 'settle and recover: the retries that wait',
+    pattern: /WHERE lane = 1 AND run_at > \$1 ORDER BY run_at, id LIMIT 120/,
+    by: ['jobs_waiting'],
+  },
+  {
     what: 'a bounded queue: how deep it is',
     pattern: /^SELECT count\(\*\)::int AS jobs .* LIMIT \$2\)/,
     by: ['jobs_ready'],

@@ -235,6 +235,11 @@ const HOT: readonly [what: string, pattern: RegExp, ways: readonly RegExp[]][] =
     /WHERE lane = 3 AND lease_until <= \?/,
     [/SEARCH pawl_jobs USING INDEX pawl_jobs_held \(lease_until<\?\)/],
   ],
+  [
+    'settle and recover: the retries that wait',
+    /WHERE lane = 1 AND run_at > \? ORDER BY run_at, rid LIMIT 120/,
+    [/SEARCH pawl_jobs USING INDEX pawl_jobs_waiting \(run_at>\?\)/],
+  ],
   ['a bounded queue: how deep it is', /^SELECT count.* LIMIT \?\)$/, [READY]],
   [
     'shed: what has waited for too long',

@@ -101,6 +101,8 @@ export interface Context {
   readonly now: number
   /** From [0, 1), for jitter. */
   readonly random: number
+  /** How many retries wait in the job's queue; 0 if absent. */
+  readonly retriesAhead?: number
   readonly actor: ActorKind
   /** Who acts: required, with a note, for every operator command. */
   readonly operator?: string

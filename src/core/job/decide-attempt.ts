@@ -130,7 +130,7 @@ function retryOrGiveUp(
     return follow(situation, 'give-up', { ...usage, error, reason: 'retries_exhausted' }, abort)
   }
   const asked = lifecycle.retryFixed ? undefined : failure.retryAfterMs
-  const delay = asked ?? retryDelayMs(retry, job.failures + 1, context.random)
+  const delay = asked ?? retryDelayMs(retry, job.failures + 1, context.random, context.retriesAhead)
   const fields: FactFields = {
     ...usage,
     error,
@@ -188,7 +188,9 @@ function crash(situation: Situation, abort: AbortReason): Decision {
     return follow(situation, 'give-up', { error, reason }, abort)
   }
   const delay =
-    delayMs === 'as-retry' ? retryDelayMs(policy.retry, spent + 1, context.random) : delayMs
+    delayMs === 'as-retry'
+      ? retryDelayMs(policy.retry, spent + 1, context.random, context.retriesAhead)
+      : delayMs
   const fields = { error, reason: abort, spends, runAt: context.now + delay }
   return follow(situation, 'expire', fields, abort)
 }

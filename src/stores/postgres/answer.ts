@@ -23,8 +23,8 @@ export function answer(
   asker: Asker,
   payload: string | null = null,
 ): Answer {
-  const { lifecycle, route } = read
-  const context = contextOf(environment, asker, now)
+  const { lifecycle, route, retriesAhead } = read
+  const context = contextOf(environment, asker, now, retriesAhead)
   const migrated = route && followRoute(route, read.job, contextOf(environment, ENGINE, now))
   if (migrated !== undefined && 'kind' in migrated) return migrated
   const decision = decide(lifecycle, migrated?.job ?? read.job, command, context)

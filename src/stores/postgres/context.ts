@@ -27,6 +27,8 @@ export interface Read {
   /** The job follows an earlier version: what is decided on it migrates it first. */
   route?: Route | undefined
   readonly cancelAskedAt: number | null
+  /** How many retries wait in its queue; read only for commands that may add one. */
+  retriesAhead?: number
 }
 
 /** The row of a job, with the wish to cancel it. */

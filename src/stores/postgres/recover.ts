@@ -11,6 +11,7 @@ import { Changes } from './apply.ts'
 import { type Session, statement } from './connect.ts'
 import { type LockedRow, type Shared, toRead } from './context.ts'
 import { refreshMachines } from './machines.ts'
+import { findWaitingRetries } from './retries.ts'
 
 /**
  * Jobs that were flagged already wait for an operator, unless they are to be cancelled, and those
@@ -35,11 +36,13 @@ export async function recover(
   // Every worker comes here all the time, and no claim has to pay for the look.
   await refreshMachines(session, shared.machines)
   const rows = await session.query<LockedRow>(LOCK_EXPIRED, [now, shared.machines.known, limit])
+  const retries = rows.length === 0 ? undefined : await findWaitingRetries(session, now)
   const changes = new Changes()
   const answers: Recovered[] = []
   for (const row of rows) {
     const read = toRead(shared, row)
     if (read === undefined || read.job.execution === null) continue
+    read.retriesAhead = retries?.next(read.job.queue) ?? 0
     const fence = { attempt: read.job.attempt, claim: read.job.execution.claim }
     // A wish to cancel outlives the holder that was asked.
     const command: Command =

@@ -19,6 +19,7 @@ import { contextOf, WORKER } from '../asker.ts'
 import { findPayloadFault } from '../requests.ts'
 import { factData, factPath, factStatuses } from '../rows.ts'
 import type { Answer, ClaimRequest, Ref, Settled, Settlement } from '../store.ts'
+import { mayRetry } from '../waiting-retries.ts'
 import { answer } from './answer.ts'
 import { Changes, placeOf, TX } from './apply.ts'
 import {
@@ -36,6 +37,7 @@ import {
 import { type Session, type Statement, statement } from './connect.ts'
 import { isStorable, isUuid, lockHeld, type Shared } from './context.ts'
 import { findStep, findSteps, stepKey } from './query.ts'
+import { findWaitingRetries } from './retries.ts'
 import {
   arraysOf,
   type Column,
@@ -274,6 +276,9 @@ export async function settle(
     settlements.map(({ held }) => held),
   )
   const known = await findSteps(session, stepsOf(settlements))
+  const retries = settlements.some(({ command }) => mayRetry(command))
+    ? await findWaitingRetries(session, now)
+    : undefined
   const changes = new Changes()
   const answers = settlements.map((settlement, i): Answer => {
     const read = reads[i]
@@ -284,6 +289,7 @@ export async function settle(
     const error = payloadFault(shared, payload) ?? effectsFault(command)
     if (error !== undefined) return { kind: 'rejected', error }
     if (command.kind !== 'step') {
+      if (mayRetry(command)) read.retriesAhead = retries?.next(read.job.queue) ?? 0
       return answer(shared, changes, now, read, command, WORKER, payload)
     }
     const key = stepKey(read.job.id, command.name, command.n)

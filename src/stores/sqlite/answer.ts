@@ -18,13 +18,13 @@ export function answer(
   shared: Shared,
   connection: Connection,
   now: number,
-  { rid, job: found, lifecycle, route }: Read,
+  { rid, job: found, lifecycle, route, retriesAhead }: Read,
   command: Command,
   asker: Asker,
   payload: string | null = null,
   pending?: Pending,
 ): Answer {
-  const context = contextOf(shared.environment, asker, now)
+  const context = contextOf(shared.environment, asker, now, retriesAhead)
   const migrated = route && followRoute(route, found, contextOf(shared.environment, ENGINE, now))
   if (migrated !== undefined && 'kind' in migrated) return migrated
   const job = migrated?.job ?? found

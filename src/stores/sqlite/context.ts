@@ -28,6 +28,8 @@ export interface Read {
   readonly lifecycle: Lifecycle
   /** The job follows an earlier version: what is decided on it migrates it first. */
   readonly route?: Route
+  /** How many retries wait in its queue; read only for commands that may add one. */
+  readonly retriesAhead?: number
 }
 
 const SELECT_JOB = 'SELECT * FROM pawl_jobs WHERE id = ?'

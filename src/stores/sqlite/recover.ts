@@ -11,6 +11,7 @@ import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
 import { type NumberedRow, type Shared, toRead } from './context.ts'
 import { refreshMachines } from './machines.ts'
+import { findWaitingRetries } from './retries.ts'
 
 /**
  * Jobs that were flagged already wait for an operator, unless they are to be cancelled, and those
@@ -34,14 +35,17 @@ export function recover(
   refreshMachines(connection, shared.machines)
   const answers: Recovered[] = []
   type Row = NumberedRow & { readonly cancel_asked_at: number | null }
-  for (const row of connection.all<Row>(SELECT_EXPIRED, now, shared.machines.known, limit)) {
-    const read = toRead(shared, row)
-    if (read?.job.execution === null || read === undefined) continue
-    const fence = { attempt: read.job.attempt, claim: read.job.execution.claim }
+  const rows = connection.all<Row>(SELECT_EXPIRED, now, shared.machines.known, limit)
+  const retries = rows.length === 0 ? undefined : findWaitingRetries(connection, now)
+  for (const row of rows) {
+    const found = toRead(shared, row)
+    if (found === undefined || found.job.execution === null) continue
+    const read = { ...found, retriesAhead: retries?.next(found.job.queue) ?? 0 }
+    const fence = { attempt: read.job.attempt, claim: found.job.execution.claim }
     // A wish to cancel outlives the holder that was asked.
     const command: Command =
       row.cancel_asked_at === null ? { kind: 'expire', fence } : { kind: 'cancel' }
-    const holder = read.job.execution.worker
+    const holder = found.job.execution.worker
     answers.push({ ...answer(shared, connection, now, read, command, ENGINE), holder })
   }
   return answers

@@ -9,11 +9,13 @@ import { decide } from '../../core/job/decide.ts'
 import { contextOf, WORKER } from '../asker.ts'
 import { findPayloadFault } from '../requests.ts'
 import type { Answer, Settlement } from '../store.ts'
+import { mayRetry, type WaitingRetries } from '../waiting-retries.ts'
 import { answer } from './answer.ts'
 import { applySuccess, Pending } from './apply.ts'
 import type { Connection } from './connect.ts'
 import { readHeld, type Shared } from './context.ts'
 import { hasStep } from './query.ts'
+import { findWaitingRetries } from './retries.ts'
 
 /** Applies every settlement; each stands alone. */
 export function settle(
@@ -23,10 +25,13 @@ export function settle(
   settlements: readonly Settlement[],
 ): Answer[] {
   const pending = new Pending()
+  const retries = settlements.some(({ command }) => mayRetry(command))
+    ? findWaitingRetries(connection, now)
+    : undefined
   const answers = settlements.map(
     (one) =>
       settleSuccess(shared, connection, now, one, pending) ??
-      settleOne(shared, connection, now, one, pending),
+      settleOne(shared, connection, now, one, pending, retries),
   )
   pending.write(connection)
   return answers
@@ -62,9 +67,12 @@ function settleOne(
   now: number,
   { held, command, payload }: Settlement,
   pending: Pending,
+  retries: WaitingRetries | undefined,
 ): Answer {
-  const read = readHeld(shared, connection, held)
-  if (read instanceof PawlError) return { kind: 'rejected', error: read }
+  const found = readHeld(shared, connection, held)
+  if (found instanceof PawlError) return { kind: 'rejected', error: found }
+  const retriesAhead = mayRetry(command) ? retries?.next(found.job.queue) : undefined
+  const read = retriesAhead === undefined ? found : { ...found, retriesAhead }
   const fault = payloadFault(shared, payload)
   if (fault !== undefined) return { kind: 'rejected', error: fault }
   if (command.kind === 'commit' && command.effects) {

@@ -187,6 +187,31 @@ export const settleCases: Cases = {
     assert.equal(job.runAt, bench.store.now() + 77_000)
   },
 
+  'jobs that fail together come back spread over some seconds': async (bench) => {
+    const count = 1000
+    const queue = 'storm'
+    const items = Array.from({ length: count }, () => bench.item({ queue }))
+    await bench.store.enqueue(items)
+    const failure = failureOf('transient')
+    for (let left = count; left > 0; left -= 100) {
+      const held = await bench.claim({ queues: [queue], limit: 100 })
+      const failed = held.map((one) => settlement(one, { kind: 'fail', failure }))
+      for (const answer of (await bench.store.settle(failed)).answers) done(answer)
+    }
+    const { items: jobs } = await bench.store.list({ queue }, { limit: count })
+    const seconds = new Map<number, number>()
+    for (const { runAt } of jobs) {
+      const second = Math.floor(((runAt as number) - bench.store.now()) / 1000)
+      seconds.set(second, (seconds.get(second) ?? 0) + 1)
+    }
+    assert.equal(jobs.length, count)
+    assert.equal(seconds.get(0), undefined)
+    assert.ok(Math.max(...seconds.values()) <= count * 0.15, 'too many in one second')
+    // A job that fails in another queue does not wait for these.
+    const { job } = done(await bench.fail(await bench.hold()))
+    assert.ok((job.runAt as number) <= bench.store.now() + 2000)
+  },
+
   'the budget of failures is kept, and then the job is parked': async (bench) => {
     const base = policyWith()
     const policy = { ...base, retry: { ...base.retry, max: 2 } }
