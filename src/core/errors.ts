@@ -171,7 +171,7 @@ export class Committed extends PawlError {
   constructor(jobId: string, command: string) {
     super(
       `Job ${jobId} is committed: ${command} comes too late`,
-      'Its effect is true already; the job can only be finished.',
+      'Its effect is true already. To run the same input once more, copy the job.',
       { jobId, command },
     )
   }
