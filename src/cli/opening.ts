@@ -8,6 +8,7 @@ import type { Logger } from '../core/ports.ts'
 import type { JobDefinition } from '../engine/define-job.ts'
 import { placeOf, storeStatus } from '../engine/open-store.ts'
 import { createPawl, type Pawl } from '../engine/pawl.ts'
+import type { PawlEvent } from '../engine/watching/events.ts'
 import { withoutSecrets } from '../stores/redact.ts'
 import { StoreMissing, StoreOutdated } from './errors.ts'
 import { DEFAULT_STORE } from './settings.ts'
@@ -21,6 +22,10 @@ export interface Opening {
   readonly jobs?: readonly JobDefinition[]
   /** Told of warnings also without --verbose. */
   readonly warns?: boolean
+  /** Waits for a store that is away, until the command is interrupted. */
+  readonly wait?: boolean
+  /** Told of what happens, also before the store is open. */
+  readonly onEvent?: (event: PawlEvent) => void
   /** Whoever claims nothing need not be kept from it. */
   readonly onFindings?: 'block' | 'warn'
 }
@@ -29,7 +34,7 @@ export interface Opening {
 export async function withPawl<T>(
   call: Call,
   work: (pawl: Pawl) => Promise<T>,
-  { create = false, jobs = [], warns = false, onFindings = 'block' }: Opening = {},
+  { create = false, jobs = [], warns = false, onFindings = 'block', wait, onEvent }: Opening = {},
 ): Promise<T> {
   const { settings, environment } = call
   const { value: store, from } = settings.store
@@ -45,7 +50,14 @@ export async function withPawl<T>(
     if (applied.length === 0) throw new StoreMissing(shown)
     if (pending.length > 0) throw new StoreOutdated(shown, pending)
   }
-  await using pawl = await createPawl({ store, jobs, onFindings, logger: loggerOf(call, warns) })
+  await using pawl = await createPawl({
+    store,
+    jobs,
+    onFindings,
+    logger: loggerOf(call, warns),
+    ...(wait && { connect: 'wait', signal: call.interrupted }),
+    ...(onEvent && { onEvent }),
+  })
   return await work(pawl)
 }
 

@@ -1,5 +1,5 @@
 /** Why an attempt is aborted, and what the library itself can refuse. One class, one code each. */
-import { PawlError } from '../core/errors.ts'
+import { messageOf, PawlError } from '../core/errors.ts'
 
 /** Somebody asked for the job to be cancelled. */
 export class Cancelled extends PawlError {
@@ -176,5 +176,27 @@ export class StoreNameInvalid extends PawlError {
       "Use 'sqlite:./jobs.db', 'sqlite::memory:' or 'postgres://…'.",
       { name },
     )
+  }
+}
+
+/** Waiting for the database was ended by its signal. */
+export class ConnectAborted extends PawlError {
+  readonly code = 'E_CONNECT_ABORTED'
+  constructor() {
+    super('The wait for the database was ended', 'Open Pawl again when the database is there.')
+  }
+}
+
+/** Leases could not be renewed; they last until they expire, and the next renewal is tried soon. */
+export class HeartbeatFailed extends PawlError {
+  readonly code = 'E_HEARTBEAT_FAILED'
+  constructor(cause: unknown) {
+    const { code, details } = (cause ?? {}) as { code?: unknown; details?: unknown }
+    super(
+      `Leases could not be renewed: ${messageOf(cause)}`,
+      'See the cause. If it lasts for longer than the lease, the jobs are given up here.',
+      { ...(typeof code === 'string' && { cause: code }), ...(details as object | undefined) },
+    )
+    this.cause = cause
   }
 }

@@ -4,7 +4,7 @@ import type { Logger } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
 import type { PayloadOptions } from '../stores/requests.ts'
 import type { SoundnessOptions } from '../stores/soundness.ts'
-import type { SchemaStatus, Store } from '../stores/store.ts'
+import type { SchemaStatus, Store, Trouble } from '../stores/store.ts'
 import type { TimeChange } from '../stores/store-time.ts'
 import { StoreNameInvalid } from './errors.ts'
 
@@ -15,6 +15,10 @@ export interface OpenOptions extends PayloadOptions, SoundnessOptions {
   readonly logger: Logger
   /** How many connections to a server there may be. */
   readonly connections?: number
+  /** How long a verb tries to get past conflicts and outages; the store's default if absent. */
+  readonly timeoutMs?: number
+  /** Called while a server is away, from the opening on. */
+  readonly onTrouble?: (trouble: Trouble) => void
   /** Called when this process has changed the time of a SQLite file. */
   readonly onTimeChange?: (change: TimeChange) => void
   /** False: this process uses the time of a SQLite file and leaves its changes to others. */
@@ -42,7 +46,9 @@ export async function openStore(name: string, options: OpenOptions): Promise<Sto
     return openPostgresStore({ connectionString: place.url, ...options })
   }
   const { openSqliteStore } = await import('../stores/sqlite/store.ts')
-  return openSqliteStore({ path: place.path, ...options })
+  const { timeoutMs, ...others } = options
+  const busy = timeoutMs === undefined ? {} : { busyTimeoutMs: timeoutMs }
+  return openSqliteStore({ path: place.path, ...others, ...busy })
 }
 
 /** The state of a store's schema, without making or changing anything. */

@@ -18,6 +18,7 @@ import type { SoundnessOptions } from '../stores/soundness.ts'
 import type { Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stores/store.ts'
 import type { TimeChange } from '../stores/store-time.ts'
 import { auditOf } from './audit.ts'
+import { type ConnectOptions, logTroubles, openWhenThere } from './connecting.ts'
 import type { JobDefinition, RunnableJob } from './define-job.ts'
 import { type Duration, toMs } from './durations.ts'
 import { Dispatcher, type DispatcherParts } from './effects/dispatcher.ts'
@@ -26,7 +27,7 @@ import { type NotifyOptions, noticesOf } from './effects/notify.ts'
 import { InputInvalid } from './errors.ts'
 import { type HandleParts, JobHandle, jobOf } from './job-handle.ts'
 import { type AnyJob, byName, runnableOf, type Whatever } from './job-types.ts'
-import { openStore } from './open-store.ts'
+import { type OpenOptions, openStore } from './open-store.ts'
 import { circumstancesOf } from './operators/circumstances.ts'
 import { type Explanation, explain } from './operators/explain.ts'
 import { Operator, type OperatorIdentity } from './operators/operators.ts'
@@ -48,7 +49,7 @@ import { JobWorker } from './worker/worker.ts'
 export type JobKey<Input, Output> = JobDefinition<Input, Whatever, Output>
 
 /** How to open Pawl. */
-export interface PawlOptions extends PayloadOptions {
+export interface PawlOptions extends PayloadOptions, ConnectOptions {
   /** 'sqlite:./jobs.db', 'sqlite::memory:', 'postgres://…', or a store that is open already. */
   readonly store: string | Store
   /** The kinds of job that this process knows; those with code can be worked on. */
@@ -67,6 +68,11 @@ export interface PawlOptions extends PayloadOptions {
    * out no work until the doctor has mended it; 'warn' only tells the logger.
    */
   readonly onFindings?: SoundnessOptions['onFindings']
+  /**
+   * How long a call of the store tries to get past conflicts and outages; 10 seconds if absent.
+   * Longer than a failover takes, if the database has replicas.
+   */
+  readonly storeTimeout?: Duration
   readonly environment?: Environment
   readonly logger?: Logger
   /** Told of everything that happens here, in every worker. */
@@ -159,6 +165,7 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
   const lifecycles = [...new Set([...LIFECYCLES, ...ofJobs, ...(options.lifecycles ?? [])])]
   const { store: given, payloadBytesMax, payloadDepthMax, onFindings } = options
   const observe = observerOf(options, environment, logger)
+  const timeoutMs = options.storeTimeout && toMs(options.storeTimeout, 'storeTimeout')
   const opening = {
     lifecycles,
     environment,
@@ -167,15 +174,20 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
     ...(payloadBytesMax !== undefined && { payloadBytesMax }),
     ...(payloadDepthMax !== undefined && { payloadDepthMax }),
     ...(onFindings !== undefined && { onFindings }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
   }
-  const store = typeof given === 'string' ? await openStore(given, opening) : given
+  const open = (onTrouble: OpenOptions['onTrouble']) =>
+    openStore(given as string, { ...opening, ...(onTrouble && { onTrouble }) })
+  const { connect, signal } = options
+  const waiting = { ...(connect && { connect }), ...(signal && { signal }), environment, observe }
+  const store = typeof given === 'string' ? await openWhenThere({ ...waiting, open }) : given
   const storeName = typeof given === 'string' ? given : undefined
   for (const [queue, limits] of Object.entries(options.queues ?? {})) {
     await store.limitQueue(queue, limitsOf(limits))
   }
   const deliverable = deliverableOf(jobs, options.notify, environment)
   const parts = { environment, isReal, logger, jobs, deliverable, bounds, lifecycles, observe }
-  return new Pawl({ store, storeName, ...parts })
+  return new Pawl({ store, storeName, timeoutMs, ...parts })
 }
 
 function limitsOf({ maxDepth, maxWait }: QueueOptions): QueueLimits {
@@ -216,6 +228,7 @@ interface Parts {
   readonly store: Store
   /** Nothing where the store was opened by somebody else. */
   readonly storeName: string | undefined
+  readonly timeoutMs: number | undefined
   readonly environment: Environment
   /** Whether time is that of the machine, which a thread would go by as well. */
   readonly isReal: boolean
@@ -232,6 +245,7 @@ export class Pawl implements AsyncDisposable {
   readonly store: Store
   readonly #parts: Parts
   readonly #results: Results
+  readonly #stopLogging: () => void
   readonly #workers = new Set<JobWorker>()
 
   /** Made by `createPawl`. */
@@ -241,6 +255,7 @@ export class Pawl implements AsyncDisposable {
     this.store = watchStore(parts.store, { worker: null, observe, lifecycles })
     const settled = (job: Job) => isSettled(job, parts.lifecycles)
     this.#results = new Results(parts.store, parts.environment, settled)
+    this.#stopLogging = logTroubles(parts.store, parts.logger)
   }
 
   /** Accepts a job. It is durable when this returns, or becomes so with the user's transaction. */
@@ -386,6 +401,7 @@ export class Pawl implements AsyncDisposable {
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()))
     this.#results.close(new StoreClosed())
+    this.#stopLogging()
     if (this.#parts.storeName !== undefined) await this.store.close()
   }
 
@@ -394,9 +410,9 @@ export class Pawl implements AsyncDisposable {
   }
 
   #heartbeats(leaseMs: number, events: HeartbeatEvents): HeartbeatHost {
-    const { store, storeName, environment, logger, isReal } = this.#parts
+    const { store, storeName, timeoutMs, environment, logger, isReal } = this.#parts
     if (storeName !== undefined && isReal && canHaveThread(storeName)) {
-      return new ThreadHeartbeat(storeName, leaseMs, events)
+      return new ThreadHeartbeat({ storeName, leaseMs, timeoutMs }, events)
     }
     const fields = { event: 'worker.heartbeat_by_timer' }
     logger.info(fields, 'Leases are renewed by this thread: a handler must not block it for long')

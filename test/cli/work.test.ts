@@ -1,8 +1,9 @@
 // `pawl work` and `pawl demo`: users' own files of jobs, in real processes that get real signals.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Job } from '../../src/core/job/job.ts'
+import { startPostgres } from '../support/postgres/server.ts'
 import { ended, linesOf, Place, said } from './pawl.ts'
 
 const JOBS = `
@@ -46,6 +47,55 @@ function placeWith(jobs = JOBS, name = 'jobs.ts'): Place {
   writeFileSync(join(place.folder, name), jobs)
   return place
 }
+
+describe('pawl work while its database is away', () => {
+  /** A server that is down, and a place that names it. */
+  async function placeOfServer() {
+    const server = await startPostgres()
+    onTestFinished(() => server.stop())
+    await server.kill9()
+    const place = new Place(server.url)
+    writeFileSync(join(place.folder, 'jobs.ts'), JOBS)
+    return { server, place }
+  }
+
+  it('says so, waits, and goes on when it comes', { timeout: 60_000 }, async () => {
+    const { server, place } = await placeOfServer()
+    const child = place.start(['work', '--jobs', 'jobs.ts'])
+    const away = await said(child.stderr, /Waiting for the store: .*\n/)
+    expect(away).toContain(`ECONNREFUSED 127.0.0.1:${server.port}`)
+    await server.restart()
+    await said(child.stderr, /Working as /)
+    const done = said(child.stdout, /greet succeeded/)
+    const end = ended(child)
+    await place.ok('job', 'enqueue', 'greet', '{"name":"ada"}', '--jobs', 'jobs.ts')
+    await done
+    child.kill('SIGTERM')
+    expect(await end).toMatchObject({ code: 0 })
+  })
+
+  it('ends at once, and well, when it is told to', { timeout: 60_000 }, async () => {
+    const { place } = await placeOfServer()
+    const child = place.start(['work', '--jobs', 'jobs.ts', '--json'])
+    const event = await said(child.stdout, /"event":"connection".*\n/)
+    expect(linesOf(event)[0]).toMatchObject({ state: 'Connecting', code: 'E_STORE_UNAVAILABLE' })
+    const start = performance.now()
+    const end = ended(child)
+    child.kill('SIGTERM')
+    expect(await end).toMatchObject({ code: 0 })
+    expect(performance.now() - start).toBeLessThan(3000)
+  })
+
+  it('fails with --once and with --no-wait', { timeout: 60_000 }, async () => {
+    const { place } = await placeOfServer()
+    const runs = ['--once', '--no-wait'].map((flag) =>
+      place.run(['work', '--jobs', 'jobs.ts', flag]),
+    )
+    for (const { code, stderr } of await Promise.all(runs)) {
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/ECONNREFUSED.*UNAVAILABLE/s)])
+    }
+  })
+})
 
 describe('pawl work', () => {
   it('--once does what is ready and ends', async () => {

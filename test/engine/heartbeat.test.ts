@@ -3,6 +3,7 @@ import { LeaseLost } from 'pawl'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
+import { HeartbeatFailed } from '../../src/engine/errors.ts'
 import { TimerHeartbeat } from '../../src/engine/worker/heartbeat.ts'
 import { ThreadHeartbeat } from '../../src/engine/worker/heartbeat-thread.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
@@ -101,11 +102,14 @@ describe('leases that no thread can renew', () => {
     const start = performance.now()
     // A thread of Node 20 cannot load a source that was not built, and dies at once; one of a newer
     // Node can, but finds no such store.
-    const host = new ThreadHeartbeat('nowhere:', 1500, {
-      onLost: ({ ref }) => lost.push({ ref, afterMs: performance.now() - start }),
-      onCancel: () => {},
-      onError: (error) => errors.push(error),
-    })
+    const host = new ThreadHeartbeat(
+      { storeName: 'nowhere:', leaseMs: 1500, timeoutMs: undefined },
+      {
+        onLost: ({ ref }) => lost.push({ ref, afterMs: performance.now() - start }),
+        onCancel: () => {},
+        onError: (error) => errors.push(error),
+      },
+    )
     onTestFinished(() => host.close())
     host.track([beat(1), beat(2)])
     host.untrack([2])
@@ -113,6 +117,30 @@ describe('leases that no thread can renew', () => {
     expect(lost[0]).toMatchObject({ ref: 1 })
     expect(lost[0]?.afterMs).toBeGreaterThanOrEqual(1500)
     expect(errors.length).toBeGreaterThan(2)
+  })
+})
+
+it('an error of the thread arrives with its code, its hint and its details', async () => {
+  const built = new URL('../../dist/engine/worker/heartbeat-thread.js', import.meta.url).href
+  const { ThreadHeartbeat: Built } = (await import(built)) as {
+    ThreadHeartbeat: typeof ThreadHeartbeat
+  }
+  const errors: unknown[] = []
+  const renewing = { storeName: 'postgres://127.0.0.1:1/none', leaseMs: 900, timeoutMs: 300 }
+  const onError = (error: unknown) => errors.push(error)
+  const host = new Built(renewing, { onLost() {}, onCancel() {}, onError })
+  onTestFinished(() => host.close())
+  host.track([beat(1)])
+  await vi.waitFor(() => expect(errors).not.toEqual([]), { timeout: 10_000 })
+  expect(errors[0]).toMatchObject({
+    code: 'E_STORE_UNAVAILABLE',
+    hint: expect.stringContaining('Nothing listens there'),
+    details: { cause: 'ECONNREFUSED' },
+  })
+  expect(new HeartbeatFailed(errors[0])).toMatchObject({
+    code: 'E_HEARTBEAT_FAILED',
+    message: expect.stringContaining('ECONNREFUSED 127.0.0.1:1'),
+    details: { cause: 'ECONNREFUSED' },
   })
 })
 

@@ -6,6 +6,7 @@ import { hostname } from 'node:os'
 import { isCommitted } from '../../core/job/job.ts'
 import type { JobDefinition } from '../../engine/define-job.ts'
 import type { Duration } from '../../engine/durations.ts'
+import { ConnectAborted } from '../../engine/errors.ts'
 import { pagesOf } from '../../engine/pages.ts'
 import type { PawlEvent } from '../../engine/watching/events.ts'
 import type { JobWorker } from '../../engine/worker/worker.ts'
@@ -30,6 +31,11 @@ async function work(call: Call): Promise<ExitCode> {
   }
   const options = optionsOf(call)
   const counts = { succeeded: 0, other: 0 }
+  // Whoever wants what is ready now, as a cron job does, must not pile up while the store is away.
+  const wait = !hasFlag(call, 'once') && call.options.wait !== false
+  const onEvent = (event: PawlEvent) => {
+    if (event.type === 'connection') tellConnection(call, event)
+  }
   await withPawl(
     call,
     async (pawl) => {
@@ -56,8 +62,10 @@ async function work(call: Call): Promise<ExitCode> {
       void firstOf(call.interruptedAgain).then(() => worker?.stop())
       await ended
     },
-    { create: true, jobs, warns: true },
-  )
+    { create: true, jobs, warns: true, wait, onEvent },
+  ).catch((error: unknown) => {
+    if (!(error instanceof ConnectAborted)) throw error
+  })
   output.say(`Stopped: ${counts.succeeded} succeeded, ${counts.other} did not.`)
   return call.interruptedAgain.aborted ? EXIT.interrupted : EXIT.ok
 }
@@ -100,6 +108,16 @@ function optionsOf(call: Call) {
 
 function describe(jobs: readonly { readonly name: string }[]): string {
   return visible(jobs.map(({ name }) => name).join(', '))
+}
+
+/** The logger says in words what is waited for. */
+function tellConnection(
+  { output }: Call,
+  { state, waitedMs, error }: Extract<PawlEvent, { type: 'connection' }>,
+): void {
+  const fields = { state, waitedMs, code: error?.code, error: error?.message }
+  if (output.json) output.record({ event: 'connection', ...fields })
+  else if (state === 'Connected') output.say('The store is there.')
 }
 
 /** One line for each attempt that begins, and for whatever else an operator would like to see. */
@@ -157,12 +175,14 @@ export const commands: readonly CommandSpec[] = [
     details:
       'Every export that defineJob made is worked on. SIGTERM or Ctrl-C finishes what runs and ' +
       'ends with exit code 0; a second signal gives it back at once. The store is made where ' +
-      'there is none. With --json each event is one line.',
+      'there is none. A database that is away or a file that is locked is waited for, before ' +
+      'and while it works. With --json each event is one line.',
     options: [
       { flags: '--jobs <file>', says: 'a file of jobs', repeats: true },
       { flags: '--queue <queue>', says: 'only this queue; the first comes first', repeats: true },
       { flags: '--concurrency <count>', says: 'how many jobs at a time (10 if absent)' },
       { flags: '--once', says: 'stop when nothing is ready any more' },
+      { flags: '--no-wait', says: 'fail if the store is away; so does --once' },
       { flags: '--lease <duration>', says: 'how long a job stays with a silent worker (30s)' },
       { flags: '--drain <duration>', says: 'how long to wait for what runs when stopped (25s)' },
       { flags: '--id <name>', says: 'the name of the worker; host and process if absent' },

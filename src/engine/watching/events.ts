@@ -117,6 +117,14 @@ export type PawlEvent =
     }
   | ExpiredEvent
   | EffectEvent
+  /** The store is waited for (`connect: 'wait'`); the states are those of the worker machine. */
+  | {
+      readonly type: 'connection'
+      readonly state: 'Connecting' | 'ErrorWait' | 'Connected'
+      readonly waitedMs: number
+      /** Why the store cannot be used, if that is known. */
+      readonly error?: PawlError
+    }
   /** What a round of the doctor saw. */
   | { readonly type: 'finding'; readonly worker: string; readonly finding: Finding }
   /** The time of a SQLite file was changed by this process, or its wall clock differs from it. */

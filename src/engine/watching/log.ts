@@ -9,12 +9,14 @@
  *   lost      warn
  *   stuck     warn    and info when it has ended after all
  *   effect    debug   delivered; error where it is parked, and warn where it is tried again
+ *   connection  warn  while a store is waited for, and info when it is there
  *   error     error
  */
 import { InvalidTransition } from '../../core/errors.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Logger } from '../../core/ports.ts'
 import type { Finding } from '../../doctor/finding.ts'
+import { codeOf } from '../../stores/outage.ts'
 import type { EffectEvent, ExpiredEvent, PawlEvent, RefusedEvent, StuckEvent } from './events.ts'
 
 /** Says nothing. */
@@ -61,9 +63,14 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
     case 'finding':
       logFinding(logger, event.worker, event.finding)
       break
+    case 'connection':
+      logConnection(logger, event)
+      break
     case 'error': {
       const { worker, error } = event
-      const fields = { event: 'worker.error', worker_id: worker, error: String(error) }
+      const code = codeOf(error)
+      const told = { error: String(error), ...(code !== '' && { code }) }
+      const fields = { event: 'worker.error', worker_id: worker, ...told }
       logger.error(fields, 'The worker met an error and goes on')
     }
   }
@@ -82,6 +89,15 @@ function logRefused(logger: Logger, event: RefusedEvent): void {
     code: error.code,
   }
   logger[error instanceof InvalidTransition ? 'error' : 'warn'](fields, error.message)
+}
+
+function logConnection(
+  logger: Logger,
+  { state, waitedMs, error }: Extract<PawlEvent, { type: 'connection' }>,
+): void {
+  const fields = { event: 'store.connecting', state, waited_ms: waitedMs, code: error?.code }
+  if (error !== undefined) logger.warn(fields, `Waiting for the store: ${error.message}`)
+  else if (state === 'Connected') logger.info(fields, 'The store is there')
 }
 
 function logExpired(logger: Logger, event: ExpiredEvent): void {

@@ -5,6 +5,7 @@
  * expects. A label never holds what is unbounded, such as the id of a job.
  */
 import { isCommitted, type Job } from '../../core/job/job.ts'
+import { codeOf } from '../../stores/outage.ts'
 import type { MovedEvent, PawlEvent, RefusedEvent } from './events.ts'
 
 /** What a measurement is. */
@@ -72,6 +73,11 @@ export const METRICS = {
     kind: 'counter',
     labels: ['invariant', 'check', 'severity'],
     help: 'What the rounds of the doctor found; it is counted again with every round.',
+  },
+  pawl_worker_errors_total: {
+    kind: 'counter',
+    labels: ['worker', 'code'],
+    help: 'Errors that workers met and went on after, by code; empty if an error has none.',
   },
   pawl_worker_loop_state: {
     kind: 'gauge',
@@ -145,6 +151,11 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
     case 'unstuck':
       metrics.gauge('pawl_worker_stuck_slots', { worker: event.worker }, event.stuck)
       break
+    case 'error': {
+      const { worker, error } = event
+      metrics.count('pawl_worker_errors_total', { worker, code: codeOf(error) })
+      break
+    }
     case 'state':
       if (event.slot !== 'idle') break
       metrics.gauge('pawl_worker_loop_state', { worker: event.worker, state: event.from }, 0)

@@ -4,8 +4,10 @@
  * is told, and the thread, in which a timer host renews the leases.
  */
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { PawlError } from '../../core/errors.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
+import { codeOf } from '../../stores/outage.ts'
 import type { Beat, Heartbeat, Ref, Store } from '../../stores/store.ts'
 import { openStore } from '../open-store.ts'
 import { SILENT } from '../watching/log.ts'
@@ -25,10 +27,35 @@ type Order =
 type Message =
   | { readonly kind: 'lost' | 'cancel'; readonly beat: Beat }
   | { readonly kind: 'renewed'; readonly refs: readonly Ref[]; readonly agoMs: number }
-  | { readonly kind: 'error'; readonly error: string }
+  | { readonly kind: 'error'; readonly error: Told }
+
+/** An error on its way from the thread: classes do not survive it. */
+interface Told {
+  readonly name: string
+  readonly message: string
+  readonly code?: string
+  readonly hint?: string
+  readonly details?: object
+}
+
+function toTold(error: unknown): Told {
+  if (!(error instanceof Error)) return { name: 'Error', message: String(error) }
+  const { name, message } = error
+  const code = codeOf(error)
+  const ours = error instanceof PawlError && { hint: error.hint, details: error.details }
+  return { name, message, ...(code !== '' && { code }), ...ours }
+}
+
+/** Whose leases are renewed, and how. */
+interface Renewing {
+  readonly storeName: string
+  readonly leaseMs: number
+  /** How long a call of the store may take; its default if absent. */
+  readonly timeoutMs: number | undefined
+}
 
 interface ThreadData {
-  readonly pawlHeartbeat: { readonly storeName: string; readonly leaseMs: number }
+  readonly pawlHeartbeat: Renewing
 }
 
 /** Whether the leases of a store can be renewed by a thread: it must be reachable by its name. */
@@ -53,8 +80,8 @@ export class ThreadHeartbeat implements HeartbeatHost {
   #exited: Promise<void>
   #isClosing = false
 
-  constructor(storeName: string, leaseMs: number, events: HeartbeatEvents) {
-    this.#data = { pawlHeartbeat: { storeName, leaseMs } }
+  constructor(renewing: Renewing, events: HeartbeatEvents) {
+    this.#data = { pawlHeartbeat: renewing }
     this.#events = events
     this.#thread = this.#start()
     this.#exited = exitOf(this.#thread)
@@ -92,7 +119,7 @@ export class ThreadHeartbeat implements HeartbeatHost {
   }
 
   #hear(message: Message): void {
-    if (message.kind === 'error') this.#events.onError(new Error(message.error))
+    if (message.kind === 'error') this.#events.onError(errorOf(message.error))
     else if (message.kind === 'lost') this.#events.onLost(message.beat)
     else if (message.kind === 'renewed') this.#noteRenewed(message.refs, message.agoMs)
     else this.#events.onCancel(message.beat)
@@ -135,6 +162,11 @@ export class ThreadHeartbeat implements HeartbeatHost {
   }
 }
 
+/** The same name, code and details as it had in the thread. */
+function errorOf({ message, ...fields }: Told): Error {
+  return Object.assign(new Error(message), fields)
+}
+
 function exitOf(thread: Worker): Promise<void> {
   return new Promise((resolve) => thread.on('exit', () => resolve()))
 }
@@ -147,10 +179,11 @@ class PatientStore implements BeatStore {
   readonly #open: () => Promise<Store>
   #opening: Promise<Store> | undefined
 
-  constructor(name: string, environment: Environment) {
+  constructor(name: string, timeoutMs: number | undefined, environment: Environment) {
     // What the thread did to the time of a file would be told to no logger.
     const own = { logger: SILENT, connections: 1, changesTime: false }
-    const options = { lifecycles: LIFECYCLES, environment, ...own }
+    const timed = timeoutMs === undefined ? own : { ...own, timeoutMs }
+    const options = { lifecycles: LIFECYCLES, environment, ...timed }
     this.#open = () => openStore(name, options)
     // Whoever needs it is told of a failure.
     this.#opened().catch(() => {})
@@ -177,17 +210,17 @@ class PatientStore implements BeatStore {
 }
 
 /** The end in the thread. */
-function runThread({ storeName, leaseMs }: ThreadData['pawlHeartbeat']): void {
+function runThread({ storeName, leaseMs, timeoutMs }: Renewing): void {
   const port = parentPort
   if (port === null) return
   const tell = (message: Message) => port.postMessage(message)
   const environment = systemEnvironment()
-  const store = new PatientStore(storeName, environment)
+  const store = new PatientStore(storeName, timeoutMs, environment)
   const host = new TimerHeartbeat(store, environment, leaseMs, {
     onRenewed: (refs, agoMs) => tell({ kind: 'renewed', refs, agoMs }),
     onLost: (beat) => tell({ kind: 'lost', beat }),
     onCancel: (beat) => tell({ kind: 'cancel', beat }),
-    onError: (error) => tell({ kind: 'error', error: String(error) }),
+    onError: (error) => tell({ kind: 'error', error: toTold(error) }),
   })
   port.on('message', (order: Order) => {
     if (order.kind === 'track') host.track(order.beats, order.agesMs)

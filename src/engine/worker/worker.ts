@@ -14,10 +14,10 @@ import { Committed, StaleFence } from '../../core/errors.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Timer } from '../../core/ports.ts'
 import { ERROR_WAIT_MS } from '../../core/worker.ts'
-import { isLasting, StoreUnsafe } from '../../stores/errors.ts'
+import { isLasting, isOutage, StoreUnsafe } from '../../stores/errors.ts'
 import type { Answer, Beat, ClaimRequest, Held, Ref, Settlement } from '../../stores/store.ts'
 import type { JobDefinition } from '../define-job.ts'
-import { WorkerStuck } from '../errors.ts'
+import { HeartbeatFailed, WorkerStuck } from '../errors.ts'
 import { Nudge } from '../nudge.ts'
 import { Attempt, type Report } from './attempt.ts'
 import { untilShort } from './batches.ts'
@@ -94,9 +94,12 @@ export class JobWorker implements AsyncDisposable {
     this.#heartbeats = parts.heartbeats({
       onLost: (beat) => this.#lose(this.#findRunning(beat)),
       onCancel: (beat) => this.#findRunning(beat)?.attempt.cancel(),
-      onError: (error) => this.#noteError(error),
+      onError: (error) => this.#noteError(new HeartbeatFailed(error)),
     })
-    this.#unsubscribe = store.onWake(() => this.#takeHint())
+    const unsubscribe = [store.onWake(() => this.#takeHint()), this.#hearTroubles()]
+    this.#unsubscribe = () => {
+      for (const stop of unsubscribe) stop()
+    }
     this.#stopped = this.#run()
     this.ended = this.#stopped.then(() => {
       parts.onStopped()
@@ -150,7 +153,8 @@ export class JobWorker implements AsyncDisposable {
         this.#noteError(error)
         // Whether the store is there again is found out by telling it of this worker.
         this.#rowAt = 0
-        this.#slots.moveShared('exception')
+        const isAway = this.#slots.shared === 'Connecting' && isOutage(error)
+        this.#slots.moveShared(isAway ? 'connection-failed' : 'exception')
         await this.#nudge.wait(ERROR_WAIT_MS, { onlyIf: () => this.#isStopping })
         if (!this.#isStopping) this.#slots.moveShared('retry-sleep-done')
       }
@@ -415,6 +419,14 @@ export class JobWorker implements AsyncDisposable {
 
   #now(): number {
     return this.#parts.environment.clock.now()
+  }
+
+  /** While the database is away, verbs try again in silence; whoever watches is told of it. */
+  #hearTroubles(): () => void {
+    const stop = this.#parts.store.onTrouble?.((trouble) => {
+      if (trouble.kind === 'away') this.#noteError(trouble.error)
+    })
+    return stop ?? (() => {})
   }
 
   #noteError(error: unknown): void {

@@ -73,7 +73,7 @@ describe('after a try whose answer was lost', () => {
   })
 
   it('reading has no outcome, and a refusal is a refusal', async () => {
-    const done = untilDone(patience(), failing(LOST, coded('42501')), { isRead: true })
+    const done = untilDone(patience(), failing(LOST, coded('42703')), { isRead: true })
     await expect(done).rejects.toMatchObject({ code: 'E_STORE_FAILED' })
   })
 
