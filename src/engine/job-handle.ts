@@ -1,9 +1,12 @@
 /** A job, as whoever enqueued it sees it: what became of it, where it is, how to cancel it. */
 import { JobNotFound, type PawlError } from '../core/errors.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
+import type { JobView } from '../core/job/views.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { CLIENT } from '../stores/asker.ts'
 import type { Answer, Asker, Store } from '../stores/store.ts'
 import { type Duration, toMs } from './durations.ts'
+import { viewIn } from './job-view.ts'
 import { type JobOutcome, outcomeOf } from './outcome.ts'
 import type { Results } from './results.ts'
 
@@ -11,6 +14,7 @@ import type { Results } from './results.ts'
 export interface HandleParts {
   readonly store: Store
   readonly results: Results
+  readonly lifecycles: readonly Lifecycle[]
 }
 
 /** A job, as whoever enqueued it sees it. */
@@ -46,6 +50,15 @@ export class JobHandle<Output = unknown> {
     const job = await this.#parts.store.get(this.id)
     if (job === undefined) throw new JobNotFound(this.id)
     return job
+  }
+
+  /**
+   * The job as it is now, in the field names of its lifecycle's document; in those of `standard`
+   * for a lifecycle of your own. Throws `LifecycleUnknown` if nobody has ever defined it.
+   */
+  async view(): Promise<JobView> {
+    const { store, lifecycles } = this.#parts
+    return viewIn(store, lifecycles, await this.get())
   }
 
   /** What the present attempt last told of itself; nothing where it did not. */

@@ -420,7 +420,7 @@ export class Pawl implements AsyncDisposable {
   }
 
   #handleParts(): HandleParts {
-    return { store: this.store, results: this.#results }
+    return { store: this.store, results: this.#results, lifecycles: this.#parts.lifecycles }
   }
 
   async #itemOf(

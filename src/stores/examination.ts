@@ -58,7 +58,7 @@ export interface Dossier {
 
 /** A table, index, constraint or trigger that is not as the migrations made it. */
 export interface Drift {
-  readonly kind: 'table' | 'index' | 'constraint' | 'trigger' | 'function'
+  readonly kind: 'table' | 'index' | 'constraint' | 'trigger' | 'function' | 'view'
   readonly name: string
   readonly problem: 'missing' | 'different'
   /** What it should be, as a statement. */

@@ -1,5 +1,5 @@
 // One job, from a terminal: why it is where it is, and as it once was.
-import { type Explanation, type Fact, type Job, standard } from 'pawl'
+import { document, type Explanation, type Fact, type Job, leased, standard } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Held, Store } from '../../src/stores/store.ts'
@@ -26,6 +26,31 @@ async function commit(store: Store): Promise<void> {
   const [held] = (await store.claim(claim)) as [Held]
   await store.commit(held, () => '"sent"')
 }
+
+describe('pawl job show --view', () => {
+  it("gives a job in its document's own words", async () => {
+    const place = new Place()
+    await using store = await openSqliteStore({ path: place.path })
+    const ids = [ID, ID.replace(/1$/, '2')]
+    for (const [i, lifecycle] of [document, leased].entries()) {
+      const command = { jobId: ids[i] as string, type: 'mail', queue: 'q' }
+      await store.enqueue([{ lifecycle, command, input: '{"to":"ada"}' }])
+    }
+    const [metadata] = await place.json('job', 'show', ids[0] as string, '--view')
+    expect(metadata).toEqual({
+      ...{ jobId: ids[0], state: 'QUEUED', createdAt: expect.any(Number) },
+      ...{ startedAt: null, completedAt: null, retryCount: 0, maxRetries: 3 },
+      ...{ lastError: null, errorType: null },
+    })
+    const [job] = await place.json('job', 'show', ids[1] as string, '--view')
+    expect(job).toMatchObject({ job_id: ids[1], payload: { to: 'ada' }, state: 'PENDING' })
+    expect(await place.ok('job', 'show', ids[1] as string, '--view')).toContain(
+      'payload: {"to":"ada"}\n',
+    )
+    const past = await place.run(['job', 'show', ids[1] as string, '--view', '--at', '1'])
+    expect(past.code).toBe(2)
+  })
+})
 
 describe('pawl job explain', () => {
   it('says why in one sentence, and the command that would change it', async () => {

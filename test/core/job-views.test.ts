@@ -26,13 +26,16 @@ describe('the view of a job', () => {
     const script = played(leased, 'create')
     script.clock.advance(40)
     script.claim()
-    expect(view(script)).toEqual({
+    const own = {
       job_id: ID,
       state: 'RUNNING',
       attempt: 1,
       created_at: START,
       updated_at: START + 40,
-    })
+    }
+    expect(view(script)).toEqual(own)
+    const input = { to: 'ada' }
+    expect(viewOf(leased, script.job, { input })).toEqual({ ...own, payload: input })
   })
 
   it('of lifecycle document has exactly the fields of its table', () => {

@@ -40,6 +40,7 @@ describe('several processes', OPERATING, () => {
           { number: 3 },
           { number: 4 },
           { number: 5 },
+          { number: 6 },
         ])
         expect(rowsOf(path, 'SELECT * FROM pawl_machines')).toHaveLength(LIFECYCLES.length)
         expect(integrityOf(path)).toEqual(['ok'])

@@ -5,6 +5,7 @@ import { executionsOf } from '../../core/job/executions.ts'
 import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { laneOf } from '../../core/job/lanes.ts'
+import type { JobView } from '../../core/job/views.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { auditOf } from '../../engine/audit.ts'
@@ -16,7 +17,7 @@ import { changesBetween } from '../diff.ts'
 import { UsageInvalid } from '../errors.ts'
 import { loadJobFiles } from '../job-files.ts'
 import { withPawl } from '../opening.ts'
-import { type Call, type CommandSpec, wholeOf } from '../spec.ts'
+import { type Call, type CommandSpec, hasFlag, wholeOf } from '../spec.ts'
 import { factLine, printStory } from '../story.ts'
 import { shortened, visible } from '../visible.ts'
 
@@ -33,8 +34,12 @@ async function show(call: Call): Promise<undefined> {
     call,
     async (pawl) => {
       const { store } = pawl
+      if (at !== undefined && hasFlag(call, 'view')) {
+        throw new UsageInvalid('--view shows a job as it is now', 'Leave --at out.')
+      }
       if (at !== undefined) return showPast(call, store, jobs, id, at)
       const job = await findJob(store, id)
+      if (hasFlag(call, 'view')) return showView(call, await pawl.job(id).view())
       const lifecycle = lifecycleOf(job, jobs)
       const facts = await store.facts(id)
       const texts = await store.payloads(id)
@@ -56,6 +61,14 @@ async function show(call: Call): Promise<undefined> {
     { jobs },
   )
   return undefined
+}
+
+/** The job in the words of its lifecycle's document. */
+function showView({ output }: Call, view: JobView): void {
+  if (output.json) return output.record({ ...view })
+  for (const [name, value] of Object.entries(view)) {
+    output.line(`${visible(name)}: ${shown(name, value)}`)
+  }
 }
 
 /** The same as of a fact; effects and progress are not kept by facts, and are left out. */
@@ -147,7 +160,7 @@ function valueIn(text: string): unknown {
 /** A value on one line; times as people read them. */
 function shown(name: string, value: unknown): string {
   if (value === undefined) return '-'
-  if (/At$|Until$/.test(name) && typeof value === 'number') return stamp(value)
+  if (/(At|Until|_at|_timeout)$/.test(name) && typeof value === 'number') return stamp(value)
   return shortened(visible(JSON.stringify(value)), VALUE_MAX)
 }
 
@@ -199,10 +212,15 @@ export const commands: readonly CommandSpec[] = [
       'State, attempts, budgets, lease, error and payloads, why it is where it is, and its ' +
       'ledger: every step with its time, who made it, and why.',
     args: [ID_ARGUMENT],
-    options: [JOBS_OPTION, { flags: '--at <seq>', says: 'as it was after this fact' }],
+    options: [
+      JOBS_OPTION,
+      { flags: '--at <seq>', says: 'as it was after this fact' },
+      { flags: '--view', says: "only the fields of its lifecycle's document, in its words" },
+    ],
     examples: [
       [`pawl job show ${ID}`, 'the story, for people'],
       [`pawl job show ${ID} --json`, 'the same as one JSON object'],
+      [`pawl job show ${ID} --view --json`, 'retryCount, maxRetries, lastError and so on'],
       [`pawl job show ${ID} --at 3`, 'as it was after its third fact'],
     ],
     run: show,

@@ -6,7 +6,12 @@ import type { Lifecycle } from '../lifecycles/lifecycle.ts'
 import { isCommitted, type Job } from './job.ts'
 
 /** A job in the names of its document. */
-export type JobView = Readonly<Record<string, string | number | null>>
+export type JobView = Readonly<Record<string, unknown>>
+
+/** What is stored beside the facts of a job; it is left out if the caller does not have it. */
+export interface ViewPayload {
+  readonly input: unknown
+}
 
 /** Document 000's job. */
 function hardenedView(job: Job): JobView {
@@ -19,10 +24,11 @@ function hardenedView(job: Job): JobView {
   }
 }
 
-/** Document 001's job; its payload is stored beside the first fact. */
-function leasedView(job: Job): JobView {
+/** Document 001's job, with its payload. */
+function leasedView(job: Job, _lifecycle: Lifecycle, payload?: ViewPayload): JobView {
   return {
     job_id: job.id,
+    ...(payload !== undefined && { payload: payload.input }),
     state: job.state,
     attempt: job.attempt,
     created_at: job.createdAt,
@@ -89,7 +95,9 @@ function standardView(job: Job, lifecycle: Lifecycle): JobView {
   }
 }
 
-const VIEWS = new Map<string, (job: Job, lifecycle: Lifecycle) => JobView>([
+type View = (job: Job, lifecycle: Lifecycle, payload?: ViewPayload) => JobView
+
+const VIEWS = new Map<string, View>([
   ['hardened', hardenedView],
   ['leased', leasedView],
   ['document', documentView],
@@ -97,6 +105,6 @@ const VIEWS = new Map<string, (job: Job, lifecycle: Lifecycle) => JobView>([
 ])
 
 /** The job in the names of its lifecycle's document. */
-export function viewOf(lifecycle: Lifecycle, job: Job): JobView {
-  return (VIEWS.get(lifecycle.name) ?? standardView)(job, lifecycle)
+export function viewOf(lifecycle: Lifecycle, job: Job, payload?: ViewPayload): JobView {
+  return (VIEWS.get(lifecycle.name) ?? standardView)(job, lifecycle, payload)
 }

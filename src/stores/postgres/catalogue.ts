@@ -5,13 +5,15 @@
  * own. What a statement cannot say is added to it as a comment: that an index is not valid, or a
  * trigger not enabled.
  *
+ * Of a view only the columns are told: servers of different releases write its query differently.
+ *
  * NOT NULL is told with the columns. From release 18 on it is also a constraint, which is left out.
  */
 import { type Session, statement } from './connect.ts'
 
 /** One object. */
 export interface CatalogueObject {
-  readonly kind: 'table' | 'function' | 'constraint' | 'index' | 'trigger'
+  readonly kind: 'table' | 'function' | 'constraint' | 'index' | 'trigger' | 'view'
   /** The table that it belongs to; empty for a function. */
   readonly table: string
   readonly name: string
@@ -75,6 +77,13 @@ const SELECT = statement(
     SELECT 5, 'trigger', name, tgname, pg_get_triggerdef(t.oid)
       || CASE WHEN tgenabled IN ('O', 'A') THEN '' ELSE ' /* not enabled */' END, ident
     FROM tables JOIN pg_catalog.pg_trigger AS t ON tgrelid = tables.oid WHERE NOT tgisinternal
+    UNION ALL
+    SELECT 6, 'view', relname, relname, format('CREATE VIEW %s.%I (%s)', ident, relname,
+      string_agg(quote_ident(attname) || ' ' || format_type(atttypid, atttypmod), ', '
+        ORDER BY attnum)), ident
+    FROM pg_catalog.pg_class JOIN own ON schema = relnamespace
+    JOIN pg_catalog.pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+    WHERE relkind = 'v' GROUP BY relname, ident
   )
   SELECT kind, of AS table, name, definition, ident FROM objects
   ORDER BY rank, of COLLATE "C", name COLLATE "C"`,

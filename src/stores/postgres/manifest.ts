@@ -488,4 +488,8 @@ CREATE TRIGGER seals_are_never_truncated BEFORE TRUNCATE ON @schema.seals FOR EA
 -- trigger seals seals_are_never_updated
 CREATE TRIGGER seals_are_never_updated BEFORE UPDATE ON @schema.seals FOR EACH ROW EXECUTE
   FUNCTION @schema.refuse('P8: seals are never changed')
+
+-- view executions executions
+CREATE VIEW @schema.executions (exec_id text, job_id uuid, attempt integer, lease_owner text,
+  lease_expires_at bigint, status text, started_at bigint, finished_at bigint, error text)
 `

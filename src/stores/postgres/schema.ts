@@ -9,6 +9,7 @@ import type { Drift } from '../examination.ts'
 import { type CatalogueObject, readCatalogue } from './catalogue.ts'
 import type { OwnSession, Session } from './connect.ts'
 import { MANIFEST } from './manifest.ts'
+import { EXECUTIONS_VIEW } from './migrations/0006-executions.ts'
 
 /** Indexes of large tables take their time; nobody else can write to the table meanwhile. */
 const RESTORE_MS = 600_000
@@ -78,7 +79,8 @@ export async function restore(
 ): Promise<void> {
   const object = EXPECTED.find((own) => own.kind === kind && own.name === name)
   if (object === undefined) throw new TypeError(`${name} is no object of this release`)
-  const definition = inSchema(object.definition, schema)
+  const made = kind === 'view' ? EXECUTIONS_VIEW : object.definition
+  const definition = inSchema(made, schema)
   if (kind === 'table') throw new NotRestorable(name, problem, definition)
   await session.takeTime(RESTORE_MS)
   await session.run([...removalsOf(object, schema), definition].join(';\n'))
@@ -92,6 +94,8 @@ function removalsOf({ kind, table, name, definition }: CatalogueObject, schema: 
       return [`DROP TRIGGER IF EXISTS ${name} ON ${schema}.${table}`]
     case 'index':
       return [index]
+    case 'view':
+      return [`DROP VIEW IF EXISTS ${schema}.${name}`]
     case 'constraint': {
       const constraint = `ALTER TABLE ${schema}.${table} DROP CONSTRAINT IF EXISTS ${name}`
       // An index alone may have taken the name of the constraint that brings one.

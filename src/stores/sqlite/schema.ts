@@ -10,7 +10,7 @@ import { loadDriver } from './driver.ts'
 import { migrate } from './migrate.ts'
 
 interface MasterRow {
-  readonly type: 'table' | 'index' | 'trigger'
+  readonly type: 'table' | 'index' | 'trigger' | 'view'
   readonly name: string
   readonly tbl_name: string
   readonly sql: string
