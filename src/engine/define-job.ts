@@ -88,9 +88,15 @@ export interface JobOptions<S extends Schema, Output, E extends Effects = NoEffe
   readonly timeout?: Duration
   /**
    * How long an attempt may go without a sign of life of its own: progress, count, step or commit.
-   * Passing it is a failure that may be retried. If absent, only the lease tells who is silent.
+   * Passing it is a failure that may be retried. If absent, the attempt is only reported, after
+   * `stallWarning`.
    */
   readonly stallTimeout?: Duration
+  /**
+   * After how long without such a sign the attempt is reported as `silent`; nothing else happens to
+   * it. What the worker says if absent, which is ten minutes by default; false or 0 for never.
+   */
+  readonly stallWarning?: Duration | false
   /** What commits may declare, and how each is delivered. */
   readonly effects?: E & Effects
   readonly run?: Handler<OutputOf<S>, Output, E>
@@ -107,6 +113,8 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   readonly priority: number
   readonly timeoutMs: number | undefined
   readonly stallTimeoutMs: number | undefined
+  /** 0 for never; nothing where the worker decides. */
+  readonly stallWarningMs: number | undefined
   /** The code, where this process has it. */
   readonly run: Handler<Parsed, Output> | undefined
   /** What delivers its effects, where this process has it. */
@@ -154,6 +162,8 @@ export function defineJob<S extends Schema, Output, E extends Effects>(
     priority,
     timeoutMs: options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout'),
     stallTimeoutMs: stallTimeoutOf(options.stallTimeout),
+    stallWarningMs:
+      options.stallWarning === undefined ? undefined : stallWarningOf(options.stallWarning),
     run: options.run as Handler<OutputOf<S>, Output> | undefined,
     effects: effectsOf(options.effects),
     implement: (run, { effects } = {}) =>
@@ -170,6 +180,11 @@ function stallTimeoutOf(duration: Duration | undefined): number | undefined {
   const ms = duration === undefined ? undefined : toMs(duration, 'stallTimeout')
   if (ms === 0) throw new DefinitionInvalid('stallTimeout', 'must be longer than nothing')
   return ms
+}
+
+/** A time after which silence is reported, in milliseconds; 0 for never. */
+export function stallWarningOf(duration: Duration | false): number {
+  return duration === false ? 0 : toMs(duration, 'stallWarning')
 }
 
 function overridesOf({

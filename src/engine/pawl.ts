@@ -19,7 +19,7 @@ import type { Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stor
 import type { TimeChange } from '../stores/store-time.ts'
 import { auditOf } from './audit.ts'
 import { type ConnectOptions, logTroubles, openWhenThere } from './connecting.ts'
-import type { JobDefinition, RunnableJob } from './define-job.ts'
+import { type JobDefinition, type RunnableJob, stallWarningOf } from './define-job.ts'
 import { type Duration, toMs } from './durations.ts'
 import { Dispatcher, type DispatcherParts } from './effects/dispatcher.ts'
 import { type JoinableTx, storeTxOf, type Transaction } from './effects/effects.ts'
@@ -135,6 +135,11 @@ export interface WorkOptions {
    */
   readonly onStuck?: StuckPolicy
   /**
+   * After how long without a sign of life a handler is reported by the event `silent`. Ten minutes
+   * if absent; false or 0 for never. A job type may say otherwise.
+   */
+  readonly stallWarning?: Duration | false
+  /**
    * How often some of the jobs are looked at by the doctor; one worker at a time does it, for a
    * moment. Ten seconds if absent; false where nobody is to do it.
    */
@@ -149,6 +154,7 @@ const DEFAULTS = {
   pollMs: 1000,
   recoverMs: 1000,
   drainMs: 25_000,
+  stallWarningMs: 600_000,
   checkupMs: 10_000,
 }
 const STUCK_ACTIONS = ['hold', 'replace', 'exit']
@@ -479,6 +485,7 @@ function settingsOf(options: WorkOptions, environment: Environment) {
     recoverMs: toMs(options.recover ?? DEFAULTS.recoverMs, 'recover'),
     drainMs: toMs(options.drain ?? DEFAULTS.drainMs, 'drain'),
     onStuck: stuckPolicyOf(options.onStuck),
+    stallWarningMs: stallWarningOf(options.stallWarning ?? DEFAULTS.stallWarningMs),
   }
 }
 

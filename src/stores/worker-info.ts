@@ -4,6 +4,14 @@ import type { WorkerRow } from './store.ts'
 /** A worker tells of itself every five seconds; one that missed three times is taken for gone. */
 export const SILENT_AFTER_MS = 15_000
 
+/** A job whose handler shows no sign of life under a live lease. */
+export interface SilentJob {
+  readonly job: string
+  readonly attempt: number
+  /** Its last sign of life, by the store's time. */
+  readonly since: number
+}
+
 /** A worker, with what it told of itself. */
 export interface WorkerInfo {
   readonly id: string
@@ -19,6 +27,8 @@ export interface WorkerInfo {
   readonly concurrency: number
   /** Slots that are taken by handlers which go on although their attempts are over. */
   readonly stuck: number
+  /** Jobs whose handlers may hang; the first ones. */
+  readonly silent: readonly SilentJob[]
 }
 
 /** What a row tells of a worker at a time. */
@@ -33,6 +43,7 @@ export function workerOf(row: WorkerRow, now: number): WorkerInfo {
     running: Number(info.running ?? 0),
     concurrency: Number(info.concurrency ?? 0),
     stuck: Number(info.stuck ?? 0),
+    silent: silentIn(info.silent),
   }
 }
 
@@ -48,4 +59,12 @@ function infoOf(text: string): Record<string, unknown> {
 
 function textsIn(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : undefined
+}
+
+function silentIn(value: unknown): readonly SilentJob[] {
+  if (!Array.isArray(value)) return []
+  return value.filter((item): item is SilentJob => {
+    const { job, attempt, since } = (item ?? {}) as Partial<SilentJob>
+    return typeof job === 'string' && Number.isFinite(attempt) && Number.isFinite(since)
+  })
 }

@@ -26,7 +26,8 @@ const JOB: Job = {
 
 const worker = (more: Partial<WorkerInfo> = {}): WorkerInfo => ({
   ...{ id: 'w1', state: 'Idle', startedAt: NOW - 60_000, seenAt: NOW - 1000, live: true },
-  ...{ queues: undefined, types: ['mail'], running: 0, concurrency: 10, stuck: 0, ...more },
+  ...{ queues: undefined, types: ['mail'], running: 0, concurrency: 10, stuck: 0 },
+  ...{ silent: [], ...more },
 })
 
 const queue = (more: Partial<QueueInfo> = {}): QueueInfo => ({

@@ -1,5 +1,5 @@
 // Attempts that must show signs of life of their own.
-import { checkFacts, hardened, task } from 'pawl'
+import { checkFacts, Doctor, hardened, LIFECYCLES, task } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { defineJob, type JobContext } from '../../src/engine/define-job.ts'
 import { AttemptStalled } from '../../src/engine/errors.ts'
@@ -157,5 +157,92 @@ describe('a stall', () => {
 
   it('cannot be set to happen at once', () => {
     expect(() => defineJob({ name: 'silent', stallTimeout: 0 })).toThrow('stallTimeout')
+  })
+})
+
+describe('a handler that shows no sign of life under a live lease', () => {
+  const hangs = (options: { stallWarning?: '1h' | false } = {}) =>
+    defineJob({ name: 'hangs', run: () => new Promise(() => {}), ...options })
+
+  async function held(bench: EngineBench, job: ReturnType<typeof hangs>, work = {}) {
+    await bench.work(work)
+    const handle = await bench.pawl.enqueue(job, null)
+    await bench.until(async () => (await bench.state(handle.id)) === 'running')
+    return handle.id
+  }
+
+  const silences = (bench: EngineBench) =>
+    bench.events.flatMap((event) => (event.type === 'silent' ? [event] : []))
+
+  it('is reported after ten minutes, and whenever that time has doubled', async () => {
+    const job = hangs()
+    const bench = await EngineBench.open([job])
+    const id = await held(bench, job)
+    await bench.pass(590_000, 1000)
+    expect(silences(bench)).toEqual([])
+    await bench.pass(20_000, 1000)
+    const [first] = silences(bench)
+    expect(first).toMatchObject({ job: { id }, worker: expect.any(String) })
+    expect(first?.silentMs).toBeGreaterThanOrEqual(600_000)
+    await bench.pass(500_000, 1000)
+    expect(silences(bench)).toHaveLength(1)
+    await bench.pass(120_000, 1000)
+    expect(silences(bench)).toHaveLength(2)
+    // Nothing was done about it.
+    expect(await bench.store.get(id)).toMatchObject({ state: 'running', attempt: 1, crashes: 0 })
+    expect((await bench.pawl.explain(id)).says).toMatch(
+      /its handler has shown no sign of life for 20m( \d+s)?\.$/,
+    )
+    const { store, environment } = bench
+    const { findings } = await new Doctor({ store, environment, lifecycles: LIFECYCLES }).check({})
+    expect(findings).toMatchObject([
+      {
+        check: 'stalled-jobs',
+        severity: 'warning',
+        subject: `job ${id}`,
+        what: expect.stringContaining('its handler has shown no sign of life for'),
+      },
+    ])
+  })
+
+  it('is not reported while it shows one', async () => {
+    let beat: () => void = () => {}
+    const lively = defineJob({
+      name: 'lively',
+      run: async ({ progress }) => {
+        for (;;) {
+          await new Promise<void>((resolve) => {
+            beat = resolve
+          })
+          progress(1)
+        }
+      },
+    })
+    const bench = await EngineBench.open([lively])
+    await bench.work()
+    const { id } = await bench.pawl.enqueue(lively, null)
+    await bench.until(async () => (await bench.state(id)) === 'running')
+    for (let i = 0; i < 4; i++) {
+      await bench.pass(300_000, 5000)
+      beat()
+    }
+    expect(silences(bench)).toEqual([])
+  })
+
+  it('is reported at the time that its type or its worker says, or never', async () => {
+    const cases = [
+      { job: hangs({ stallWarning: '1h' }), work: {}, after: 3_600_000 },
+      { job: hangs(), work: { stallWarning: '30m' }, after: 1_800_000 },
+      { job: hangs({ stallWarning: false }), work: {}, after: undefined },
+      { job: hangs(), work: { stallWarning: 0 }, after: undefined },
+    ]
+    for (const { job, work, after } of cases) {
+      const bench = await EngineBench.open([job])
+      await held(bench, job, work)
+      await bench.pass(3_700_000, 10_000)
+      const first = silences(bench)[0]?.silentMs
+      if (after === undefined) expect(first).toBeUndefined()
+      else expect(first).toBeGreaterThanOrEqual(after)
+    }
   })
 })

@@ -141,6 +141,7 @@ function tell({ output }: Call, event: PawlEvent, counts: { succeeded: number; o
     case 'lost':
     case 'stuck':
     case 'unstuck':
+    case 'silent':
     case 'expired': {
       const { id: jobId } = event.job
       const what = event.type === 'expired' && event.isStalled ? 'stalled' : event.type

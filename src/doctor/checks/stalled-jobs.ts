@@ -1,16 +1,25 @@
+import { workerOf } from '../../stores/worker-info.ts'
 import type { JobCheck } from './check.ts'
 
 /** Deadlocks in the sense of document 000: what runs and does not get anywhere. */
 export const stalledJobs: JobCheck = {
   name: 'stalled-jobs',
   promise: 'P15',
-  says: 'No job waits for the approval of its recovery, or runs for longer than is usual.',
-  look: ({ id, job, lane }, { now, patience }) => {
+  says: 'No job waits for the approval of its recovery, hangs, or runs longer than is usual.',
+  look: ({ id, job, lane }, { now, patience, workers }) => {
     if (job === null || lane !== 'held') return []
     if (job.stalled) {
       const advice = `pawl job approve ${id} --reason …`
       const what = 'its lease expired, and its recovery waits for approval'
       return [{ what, severity: 'warning', advice }]
+    }
+    const row = workers.get(job.execution?.worker ?? '')
+    const silent = row && workerOf(row, now).silent.find((one) => one.job === id)
+    if (silent?.attempt === job.attempt) {
+      const what = `its handler has shown no sign of life for ${now - silent.since} ms`
+      const evidence = { worker: job.execution?.worker, since: silent.since }
+      const advice = `pawl job cancel ${id} --reason …, and a stallTimeout for jobs of its type`
+      return [{ what, severity: 'warning', evidence, advice }]
     }
     const runsFor = now - (job.startedAt ?? now)
     if (runsFor <= patience.stalledMs) return []

@@ -166,7 +166,14 @@ function held(
     const doubt = silent
       ? `; it was last seen ${relative(row.seenAt, now)}, and loses it ${relative(leaseUntil, now)}`
       : ''
-    const says = `${holder} ${does} attempt ${job.attempt}${since}${doubt}.`
+    const mute = silent
+      ? undefined
+      : row?.silent.find((one) => one.job === job.id && one.attempt === job.attempt)
+    const hangs =
+      mute === undefined
+        ? ''
+        : `; its handler has shown no sign of life for ${span(now - mute.since)}`
+    const says = `${holder} ${does} attempt ${job.attempt}${since}${doubt}${hangs}.`
     return { kind: 'running', says, command: act('cancel', job) }
   }
   const lost = `The lease of ${holder} expired ${relative(leaseUntil, now)}`

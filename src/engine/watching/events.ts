@@ -79,6 +79,16 @@ export interface StuckEvent {
   readonly stuck: number
 }
 
+/** A handler that shows no sign of life under a live lease; it may hang. */
+export interface SilentEvent {
+  readonly type: 'silent'
+  readonly worker: string
+  /** The job as it was claimed. */
+  readonly job: Job
+  /** How long ago its last sign of life was: progress, count, step or commit. */
+  readonly silentMs: number
+}
+
 /** What came of one delivery of an effect, or of a notice. */
 export interface EffectEvent {
   readonly type: 'effect'
@@ -105,6 +115,7 @@ export type PawlEvent =
   /** An attempt that has no lease any more; the job is as it was claimed. */
   | { readonly type: 'lost'; readonly worker: string; readonly job: Job }
   | StuckEvent
+  | SilentEvent
   | MovedEvent
   | MigratedEvent
   | RefusedEvent

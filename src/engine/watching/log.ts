@@ -8,6 +8,7 @@
  *   expired   warn    recovered, or flagged for an operator
  *   lost      warn
  *   stuck     warn    and info when it has ended after all
+ *   silent    warn
  *   effect    debug   delivered; error where it is parked, and warn where it is tried again
  *   connection  warn  while a store is waited for, and info when it is there
  *   error     error
@@ -57,6 +58,12 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
     case 'unstuck':
       logStuck(logger, event)
       break
+    case 'silent': {
+      const { worker, job, silentMs } = event
+      const fields = { event: 'job.silent', ...fieldsOf(job, worker), silent_ms: silentMs }
+      logger.warn(fields, 'A handler shows no sign of life under a live lease: it may hang')
+      break
+    }
     case 'effect':
       logEffect(logger, event)
       break

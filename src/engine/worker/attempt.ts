@@ -101,6 +101,16 @@ export class Attempt {
     return this.#isStuck
   }
 
+  /** For how long its handler has shown no sign of life; nothing if its outcome is clear. */
+  get silentMs(): number | undefined {
+    return this.#isClear ? undefined : this.#parts.environment.clock.now() - this.#aliveAt
+  }
+
+  /** After how long without one a warning is due, if its job type says so; 0 for never. */
+  get stallWarningMs(): number | undefined {
+    return this.#definition.stallWarningMs
+  }
+
   /** The lease is no longer ours: whatever the attempt does now is refused. */
   loseLease(): void {
     this.#abort.abort(new LeaseLost(this.held.job.id, this.held.job.attempt))

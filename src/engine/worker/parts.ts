@@ -22,6 +22,8 @@ interface WorkerSettings {
   /** In order of preference; all queues if absent. */
   readonly queues: readonly string[] | undefined
   readonly onStuck: StuckPolicy
+  /** After how long without a sign of life a handler is reported; 0 for never. */
+  readonly stallWarningMs: number
 }
 
 /** What a worker is made of. */

@@ -24,6 +24,7 @@ import { untilShort } from './batches.ts'
 import type { HeartbeatHost } from './heartbeat.ts'
 import { Pace } from './pace.ts'
 import type { WorkerParts } from './parts.ts'
+import { SilentHandlers } from './silence.ts'
 import { Slots, type WorkerState } from './slots.ts'
 import { StuckHandlers } from './stuck.ts'
 
@@ -62,6 +63,7 @@ export class JobWorker implements AsyncDisposable {
   #reports: WaitingReport[] = []
   /** Handlers that go on although their attempts are over. */
   readonly #stuck: StuckHandlers
+  readonly #silent: SilentHandlers
   readonly #heartbeats: HeartbeatHost
   readonly #nudge: Nudge
   readonly #pace = new Pace(HINT_MAX_MS)
@@ -91,6 +93,8 @@ export class JobWorker implements AsyncDisposable {
     )
     this.#nudge = new Nudge(environment.timers)
     this.#stuck = this.#watchStuck()
+    const { stallWarningMs } = settings
+    this.#silent = new SilentHandlers({ worker, stallWarningMs, observe, now: () => store.now() })
     this.#heartbeats = parts.heartbeats({
       onLost: (beat) => this.#lose(this.#findRunning(beat)),
       onCancel: (beat) => this.#findRunning(beat)?.attempt.cancel(),
@@ -411,7 +415,9 @@ export class JobWorker implements AsyncDisposable {
     if (this.#now() < this.#rowAt && this.#row === state) return
     const { concurrency, queues } = settings
     const types = [...jobs.keys()]
-    const info = { concurrency, queues, types, running: this.running, stuck: this.stuck }
+    const silent = this.#silent.look(Array.from(this.#running.values(), ({ attempt }) => attempt))
+    const counts = { running: this.running, stuck: this.stuck }
+    const info = { concurrency, queues, types, ...counts, ...(silent.length > 0 && { silent }) }
     await store.reportWorker({ id: settings.id, state, info: JSON.stringify(info) })
     this.#rowAt = this.#now() + WORKER_ROW_MS
     this.#row = state
