@@ -3,6 +3,17 @@ import type { Logger } from '../core/ports.ts'
 import type { TimeBaseReason } from '../core/time-base.ts'
 import { span } from '../environment/times.ts'
 
+/** The time of a store. */
+export interface StoreTime {
+  /** The time by which this store judges leases and due times. */
+  now(): number
+  /**
+   * How the store's time relates to this process's wall clock. Absent, or `undefined`, if the time
+   * comes from elsewhere: from a database server, or from a test.
+   */
+  timeStatus?(): TimeStatus | undefined
+}
+
 /** A change of the time of a store, or a wall clock that differs from it. */
 export interface TimeChange {
   /** `disputed`: this process's wall clock differs, and the store's time did not change. */

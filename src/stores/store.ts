@@ -37,7 +37,7 @@ import type {
 } from './outbox-types.ts'
 import type { RunTables } from './runs.ts'
 import type { SealTables } from './seals.ts'
-import type { TimeStatus } from './store-time.ts'
+import type { StoreTime } from './store-time.ts'
 
 export * from './outbox-types.ts'
 
@@ -271,15 +271,7 @@ export type Trouble =
   | { readonly kind: 'back'; readonly forMs: number }
 
 /** A store. */
-export interface Store extends AsyncDisposable {
-  /** The time by which this store judges leases and due times. */
-  now(): number
-  /**
-   * How the store's time relates to this process's wall clock. Absent, or `undefined`, if the time
-   * comes from elsewhere: from a database server, or from a test.
-   */
-  timeStatus?(): TimeStatus | undefined
-
+export interface Store extends StoreTime, AsyncDisposable {
   /** Accepts jobs; a taken key is answered by `onConflict`. Durable when it returns. */
   enqueue(items: readonly EnqueueItem[], options?: EnqueueOptions): Promise<Enqueued[]>
 
