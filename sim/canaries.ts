@@ -77,9 +77,9 @@ const OWNERSHIP: readonly Canary[] = [
     'expired leases are looked for only at the start',
     'P7',
     change(
-      'engine/worker/worker.js',
-      'this.#recoverAt = this.#now() + settings.recoverMs;',
-      'this.#recoverAt = this.#now() + 1e12;',
+      'engine/worker/recovery.js',
+      'this.#at = this.#now() + this.#everyMs;',
+      'this.#at = this.#now() + 1e12;',
     ),
   ),
   canary(
@@ -269,6 +269,12 @@ const EFFECTS: readonly Canary[] = [
 ]
 
 const LIVENESS: readonly Canary[] = [
+  canary(
+    'a damaged row is not set aside',
+    'P15',
+    change('stores/damage.js', 'if (!isDamage(error) || repeated >= REPEAT_MAX)', 'if (true)'),
+    change(sqlite('isolation'), 'await this.#setAside([]);', ''),
+  ),
   canary(
     'idle workers wake up by hints alone',
     'P15',

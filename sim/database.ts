@@ -91,6 +91,7 @@ export class FaultyDriver implements SqliteDriver {
         this.#read(database)
         return statement.all(...values)
       },
+      setReadBigInts: (enabled) => statement.setReadBigInts?.(enabled),
     }
   }
 

@@ -45,6 +45,7 @@ const FAULTS = {
   'io-error': 0.002, // a statement fails
   'io-error-at-commit': 0.004, // the transaction cannot be made durable
   'no-file-handles': 0.2, // a new process cannot open the database
+  'row-damaged': 0.3, // a person damages one field of a job, past the store
   // The files of runs.
   'file-holder-dies': 0.3, // whoever holds a run dies between two of its operations on files
   'file-power-fails': 0.3, // writes that were not synced are lost or torn, in any combination

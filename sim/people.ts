@@ -1,6 +1,7 @@
 /** Who uses the engine in the simulation: clients that enqueue, an operator who meddles. */
 import { findLifecycle, type JobHandle, type Operator, type Pawl, type RunnableJob } from 'pawl'
 import { judgeReport } from './clinic.ts'
+import type { Vandal } from './damage.ts'
 import type { Faults } from './faults.ts'
 import type { History } from './history.ts'
 import type { Plan } from './jobs.ts'
@@ -11,6 +12,7 @@ export interface Desk {
   readonly process: SimProcess
   readonly pawl: Pawl
   readonly jobs: readonly RunnableJob<{ n: number }, { n: number }, unknown>[]
+  readonly vandal: Vandal
 }
 
 /** Enqueues one job, and again, until it is acknowledged or its process dies. */
@@ -47,7 +49,7 @@ async function awaitResult(handle: JobHandle, history: History): Promise<void> {
 
 /** Does what the seed wants of an operator now. */
 export async function meddle(
-  { pawl, process }: Desk,
+  { pawl, process, vandal }: Desk,
   faults: Faults,
   history: History,
 ): Promise<void> {
@@ -71,7 +73,8 @@ export async function meddle(
   else may('pause-queue', () => pause(operator, history))
   may('retry-effects', () => operator.retryEffects({ filter: { state: 'parked' } }))
   may('prune', () => prune(pawl, now - faults.between(0, 10_000), history))
-  if (history.isExamined) acts.push(() => examineAll(pawl, history))
+  may('row-damaged', () => vandal.damage(one()))
+  if (history.isExamined && !vandal.isGuilty) acts.push(() => examineAll(pawl, history))
   for (const act of acts) {
     try {
       await act()

@@ -27,6 +27,7 @@ import {
   type UserRow,
 } from './checker.ts'
 import { examine } from './clinic.ts'
+import { repairAll, Vandal } from './damage.ts'
 import { openDatabase } from './database.ts'
 import { type FaultKind, Faults } from './faults.ts'
 import { History } from './history.ts'
@@ -36,6 +37,7 @@ import { type Desk, enqueueOne, meddle } from './people.ts'
 import { SimProcess } from './process.ts'
 import { simulateRun } from './run-world.ts'
 import { Scheduler } from './scheduler.ts'
+import * as size from './sizes.ts'
 
 /** What a seed came to. */
 export interface SimResult {
@@ -51,21 +53,6 @@ export interface SimResult {
   readonly trace: readonly string[]
 }
 
-const START = Date.UTC(2026, 0, 1)
-/** Most seeds are small, for many histories find more than long ones; one in ten is not. */
-const SMALL = { workers: 2, jobs: [2, 5], faultyMs: 10_000 } as const
-const LARGE = { workers: 3, jobs: [6, 14], faultyMs: 40_000 } as const
-const LARGE_SHARE = 0.1
-/** How many seeds also play a run, on files of its own. */
-const RUN_SHARE = 0.4
-/** Clocks may have been wrong by minutes, and leases and due times with them. */
-const HEALED_MS = 45 * 60_000
-const STOP_MS = 5 * 60_000
-/** Far more than any seed needs; a loop that does nothing is told by it. */
-const STEPS_MAX = 200_000
-/** After the faults, until everybody has noticed that they are over. */
-const GRACE_MS = 12_000
-const RECOVER_MS = 3000
 const WRITES = new Set(['commits', 'approved', 'hardened', 'leased', 'task', 'sends'])
 
 /** In one seed of so many the operator lets the doctor look while things go wrong. */
@@ -113,9 +100,10 @@ class World {
   /** Looks at the rows themselves, past every store. */
   readonly #auditor: Database
   readonly #ledger: Ledger
+  readonly #vandal: Vandal
   readonly #plans: readonly Plan[]
   readonly #leaseMs: number
-  readonly #size: typeof SMALL | typeof LARGE
+  readonly #size: typeof size.SMALL | typeof size.LARGE
   readonly #trace: string[] | undefined
   #members: Member[] = []
   readonly #names: string[] = []
@@ -131,15 +119,16 @@ class World {
     this.#seed = seed
     this.#random = new SeededRandom(seed)
     const chance = () => new SeededRandom(Math.floor(this.#random.next() * 2 ** 32))
-    this.#scheduler = new Scheduler(START, chance())
+    this.#scheduler = new Scheduler(size.START, chance())
     this.#faults = new Faults(chance())
     this.#runFaults = new Faults(chance())
     this.#leaseMs = 1500 + Math.floor(this.#random.next() * 5) * 750
     this.#location = `file:/sim-${seed}-${++worlds}?vfs=memdb`
     this.#auditor = openDatabase(this.#location)
     this.#ledger = new Ledger(this.#auditor)
+    this.#vandal = new Vandal(this.#auditor, this.#faults)
     this.#trace = isTraced ? [] : undefined
-    this.#size = this.#random.next() < LARGE_SHARE ? LARGE : SMALL
+    this.#size = this.#random.next() < size.LARGE_SHARE ? size.LARGE : size.SMALL
     const [fewest, most] = this.#size.jobs
     const length = this.#faults.between(fewest, most)
     this.#plans = Array.from({ length }, (_, n) => planOf(n, this.#faults))
@@ -147,21 +136,23 @@ class World {
 
   async play(): Promise<SimResult> {
     const { faultyMs } = this.#size
-    await this.#drive(this.#prepare(), START + faultyMs)
+    await this.#drive(this.#prepare(), size.START + faultyMs)
     this.history.isExamined = this.#seed % EXAMINED_EVERY === 0
     this.#startMonkey()
     const now = () => this.#scheduler.clock.now()
-    while (now() < START + faultyMs) await this.#step()
+    while (now() < size.START + faultyMs) await this.#step()
     this.#heal()
     this.#healedAt = now()
     this.history.judged.push(...this.#ledger.check(this.history.pruned))
-    const isOver = () => now() > this.#healedAt + HEALED_MS || this.history.judged.length > 0
+    const isOver = () => now() > this.#healedAt + size.HEALED_MS || this.history.judged.length > 0
+    while (!this.#isSettled() && !isOver()) await this.#stepFor(1000)
+    if (this.#vandal.isGuilty) await this.#drive(this.#repair(), now() + size.STOP_MS)
     while (!this.#isSettled() && !isOver()) await this.#stepFor(1000)
     await this.#stopAll()
-    const simulatedMs = now() - START
-    const judged = await this.#drive(this.#judge(), now() + STOP_MS)
+    const simulatedMs = now() - size.START
+    const judged = await this.#drive(this.#judge(), now() + size.STOP_MS)
     const outcomes = outcomesOf(judged?.told ?? [])
-    const isWithRun = this.#random.next() < RUN_SHARE
+    const isWithRun = this.#random.next() < size.RUN_SHARE
     const run = isWithRun
       ? await simulateRun(this.#seed, this.#random, this.#runFaults)
       : { judged: [], events: 0 }
@@ -194,12 +185,12 @@ class World {
   }
 
   readonly #log = (line: string): void => {
-    this.#trace?.push(`${this.#scheduler.clock.now() - START} ${line}`)
+    this.#trace?.push(`${this.#scheduler.clock.now() - size.START} ${line}`)
   }
 
   async #step(): Promise<void> {
     if (!(await this.#scheduler.step())) throw new Error('nothing happens any more')
-    if (this.#scheduler.steps === STEPS_MAX) this.history.blame('P15', '', 'it never rests')
+    if (this.#scheduler.steps === size.STEPS_MAX) this.history.blame('P15', '', 'it never rests')
   }
 
   /** Lets happen what happens within a while. */
@@ -305,7 +296,7 @@ class World {
         concurrency: 3,
         lease: this.#leaseMs,
         poll: 15_000,
-        recover: RECOVER_MS,
+        recover: size.RECOVER_MS,
         drain: this.#random.next() < 0.5 ? 0 : 2000,
         onStuck: 'replace',
       })
@@ -324,7 +315,7 @@ class World {
       const { environment } = process
       const jobs = jobsOf(this.#plans, process, this.#faults, this.history.outside)
       const pawl = await createPawl({ store: await process.open(), environment, jobs })
-      const desk = { process, pawl, jobs }
+      const desk = { process, pawl, jobs, vandal: this.#vandal }
       await Promise.all([this.#enqueueAll(desk), this.#operate(desk)])
     }
     void run().catch((error) => this.#endBy(process, error))
@@ -427,6 +418,13 @@ class World {
     renew()
   }
 
+  /** Everybody else has come to an end: now the damaged ones may. */
+  async #repair(): Promise<void> {
+    const store = await this.#openWell()
+    await repairAll(store, this.#well())
+    await store.close()
+  }
+
   #isSettled(): boolean {
     return this.#next === this.#plans.length && !this.#isMeddling && this.#ledger.unsettled() === 0
   }
@@ -434,9 +432,9 @@ class World {
   /** P7: nobody holds a job for long whose lease has run out. */
   #checkHeld(): void {
     const now = this.#scheduler.clock.now()
-    if (now < this.#healedAt + GRACE_MS) return
+    if (now < this.#healedAt + size.GRACE_MS) return
     this.#seqs ??= this.#ledger.seqs()
-    for (const id of this.#ledger.heldSince(now - RECOVER_MS - 2000)) {
+    for (const id of this.#ledger.heldSince(now - size.RECOVER_MS - 2000)) {
       this.history.blame('P7', id, 'is held, though its lease ran out long ago')
     }
   }
@@ -450,7 +448,7 @@ class World {
   async #stopAll(): Promise<void> {
     const workers = this.#members.flatMap(({ worker }) => worker ?? [])
     const stopped = Promise.all(workers.map((worker) => worker.stop()))
-    await this.#drive(stopped, this.#scheduler.clock.now() + STOP_MS)
+    await this.#drive(stopped, this.#scheduler.clock.now() + size.STOP_MS)
   }
 
   async #judge(): Promise<{ told: Told[]; violations: Judged[] }> {
@@ -488,11 +486,13 @@ class World {
       ...examined,
       ...judgeSucceeded(told, this.history.succeeded),
       // A job that kills its process takes the leases of its neighbours with it.
-      ...(this.#plans.some(({ isPoison }) => isPoison) ? [] : judgeLeases(told, this.#seqs)),
+      ...(this.#plans.some(({ isPoison }) => isPoison) || this.#vandal.isGuilty
+        ? []
+        : judgeLeases(told, this.#seqs)),
     ]
     for (const { facts } of told) {
       for (const { jobId, seq, at, trigger, to } of facts) {
-        this.#trace?.push(`${jobId.slice(-4)}.${seq} ${at - START} ${trigger} ${to}`)
+        this.#trace?.push(`${jobId.slice(-4)}.${seq} ${at - size.START} ${trigger} ${to}`)
       }
     }
     return { told, violations }

@@ -20,7 +20,8 @@
 import { encode } from './canonical-json.ts'
 import { executionMachine } from './execution.ts'
 import { fold } from './job/evolve.ts'
-import { type Budget, type Fact, type FactTrigger, hopsOf, sinceRebase } from './job/facts.ts'
+import { type Budget, type Fact, hopsOf, sinceRebase } from './job/facts.ts'
+import { DAMAGED } from './job/isolate.ts'
 import { isCommitted, type Job } from './job/job.ts'
 import { type JobTrigger, type Lifecycle, outcomeOf } from './lifecycles/lifecycle.ts'
 import { isSameToScheduler, migratedState } from './lifecycles/migration.ts'
@@ -134,7 +135,7 @@ function migrationProblems(
 }
 
 function hopProblems(lifecycle: Lifecycle, fact: Fact): string[] {
-  const takes = edgeTriggersOf(lifecycle, fact.trigger)
+  const takes = edgeTriggersOf(lifecycle, fact)
   return hopsOf(fact).flatMap(({ from, to }) => {
     const edge = lifecycle.machine.byTarget.get(from)?.get(to)
     if (edge === undefined) return `${from} → ${to} is no edge`
@@ -171,7 +172,7 @@ function rebaseProblems(lifecycle: Lifecycle | undefined, fact: Rebase): string[
 }
 
 /** The triggers of the edges that a fact may take. */
-function edgeTriggersOf({ parked }: Lifecycle, trigger: FactTrigger): readonly JobTrigger[] {
+function edgeTriggersOf({ parked }: Lifecycle, { trigger, reason }: Fact): readonly JobTrigger[] {
   switch (trigger) {
     case 'create':
       return ['submit', 'schedule']
@@ -179,8 +180,9 @@ function edgeTriggersOf({ parked }: Lifecycle, trigger: FactTrigger): readonly J
     case 'done':
       return ['succeed']
     case 'park':
-      // A lifecycle without a parked state gives a running job back before it blocks it.
-      return parked === undefined ? ['release'] : ['park']
+      // A running job is given back before it is blocked: by a lifecycle without a parked state,
+      // and by the engine if the row of the job is damaged (`isolate.ts`).
+      return parked === undefined || reason === DAMAGED ? ['release'] : ['park']
     case 'start':
     case 'step':
     case 'stall':

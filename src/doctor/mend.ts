@@ -9,6 +9,7 @@
  *   a history that is not as it should be           is noted; the job goes on as it is
  *   a key that an older job has                     is given up
  *   a row that is not what its facts say            is rebuilt from them, or made anew
+ *   a job that the engine has set aside             goes on, once its row is as its facts say
  *   effects that no commit declared                 are taken aside
  *
  * Every one of these leaves a fact with the operator and the note. Where the facts before it cannot
@@ -18,6 +19,7 @@ import type { Context } from '../core/job/commands.ts'
 import { newFact } from '../core/job/decision.ts'
 import { evolve } from '../core/job/evolve.ts'
 import { FACT_CODES, type Fact, sinceRebase } from '../core/job/facts.ts'
+import { DAMAGE, DAMAGED } from '../core/job/isolate.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
 import { laneOf } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
@@ -156,14 +158,20 @@ function rebuild(
     ...strays.map((effect) => asideOf('outbox', effect)),
   ]
   const unclear = dossier.effects.filter(isUnclear)
-  if (faults.length === 0 && aside.length === 0 && unclear.length === 0) return undefined
+  const damage = damageOf(patient)
+  const isWell = faults.length === 0 && aside.length === 0 && unclear.length === 0
+  if (isWell && damage === undefined) return undefined
   const why = [
+    ...(damage === undefined ? [] : [damage]),
     ...faults,
     ...(dossier.twins.length > 0 ? ['there are further rows of it'] : []),
     ...(strays.length > 0 ? ['it has effects that no commit declared'] : []),
     ...unclear.map(({ name, n }) => `nobody can say where effect ${name}/${n} is`),
   ].join('; ')
-  const fact = newFact(context, id, folded.seq + 1, 'repair', folded.state, folded.state)
+  const fact: Fact = {
+    ...newFact(context, id, folded.seq + 1, 'repair', folded.state, folded.state),
+    ...(damage !== undefined && { blockedReason: null }),
+  }
   const remedy: Remedy =
     dossier.row === null
       ? 'restore the row from its facts'
@@ -171,8 +179,17 @@ function rebuild(
         ? 'rebuild the row from its facts'
         : aside.length > 0
           ? ASIDE
-          : 'park the effects'
+          : unclear.length > 0
+            ? 'park the effects'
+            : 'let the job go on'
   return finish(remedy, why, patient, lifecycle, evolve(folded, fact), fact, aside)
+}
+
+/** Why the engine has set a job aside; nothing if it has not. */
+export function damageOf({ facts, folded }: Patient): string | undefined {
+  if (folded?.blockedReason !== DAMAGED) return undefined
+  const fact = facts.findLast(({ blockedReason }) => blockedReason === DAMAGED)
+  return `it was set aside: ${fact?.metadata?.[DAMAGE] ?? 'its row was damaged'}`
 }
 
 /** A job that was repaired into its end may have had effects before. */

@@ -1,4 +1,5 @@
 /** The facts of all jobs, walked page by page, for those who look into what happened. */
+import { LedgerBroken } from '../core/errors.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from '../stores/audit.ts'
 import type { Store } from '../stores/store.ts'
 import { pagesOf } from './pages.ts'
@@ -15,5 +16,11 @@ export async function* auditOf(
   const ask = (page: { limit: number; after?: string }) =>
     store.audit(filter, { ...options, ...page })
   const walk = { size: AUDIT_PAGE, after, ...(limit !== undefined && { limit }) }
-  for await (const { items } of pagesOf(ask, walk)) yield* items
+  for await (const { items, unreadable } of pagesOf(ask, walk)) {
+    yield* items
+    // An audit that leaves a fact out must not look complete.
+    for (const { jobId, seq, unreadable: why } of unreadable ?? []) {
+      throw new LedgerBroken(`job ${jobId}`, seq, why)
+    }
+  }
 }

@@ -14,7 +14,7 @@ interface Walk {
 }
 
 /** One page on the way. */
-interface Passed<T> {
+interface Passed<T> extends Pick<Page<T>, 'damaged' | 'unreadable'> {
   readonly items: readonly T[]
   /** Where to go on; nothing at the end of the list. */
   readonly after: string | undefined
@@ -28,9 +28,13 @@ export async function* pagesOf<T>(ask: AskPage<T>, walk: Walk): AsyncGenerator<P
   let { after } = walk
   do {
     const limit = Math.min(walk.size, left)
-    const { items, next } = await ask({ limit, ...(after !== undefined && { after }) })
-    left -= items.length
+    const { items, next, damaged, unreadable } = await ask({
+      limit,
+      ...(after !== undefined && { after }),
+    })
+    left = Math.max(0, left - items.length - (damaged?.length ?? 0))
     after = next
-    yield { items, after, isFull: left === 0 }
+    const more = { ...(damaged && { damaged }), ...(unreadable && { unreadable }) }
+    yield { items, ...more, after, isFull: left === 0 }
   } while (after !== undefined && left > 0)
 }

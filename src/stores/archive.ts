@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { encode } from '../core/canonical-json.ts'
+import { LedgerBroken } from '../core/errors.ts'
 import { type FactRow, type JobRow, toFact } from './rows.ts'
 
 /** Bounds of one line; facts are small, payloads are bounded when they are accepted. */
@@ -15,6 +16,19 @@ export interface Sheaf extends Pick<JobRow, 'id' | 'seq' | 'queue' | 'state'> {
   readonly lines: readonly string[]
   /** Where each line's fact stood in the order of the ledger. */
   readonly places: readonly number[]
+}
+
+/** The lines of a job; none if one of its facts cannot be read: such a job is kept. */
+export function linesOf(
+  jobId: string,
+  rows: readonly (FactRow & { readonly payload: string | null })[],
+): string[] {
+  try {
+    return rows.map((row) => lineOf(jobId, row))
+  } catch (error) {
+    if (error instanceof LedgerBroken) return []
+    throw error
+  }
 }
 
 /** The line of one fact. */

@@ -5,8 +5,9 @@
  * the JSON of a fact or on the way of a path is only looked for there, and judged here.
  */
 import { type ActorKind, FACT_CODES, type Fact, type FactTrigger } from '../core/job/facts.ts'
-import { type FactRow, toFact, type Value } from './rows.ts'
-import type { Page, TailEntry } from './store.ts'
+import { readFact } from './damage.ts'
+import type { FactRow, Value } from './rows.ts'
+import type { Page, TailEntry, UnreadableFact } from './store.ts'
 
 /** Which facts an audit shows; conditions are combined. */
 export interface AuditFilter {
@@ -128,6 +129,8 @@ export class AuditPage {
   readonly #filter: AuditFilter
   readonly #limit: number
   readonly #items: AuditEntry[] = []
+  /** What cannot be read cannot be judged by the filter either: it is always shown. */
+  readonly #unreadable: UnreadableFact[] = []
 
   constructor(filter: AuditFilter, { limit = PAGE_DEFAULT, payloads }: AuditOptions) {
     this.#filter = filter
@@ -144,18 +147,28 @@ export class AuditPage {
     for (const row of rows) {
       // A fact without its job cannot say whose it was; seals notice that it is missing.
       if (row.job_id === null) continue
-      const fact = toFact(row.job_id, row)
-      if (!isMeant(this.#filter, fact)) continue
       const { place: pos, payload } = row
+      const read = readFact(pos, row.job_id, row)
+      if ('unreadable' in read) {
+        this.#unreadable.push(read)
+        continue
+      }
+      const { fact } = read
+      if (!isMeant(this.#filter, fact)) continue
       this.#items.push({ pos, fact, ...(payload !== undefined && { payload }) })
-      if (this.isFull) return { items: this.#items, next: pos }
+      if (this.isFull) return { ...this.#page, next: pos }
     }
     return undefined
   }
 
   /** The page as far as it came; with a place where there may be more. */
   end(next?: string): Page<AuditEntry> {
-    if (next === undefined) return { items: this.#items }
-    return { items: this.#items, next, partial: true }
+    if (next === undefined) return this.#page
+    return { ...this.#page, next, partial: true }
+  }
+
+  get #page(): Page<AuditEntry> {
+    const unreadable = this.#unreadable
+    return { items: this.#items, ...(unreadable.length > 0 && { unreadable }) }
   }
 }

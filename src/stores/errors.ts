@@ -190,10 +190,27 @@ export class StoreFailed extends PawlError {
     const said = withoutSecrets(why)
     super(
       `The database refused: ${said}${isSqlState(code) ? ` (SQLSTATE ${code})` : ''}`,
-      'Nothing was written. See the cause.',
+      'This call wrote nothing. See the cause.',
       { why: said, ...(code !== '' && { cause: code }) },
     )
     this.cause = cause
+  }
+}
+
+/** The stored row of a job cannot be read or trusted. */
+export class JobDamaged extends PawlError {
+  readonly code = 'E_JOB_DAMAGED'
+  readonly why: string
+  /** The store's own handle of the row. */
+  readonly ref: number | string
+  constructor(jobId: string, why: string, ref: number | string = jobId) {
+    super(
+      `Job ${jobId} is damaged: ${why}`,
+      'Nothing was changed. Run "pawl doctor --full --plan", then --apply; other jobs go on.',
+      { jobId, why },
+    )
+    this.why = why
+    this.ref = ref
   }
 }
 

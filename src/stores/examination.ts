@@ -7,6 +7,7 @@ import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Lane } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { JobDamaged } from './errors.ts'
 import type { FactRow, JobRow } from './rows.ts'
 import type { EffectState, Ref } from './store.ts'
 
@@ -126,6 +127,11 @@ export interface Examination {
   drift(): Promise<Drift[]>
   /** Counts ids, states and attempts that cannot be; reads every row, so only where drift is. */
   scan(): Promise<Scan>
+  /**
+   * Jobs that workers would set aside (`Store.isolate`): their rows cannot be read or trusted.
+   * Looks at the next ones of each lane, by index; costs a few milliseconds, however much is there.
+   */
+  damaged(): Promise<JobDamaged[]>
   /** What the database says of its own file; nothing where it has no such check. */
   storage(): Promise<string[]>
   /** Jobs with all that belongs to them, in the order of their refs; also what belongs to none. */

@@ -24,6 +24,7 @@ import type {
   Ref,
   StepResult,
   TailEntry,
+  UnreadableFact,
   WorkerRow,
 } from './store.ts'
 
@@ -64,7 +65,11 @@ export interface Queries<C> {
     options: AuditOptions,
     expired: () => boolean,
   ): Awaitable<Page<AuditEntry>>
-  tail(connection: C, after: string | undefined, limit: number): Awaitable<TailEntry[]>
+  tail(
+    connection: C,
+    after: string | undefined,
+    limit: number,
+  ): Awaitable<(TailEntry | UnreadableFact)[]>
   tailEnd(connection: C): Awaitable<string>
 }
 
@@ -165,7 +170,7 @@ export abstract class ReadSide<C> {
     return this.read((connection) => this.#queries.audit(connection, filter, options, expired))
   }
 
-  async tail(after: string | undefined, limit: number): Promise<TailEntry[]> {
+  async tail(after: string | undefined, limit: number): Promise<(TailEntry | UnreadableFact)[]> {
     checkLimit(limit)
     checkPlace('after', after, this.#places.ledger)
     return this.read((connection) => this.#queries.tail(connection, after, limit))

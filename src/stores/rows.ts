@@ -227,7 +227,7 @@ export function factStatuses(fact: Fact): string | null {
 export function toFact(jobId: string, row: FactRow): Fact {
   const trigger = TRIGGERS.get(row.kind)
   if (trigger === undefined) throw new LedgerBroken(`job ${jobId}`, row.seq, 'unknown kind of fact')
-  const { abort, final, ...data } = JSON.parse(row.data ?? '{}') as FactData
+  const { abort, final, ...data } = dataOf(jobId, row)
   const states = row.path.split('>')
   const created = trigger === 'create'
   const via = states.slice(created ? 0 : 1, -1)
@@ -244,6 +244,16 @@ export function toFact(jobId: string, row: FactRow): Fact {
     ...data,
     ...(row.attempt !== null && { execution: changeOf(row, abort, final) }),
   } as Fact
+}
+
+function dataOf(jobId: string, { seq, data }: FactRow): FactData {
+  try {
+    const read = JSON.parse(data ?? '{}') as FactData | null
+    if (typeof read === 'object' && read !== null) return read
+  } catch {
+    // Reported below, with the job and the number of the fact, which the parser does not know.
+  }
+  throw new LedgerBroken(`job ${jobId}`, seq, 'its data cannot be read')
 }
 
 function changeOf(row: FactRow, abort?: AbortReason, final?: true): ExecutionChange {

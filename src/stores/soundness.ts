@@ -1,7 +1,12 @@
 /**
- * The look at a store when it is opened: whether it still has the constraints and triggers that
- * keep its promises. That costs a few milliseconds, however much is in it. Where something is
- * missing, nobody can say what was written meanwhile, so ids, states and attempts are counted, too.
+ * The look at a store when it is opened. It costs a few milliseconds, however much is in the store:
+ *
+ *   - whether it still has the constraints and triggers that keep its promises. If something is
+ *     missing, nobody can say what was written meanwhile, so ids, states and attempts of all jobs
+ *     are counted, too;
+ *   - whether the next jobs of each lane can be read and trusted: ids, states against the machines,
+ *     attempts, lanes, the number of the last fact. Single jobs that cannot are logged, and do not
+ *     keep the store from working: claims never take them, and workers set them aside.
  *
  * A store with findings takes in work and settles what is held, but gives out nothing: running jobs
  * on damaged data could make it worse. It looks again every few seconds, so that workers go on by
@@ -28,7 +33,10 @@ export async function lookAtOpening(
   { onFindings = 'block', logger }: SoundnessOptions,
 ): Promise<Store> {
   let faults = await faultsOf(store)
-  if (faults.length === 0) return store
+  if (faults.length === 0) {
+    await tellOfDamage(store, logger)
+    return store
+  }
   logger?.error(
     { event: 'store.damaged', findings: faults },
     `The store is damaged: ${faults.join('; ')}. Run "pawl doctor --full --plan"`,
@@ -51,6 +59,16 @@ export async function lookAtOpening(
       return store.settle(settlements, (await isSound()) ? next : undefined)
     },
   })
+}
+
+const TOLD_MAX = 10
+
+async function tellOfDamage({ examination }: Store, logger: Logger | undefined): Promise<void> {
+  const damaged = await examination.damaged()
+  for (const { details, message } of damaged.slice(0, TOLD_MAX)) {
+    const fields = { event: 'store.job_damaged', job_id: details.jobId, found: damaged.length }
+    logger?.error(fields, `${message}. Workers set it aside. Run "pawl doctor --full --plan"`)
+  }
 }
 
 /** What is wrong with a store, as far as it shows at once. */

@@ -25,6 +25,7 @@ import type { Job } from '../core/job/job.ts'
 import type { Lane } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from './audit.ts'
+import type { DamagedJob, Isolated, UnreadableFact } from './damaged.ts'
 import type { Examination } from './examination.ts'
 import type { MachineRow } from './machines.ts'
 import type { Migration, MigrationRequest } from './migration.ts'
@@ -39,6 +40,7 @@ import type { RunTables } from './runs.ts'
 import type { SealTables } from './seals.ts'
 import type { StoreTime } from './store-time.ts'
 
+export type { DamagedJob, Isolated, UnreadableFact } from './damaged.ts'
 export * from './outbox-types.ts'
 
 /** Who asks, and what the ledger should say of it. */
@@ -193,6 +195,10 @@ export interface JobFilter {
 /** A page of a list. */
 export interface Page<T> {
   readonly items: readonly T[]
+  /** Jobs that belong on this page and cannot be read; absent if there are none. */
+  readonly damaged?: readonly DamagedJob[]
+  /** Facts that belong on this page and cannot be read; absent if there are none. */
+  readonly unreadable?: readonly UnreadableFact[]
   /** Give it back for the next page; absent at the end. */
   readonly next?: string
   /** The time budget ended before the page was full: ask again from `next`. */
@@ -363,6 +369,13 @@ export interface Store extends StoreTime, AsyncDisposable {
   /** Every version of every lifecycle that was ever registered, by number. */
   listMachines(): Promise<MachineRow[]>
 
+  /**
+   * Sets aside jobs whose rows cannot be read or trusted: looks at the next ones of the lanes that
+   * are worked on, a bounded number of each. Also returns those that other verbs of this store have
+   * set aside since the last call.
+   */
+  isolate(): Promise<Isolated[]>
+
   pauseQueue(queue: string, asker: Asker): Promise<void>
   resumeQueue(queue: string, asker: Asker): Promise<void>
   /** Bounds what a queue will take, for every process. */
@@ -423,7 +436,7 @@ export interface Store extends StoreTime, AsyncDisposable {
    */
   audit(filter: AuditFilter, options?: AuditOptions): Promise<Page<AuditEntry>>
   /** Facts after a place, or from the beginning; those of each job in their order. */
-  tail(after: string | undefined, limit: number): Promise<TailEntry[]>
+  tail(after: string | undefined, limit: number): Promise<(TailEntry | UnreadableFact)[]>
   /** The place after everything that `tail` could give now, from which only new facts follow. */
   tailEnd(): Promise<string>
 

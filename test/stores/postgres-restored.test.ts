@@ -1,8 +1,10 @@
 // A dump of a store that was loaded into another server, which counts its transactions from
 // elsewhere; played by moving the numbers, as only a superuser can.
+
 import { standard } from 'pawl'
 import { expect, it } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
+import { readable } from '../../src/stores/damage.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { connected } from '../support/postgres/clients.ts'
 import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
@@ -26,12 +28,12 @@ it('the ledger of a store from another server is followed to its end and beyond'
   await client.query('UPDATE pawl.jobs SET place = place + 1000000000')
 
   await using store = await openPostgresStore({ connectionString })
-  const [before] = await store.tail(undefined, 10)
+  const [before] = readable(await store.tail(undefined, 10))
   expect(before?.fact.jobId).toBe(old.command.jobId)
   await store.enqueue([young])
   const operator = { actor: 'operator', operator: 'ann', note: 'sooner' } as const
   await store.tell([old.command.jobId], { kind: 'prioritise', priority: -1 }, operator)
-  const after = await store.tail(before?.pos, 10)
+  const after = readable(await store.tail(before?.pos, 10))
   const told = after.map(({ fact }) => `${fact.jobId}/${fact.seq}`)
   expect(told).toEqual([`${young.command.jobId}/1`, `${old.command.jobId}/2`])
 })

@@ -26,6 +26,10 @@ async function list(call: Call): Promise<undefined> {
         if (output.json) output.record({ pos, ...fact })
         else output.line(`${visible(fact.jobId)} ${factLine(fact)}`)
       }
+      for (const { pos, jobId, seq, unreadable } of page.unreadable ?? []) {
+        if (output.json) output.record({ pos, jobId, seq, unreadable })
+        else output.line(`${visible(jobId)} fact ${seq} cannot be read: ${visible(unreadable)}`)
+      }
       await output.taken()
       if (interrupted.aborted || output.gone.aborted) break
     }

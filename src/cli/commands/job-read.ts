@@ -4,7 +4,7 @@ import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { pagesOf } from '../../engine/pages.ts'
 import { relative, stamp } from '../../environment/times.ts'
-import type { Store } from '../../stores/store.ts'
+import type { DamagedJob, Store, UnreadableFact } from '../../stores/store.ts'
 import type { ExitCode } from '../exit-codes.ts'
 import { FILTER_OPTIONS, filterOf } from '../filters.ts'
 import { withPawl } from '../opening.ts'
@@ -27,6 +27,7 @@ async function list(call: Call): Promise<undefined> {
       after = page.after
       if (output.json) for (const job of page.items) output.record(job)
       else shown.push(...page.items)
+      printDamaged(call, page.damaged)
       await output.taken()
       if (isOver(call)) break
     }
@@ -34,6 +35,14 @@ async function list(call: Call): Promise<undefined> {
   })
   if (after !== undefined) output.say(`There may be more: --after ${after}`)
   return undefined
+}
+
+/** A job whose row cannot be read is shown as what it is, and fails nobody's list. */
+function printDamaged({ output }: Call, damaged: readonly DamagedJob[] = []): void {
+  for (const { id, lane, why } of damaged) {
+    if (output.json) output.record({ id, lane, damaged: why })
+    else output.say(`Job ${visible(id)} is damaged: ${visible(why)}. Run "pawl doctor --full".`)
+  }
 }
 
 function printJobs({ output }: Call, jobs: readonly Job[], now: number): void {
@@ -77,9 +86,10 @@ async function followAll(call: Call, store: Store): Promise<ExitCode | undefined
   let place = hasFlag(call, 'fromStart') ? undefined : (given ?? (await store.tailEnd()))
   while (!isOver(call)) {
     const entries = await store.tail(place, TAIL_BATCH)
-    for (const { pos, fact } of entries) {
-      print(call, fact, { pos })
-      place = pos
+    for (const entry of entries) {
+      if ('unreadable' in entry) printUnreadable(call, entry)
+      else print(call, entry.fact, { pos: entry.pos })
+      place = entry.pos
     }
     await output.taken()
     if (entries.length > 0) continue
@@ -104,6 +114,11 @@ async function followOne(call: Call, store: Store, id: string): Promise<ExitCode
     if (isAll) await untilSomething(call, store)
   }
   return undefined
+}
+
+function printUnreadable({ output }: Call, { pos, jobId, seq, unreadable }: UnreadableFact): void {
+  if (output.json) output.record({ pos, jobId, seq, unreadable })
+  else output.line(`${visible(jobId)} fact ${seq} cannot be read: ${visible(unreadable)}`)
 }
 
 function print({ output }: Call, fact: Fact, more: object): void {

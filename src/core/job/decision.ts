@@ -17,6 +17,9 @@ export type Decision =
   | { readonly kind: 'same' }
   | { readonly kind: 'rejected'; readonly error: PawlError }
 
+/** A decision that is a fact. */
+export type Accepted = Extract<Decision, { kind: 'fact' }>
+
 /** Everything that a decision is made from. */
 export interface Situation {
   readonly lifecycle: Lifecycle
@@ -44,7 +47,7 @@ export type FactFields = Omit<
 >
 
 /** A fact that changes no state. */
-export function note(situation: Situation, trigger: FactTrigger, fields: FactFields): Decision {
+export function note(situation: Situation, trigger: FactTrigger, fields: FactFields): Accepted {
   return accept(situation, trigger, [], fields)
 }
 
@@ -54,7 +57,7 @@ export function accept(
   trigger: FactTrigger,
   path: readonly string[],
   fields: FactFields,
-): Decision {
+): Accepted {
   const to = path[path.length - 1] ?? job.state
   const outcome = path.length > 0 ? outcomeOf(lifecycle.roles.get(to)) : undefined
   const fact = newFact(context, job.id, job.seq + 1, trigger, job.state, to)

@@ -4,6 +4,7 @@ import { changesAreEdges } from './changes-are-edges.ts'
 import type { JobCheck, StoreCheck } from './check.ts'
 import { commitsAreFinished } from './commits-are-finished.ts'
 import { countersAreRight } from './counters-are-right.ts'
+import { damageIsRepaired } from './damage-is-repaired.ts'
 import { dueJobsMove } from './due-jobs-move.ts'
 import { effectsMove } from './effects-move.ts'
 import { endedJobsRest } from './ended-jobs-rest.ts'
@@ -41,6 +42,7 @@ export const JOB_CHECKS: readonly JobCheck[] = [
   heldJobsHaveLeases,
   ledgerIsWhole,
   rowIsFold,
+  damageIsRepaired,
   commitsAreFinished,
   effectsMove,
   retriesWereDue,

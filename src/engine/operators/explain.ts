@@ -13,6 +13,7 @@
  *   no-worker, busy     it is ready, and nobody alive takes it; or all who do have their hands full
  *   ready               it is ready, and next
  */
+import { DAMAGED } from '../../core/job/isolate.ts'
 import { isCommitted, type Job } from '../../core/job/job.ts'
 import { isDue, laneOf } from '../../core/job/lanes.ts'
 import { type Lifecycle, pathOf } from '../../core/lifecycles/lifecycle.ts'
@@ -188,6 +189,10 @@ function parked({ job }: Circumstances, lifecycle: Lifecycle): Explanation {
   if (job.blockedReason === null && lifecycle.roles.get(job.state) !== 'parked') {
     const says = `Its state ${job.state} is none of lifecycle ${lifecycle.name}; see the doctor.`
     return { kind: 'parked', says, command: `${act('force', job)} --to STATE` }
+  }
+  if (job.blockedReason === DAMAGED) {
+    const says = 'It was set aside because its stored row was damaged.'
+    return { kind: 'parked', says, command: 'pawl doctor --full --plan' }
   }
   const says = `It is parked for an operator${because(job)}.`
   return { kind: 'parked', says, command: act('redrive', job) }

@@ -5,6 +5,7 @@
  */
 import type { PawlError } from '../../core/errors.ts'
 import type { Job } from '../../core/job/job.ts'
+import type { Lane } from '../../core/job/lanes.ts'
 import type { Finding } from '../../doctor/finding.ts'
 import type { EffectReport } from '../../stores/store.ts'
 import type { TimeChange } from '../../stores/store-time.ts'
@@ -104,6 +105,16 @@ export interface EffectEvent {
   readonly error?: string
 }
 
+/** A job that was set aside because its stored row cannot be read or trusted. */
+export interface IsolatedEvent {
+  readonly type: 'isolated'
+  readonly worker: string | null
+  readonly jobId: string
+  /** The lane in which it was found; null if its row names none that exists. */
+  readonly lane: Lane | null
+  readonly why: string
+}
+
 /** What happens in a process. */
 export type PawlEvent =
   /** Accepted, or part of a transaction of the user's own that may yet be rolled back. */
@@ -128,6 +139,7 @@ export type PawlEvent =
     }
   | ExpiredEvent
   | EffectEvent
+  | IsolatedEvent
   /** The store is waited for (`connect: 'wait'`); the states are those of the worker machine. */
   | {
       readonly type: 'connection'

@@ -10,6 +10,7 @@
  *   stuck     warn    and info when it has ended after all
  *   silent    warn
  *   effect    debug   delivered; error where it is parked, and warn where it is tried again
+ *   isolated  error   a damaged job was set aside
  *   connection  warn  while a store is waited for, and info when it is there
  *   error     error
  */
@@ -67,6 +68,12 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
     case 'effect':
       logEffect(logger, event)
       break
+    case 'isolated': {
+      const { worker, jobId, lane, why } = event
+      const fields = { event: 'job.isolated', job_id: jobId, worker_id: worker, lane, why }
+      logger.error(fields, `A damaged job was set aside: ${why}. Run "pawl doctor --full --plan"`)
+      break
+    }
     case 'finding':
       logFinding(logger, event.worker, event.finding)
       break

@@ -64,6 +64,11 @@ export const METRICS = {
     labels: ['queue'],
     help: 'Leases that recovery in this process found expired.',
   },
+  pawl_jobs_isolated_total: {
+    kind: 'counter',
+    labels: ['lane'],
+    help: 'Jobs that were set aside because their stored rows cannot be read or trusted.',
+  },
   pawl_effects_total: {
     kind: 'counter',
     labels: ['kind', 'effect', 'result'],
@@ -136,6 +141,9 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
       break
     case 'expired':
       metrics.count('pawl_leases_expired_total', queueOf(event.job))
+      break
+    case 'isolated':
+      metrics.count('pawl_jobs_isolated_total', { lane: event.lane ?? '' })
       break
     case 'effect': {
       const { jobType: kind, name: effect, result } = event

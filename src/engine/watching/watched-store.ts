@@ -78,6 +78,13 @@ export function watchStore(store: Store, watch: Watch): Store {
       }
       return page
     },
+    async isolate() {
+      const isolated = await store.isolate()
+      for (const { jobId, lane, why } of isolated) {
+        watch.observe({ type: 'isolated', worker: watch.worker, jobId, lane, why })
+      }
+      return isolated
+    },
     async shed(limit) {
       const answers = await store.shed(limit)
       for (const answer of answers) {

@@ -20,10 +20,10 @@ import type { JobDefinition } from '../define-job.ts'
 import { HeartbeatFailed, WorkerStuck } from '../errors.ts'
 import { Nudge } from '../nudge.ts'
 import { Attempt, type Report } from './attempt.ts'
-import { untilShort } from './batches.ts'
 import type { HeartbeatHost } from './heartbeat.ts'
 import { Pace } from './pace.ts'
 import type { WorkerParts } from './parts.ts'
+import { Recovery } from './recovery.ts'
 import { SilentHandlers } from './silence.ts'
 import { Slots, type WorkerState } from './slots.ts'
 import { StuckHandlers } from './stuck.ts'
@@ -32,13 +32,11 @@ const IDLE_MIN_MS = 20
 /** Hints that come for nothing make an idle worker look this often at most. */
 const HINT_MAX_MS = 5
 const WORKER_ROW_MS = 5000
-const RECOVER_BATCH = 100
 /** How long a stopping worker tries to report what it has given back. */
 const GIVE_UP_MS = 15_000
 /** The same while the store says that trying again will not help. */
 const LASTING_GIVE_UP_MS = 1000
 const LASTING_RETRY_MS = 250
-const PROMOTE_BATCH = 1000
 
 interface Running {
   readonly slot: number
@@ -67,6 +65,7 @@ export class JobWorker implements AsyncDisposable {
   readonly #heartbeats: HeartbeatHost
   readonly #nudge: Nudge
   readonly #pace = new Pace(HINT_MAX_MS)
+  readonly #recovery: Recovery
   #hint: Timer | undefined
   readonly #unsubscribe: () => void
   readonly #stopped: Promise<void>
@@ -78,9 +77,6 @@ export class JobWorker implements AsyncDisposable {
   #endedBy: WorkerStuck | StoreUnsafe | undefined
   #isStopping = false
   #idleMs = IDLE_MIN_MS
-  #recoverAt = 0
-  /** When the next job that waits for its time is due, as far as is known. */
-  #dueAt = Number.POSITIVE_INFINITY
   #rowAt = 0
   #row = ''
 
@@ -92,6 +88,7 @@ export class JobWorker implements AsyncDisposable {
       observe({ type: 'state', worker, ...move }),
     )
     this.#nudge = new Nudge(environment.timers)
+    this.#recovery = new Recovery(store, environment, settings.recoverMs)
     this.#stuck = this.#watchStuck()
     const { stallWarningMs } = settings
     this.#silent = new SilentHandlers({ worker, stallWarningMs, observe, now: () => store.now() })
@@ -172,36 +169,34 @@ export class JobWorker implements AsyncDisposable {
     await this.#reportRow()
     this.#slots.moveShared('connected')
     // Recovery
-    await this.#recover()
+    await this.#recovery.run()
     this.#slots.moveShared('recovered')
     // Polling
     while (!this.#isStopping) {
       const found = await this.#poll()
       this.#pace.looked(this.#now(), found > 0)
-      if (this.#isRecoveryDue()) {
+      if (this.#recovery.isDue) {
         this.#slots.moveShared('recovery-due')
-        await this.#recover()
+        await this.#recovery.run()
         this.#slots.moveShared('recovered')
         // A worker that is never idle must be known to be alive as well.
         await this.#reportRow()
       }
       if (found > 0) this.#idleMs = IDLE_MIN_MS
       else if (this.#slots.free > 0 && this.#reports.length === 0) return this.#idle()
-      if (this.#slots.free === 0) await this.#nudge.wait(this.#recoverAt - this.#now())
+      if (this.#slots.free === 0) await this.#nudge.wait(this.#recovery.at - this.#now())
       // One turn, so that what finishes together is reported together.
       await new Promise<void>((turn) => this.#parts.environment.timers.defer(turn))
     }
   }
 
   async #idle(): Promise<void> {
-    const { environment, settings, store } = this.#parts
+    const { environment, settings } = this.#parts
     this.#slots.moveShared('no-task-found')
     // Backoff
     this.#idleMs = Math.min(this.#idleMs * 2, settings.pollMaxMs)
     const jittered = this.#idleMs * (0.5 + environment.random.next() / 2)
-    const due = (await store.nextDue()) ?? Number.POSITIVE_INFINITY
-    this.#dueAt = this.#now() + due - store.now()
-    const until = Math.min(this.#dueAt, this.#recoverAt) - this.#now()
+    const until = await this.#recovery.untilNext()
     this.#slots.moveShared('interval-set')
     // Idle
     await this.#nudge.wait(Math.max(1, Math.min(jittered, until)))
@@ -390,23 +385,6 @@ export class JobWorker implements AsyncDisposable {
     }
     if (delay <= 0) follow()
     else this.#hint = this.#parts.environment.timers.after(delay, follow)
-  }
-
-  #isRecoveryDue(): boolean {
-    return this.#now() >= this.#recoverAt
-  }
-
-  /** Takes back what was lost, makes ready what is due, ends what waited too long; bounded. */
-  async #recover(): Promise<void> {
-    const { store, settings } = this.#parts
-    if (this.#now() >= Math.min(this.#dueAt, this.#recoverAt)) {
-      await untilShort(PROMOTE_BATCH, (limit) => store.promote(limit))
-    }
-    this.#dueAt = Number.POSITIVE_INFINITY
-    if (!this.#isRecoveryDue()) return
-    this.#recoverAt = this.#now() + settings.recoverMs
-    await untilShort(RECOVER_BATCH, async (limit) => (await store.recover(limit)).length)
-    await untilShort(RECOVER_BATCH, async (limit) => (await store.shed(limit)).length)
   }
 
   async #reportRow(): Promise<void> {

@@ -5,9 +5,11 @@
  * locked it, that cannot happen, and is an error.
  */
 import { TransitionRace } from '../../core/errors.ts'
+import { evolve } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { endOf, type Migrated, type Route } from '../machines.ts'
 import { type NoticeRow, noticeOf } from '../notices.ts'
 import { codeOf } from '../outage.ts'
@@ -194,6 +196,28 @@ export class Changes {
     if (stuck !== undefined) throw new TransitionRace(stuck.job.id)
     await insertNotices(session, this.#notices)
   }
+}
+
+/** Writes the row and the fact of a locked job whose row is not trusted; see `../damage.ts`. */
+export async function overwrite(
+  session: Session,
+  lifecycle: Lifecycle,
+  rowSeq: number,
+  before: Job,
+  fact: Fact,
+): Promise<void> {
+  const job = evolve(before, fact)
+  const lane = LANES[laneOf(lifecycle, job, fact.at)]
+  const rows = [{ before: { ...before, seq: rowSeq }, job, lane }]
+  const entries = [{ fact, payload: null }]
+  const values = [...arraysOf(ITEM, rows), ...factArrays(entries), ...arraysOf(COUNT, [])]
+  type Moved = { tx: number; place: number }
+  const [moved] = await session.query<Moved>(APPLY, values)
+  if (moved === undefined) throw new TransitionRace(job.id)
+  const { tx, place } = moved
+  session.wrote = { tx, fact: { job: fact.jobId, seq: fact.seq, place } }
+  const notice = noticeOf(lifecycle, before, fact)
+  if (notice !== undefined) await insertNotices(session, [notice])
 }
 
 interface EndedCount {

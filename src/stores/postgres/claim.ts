@@ -9,6 +9,8 @@ import { FACT_CODES } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { contextOf, ENGINE } from '../asker.ts'
+import { readJob } from '../damage.ts'
+import { JobDamaged } from '../errors.ts'
 import { followRoute } from '../machines.ts'
 import type { JobRow, Value } from '../rows.ts'
 import type { ClaimRequest, Held } from '../store.ts'
@@ -20,10 +22,15 @@ import { arrayOf } from './rows-at-once.ts'
 /** How many parameters a claim has; those of another part of the statement come after them. */
 export const CLAIM_PARAMETERS = 12
 
-/** What may be claimed now from a queue, by index alone: priority, due time, then age. */
+/**
+ * What may be claimed now from a queue, by index alone: priority, due time, then age. `$2` has the
+ * ready state of each lifecycle that this process knows: a job in any other state is never taken,
+ * whatever its lane says.
+ */
 const claimable = (s: string, queue: string) => `
   SELECT id, priority, run_at FROM ${s}.jobs
-  WHERE lane = 2 AND queue = ${queue} AND run_at <= $1 AND machine = ANY ($2::int[])
+  WHERE lane = 2 AND queue = ${queue} AND run_at <= $1
+    AND state = ($2::text[])[machine]
     AND ($3::text[] IS NULL OR type = ANY ($3::text[]))
     AND NOT EXISTS (
       SELECT 1 FROM ${s}.queues WHERE name = ${queue} AND paused_at IS NOT NULL)
@@ -162,6 +169,31 @@ export function isForMany({ queues }: ClaimRequest): boolean {
 export interface Ticket {
   readonly now: number
   readonly claimId: string
+  /** Jobs that it took and whose rows cannot be read; the store sets them aside. */
+  readonly damaged: JobDamaged[]
+}
+
+/** A ticket for a call that is made now. */
+export function newTicket({ environment }: Shared, now: number): Ticket {
+  return { now, claimId: environment.ids.next(), damaged: [] }
+}
+
+const CANDIDATES_ONE = statement((s) => `SELECT id FROM (${pickFromOne(s)}) AS pick`)
+const CANDIDATES_MANY = statement(
+  (s) => `WITH RECURSIVE ${readyQueues(s)} SELECT id FROM (${pickFromMany(s)}) AS pick`,
+)
+
+/** The jobs that a claim would take, for whoever asks why it cannot. */
+export async function candidates(
+  shared: Shared,
+  session: Session,
+  now: number,
+  request: ClaimRequest,
+): Promise<string[]> {
+  const text = isForMany(request) ? CANDIDATES_MANY : CANDIDATES_ONE
+  const values = claimValues(shared, { now, claimId: '', damaged: [] }, request).slice(0, 5)
+  const rows = await session.query<{ id: string }>(text, values)
+  return rows.map(({ id }) => id)
 }
 
 /** The parameters of a claim. */
@@ -172,7 +204,7 @@ export function claimValues(
 ): Value[] {
   return [
     now,
-    machines.known,
+    machines.readyStates,
     types === undefined ? null : arrayOf(types),
     limit,
     queues === undefined ? null : arrayOf(queues),
@@ -220,15 +252,15 @@ export async function recall(
 /** The jobs that a claim took, in the order of claims; that of the rows is not defined. */
 export function toHeld(
   { machines }: Shared,
-  { now, claimId }: Ticket,
+  { now, claimId, damaged }: Ticket,
   { worker, leaseMs, start, queues = [] }: ClaimRequest,
   rows: readonly TakenRow[],
 ): Held[] {
   const status = start ? 'IN_PROGRESS' : 'LEASED'
-  const held = rows.map((row): Held => {
+  const held = rows.flatMap((row): Held[] => {
     const lifecycle = machines.at(row.machine) as Lifecycle
     const rare = row.rare === null ? NOTHING_RARE : (JSON.parse(row.rare) as Rare)
-    const job: Job = {
+    const make = (): Job => ({
       id: row.id,
       type: row.type,
       queue: row.queue,
@@ -259,8 +291,11 @@ export function toHeld(
       blockedReason: null,
       stalled: false,
       execution: { status, claim: claimId, worker, leaseUntil: now + leaseMs },
-    }
-    return { ref: row.id, job, input: row.input ?? 'null' }
+    })
+    const job = readJob({ id: row.id, ...rare }, row.id, make)
+    if (!(job instanceof JobDamaged)) return [{ ref: row.id, job, input: row.input ?? 'null' }]
+    damaged.push(job)
+    return []
   })
   const places = new Map(queues.map((queue, place) => [queue, place]))
   const placeOf = ({ job }: Held) => places.get(job.queue) ?? 0

@@ -4,8 +4,10 @@ import { JobNotFound, LifecycleUnknown, type PawlError, StaleFence } from '../..
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../../environment/system.ts'
+import { readRow } from '../damage.ts'
+import { JobDamaged } from '../errors.ts'
 import { endOf, type Route } from '../machines.ts'
-import { type JobRow, toJob } from '../rows.ts'
+import type { JobRow } from '../rows.ts'
 import type { Held } from '../store.ts'
 import { type Session, statement } from './connect.ts'
 import { type PostgresMachines, refreshMachines } from './machines.ts'
@@ -75,7 +77,8 @@ export async function lockAll(
   const unknown = new Map<string, PawlError>()
   for (const row of rows) {
     const read = toRead(shared, row)
-    if (read !== undefined) reads.set(row.id, read)
+    if (read instanceof JobDamaged) unknown.set(row.id, read)
+    else if (read !== undefined) reads.set(row.id, read)
     else unknown.set(row.id, unknownLifecycle(shared, row))
   }
   return { reads, unknown }
@@ -103,6 +106,7 @@ export async function lockHeld(
     const found = ref === job.id ? byId.get(ref) : undefined
     if (found === undefined) return new JobNotFound(job.id)
     const { row, read } = found
+    if (read instanceof JobDamaged) return read
     if (read !== undefined && read.route === undefined) return read
     // Whoever lost the job to a newer release must learn that it is lost, and not what it follows.
     const isLost = row.claim !== job.execution?.claim || row.attempt !== job.attempt
@@ -110,13 +114,22 @@ export async function lockHeld(
   })
 }
 
-/** A row as a job, if this process knows its lifecycle or can migrate it. */
-export function toRead({ machines }: Shared, row: LockedRow): Read | undefined {
+/** A row as a job, if this process knows its lifecycle or can migrate it; or why it is none. */
+export function toRead({ machines }: Shared, row: LockedRow): Read | JobDamaged | undefined {
   const { machine, cancel_asked_at: cancelAskedAt } = row
   const lifecycle = machines.byId.get(machine)
-  if (lifecycle !== undefined) return { job: toJob(row, lifecycle), lifecycle, cancelAskedAt }
   const route = machines.routes.get(machine)
-  if (route === undefined) return undefined
-  const job = toJob(row, route.before)
-  return { job, lifecycle: endOf(route).lifecycle, route, cancelAskedAt }
+  const own = lifecycle ?? route?.before
+  if (own === undefined) return undefined
+  const job = readRow(row, own)
+  if (job instanceof JobDamaged) return job
+  if (lifecycle !== undefined) return { job, lifecycle, cancelAskedAt }
+  return route && { job, lifecycle: endOf(route).lifecycle, route, cancelAskedAt }
+}
+
+/** The same for a verb that cannot go on with a damaged row: throws `JobDamaged`. */
+export function toSound(shared: Shared, row: LockedRow): Read | undefined {
+  const read = toRead(shared, row)
+  if (read instanceof JobDamaged) throw read
+  return read
 }

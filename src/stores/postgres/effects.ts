@@ -9,12 +9,13 @@ import {
   type SeenEffect,
   toEffectInfo,
 } from '../effects.ts'
+import { JobDamaged } from '../errors.ts'
 import { NOTICE } from '../notices.ts'
 import type { Asker, EffectFilter, EffectInfo, Page } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes } from './apply.ts'
 import { type Session, type Statement, statement } from './connect.ts'
-import { isStorable, isUuid, lockJobs, type Shared } from './context.ts'
+import { isStorable, isUuid, lockAll, type Shared } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
 
 const windowOf = (where: string) =>
@@ -81,11 +82,12 @@ export async function retryEffects(
 ): Promise<boolean[]> {
   const keys = texts.map(parseKey)
   const sound = keys.filter((key) => key !== undefined && isStorable(key.name)) as EffectKey[]
-  const reads = await lockJobs(
+  const { reads, unknown } = await lockAll(
     shared,
     session,
     sound.map(({ jobId }) => jobId),
   )
+  for (const error of unknown.values()) if (error instanceof JobDamaged) throw error
   const known = sound.filter(({ jobId }) => reads.has(jobId))
   const rows = await session.query<{ job: string; name: string; n: number }>(RETRY, [
     now,

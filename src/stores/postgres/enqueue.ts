@@ -9,14 +9,14 @@ import { JobExists, PawlError, TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import { FACT_CODES } from '../../core/job/facts.ts'
 import { type Accepted, Acceptor, areKin, isPlain, type Offer } from '../accept.ts'
-import { KeyTaken } from '../errors.ts'
+import { JobDamaged, KeyTaken } from '../errors.ts'
 import { codeOf } from '../outage.ts'
 import { factData, factPath } from '../rows.ts'
 import type { Enqueued } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes, placeOf } from './apply.ts'
 import { type Session, statement } from './connect.ts'
-import { type LockedRow, type Read, type Shared, toRead } from './context.ts'
+import { type LockedRow, type Shared, toRead } from './context.ts'
 import { refuseSurplus } from './queues.ts'
 import {
   arrayOf,
@@ -263,10 +263,11 @@ function answerKey(
   changes: Changes,
   now: number,
   { offer, job }: Accepted,
-  holder: { readonly row: LockedRow; readonly read: Read | undefined },
+  holder: { readonly row: LockedRow; readonly read: ReturnType<typeof toRead> },
 ): Enqueued {
   const { onConflict, input, command } = offer.item
   const { row, read } = holder
+  if (read instanceof JobDamaged) return { kind: 'rejected', error: read }
   if (onConflict === 'reject' || read === undefined) {
     return { kind: 'rejected', error: new KeyTaken(job.type, job.key ?? '', row.id) }
   }

@@ -5,11 +5,13 @@ import { CATALOGUE_SETTINGS } from './catalogue.ts'
 import type { OwnSession } from './connect.ts'
 import type { Shared } from './context.ts'
 import { counters, dossiers, duplicates, scan } from './examine.ts'
+import { findDamage } from './isolate.ts'
 import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
 import { drift, restore } from './schema.ts'
 
 /** How the store reads and writes. */
 export interface Access {
+  now(): number
   look<T>(settings: string, work: (session: OwnSession) => Promise<T>): Promise<T>
   change<T>(verb: string, work: (session: OwnSession, now: number) => Promise<T>): Promise<T>
 }
@@ -38,6 +40,12 @@ export class PostgresExamination implements Examination {
 
   scan() {
     return this.#readEveryRow(scan)
+  }
+
+  damaged() {
+    return this.#access.look(ONE_MOMENT, (session) =>
+      findDamage(this.#shared, session, this.#access.now()),
+    )
   }
 
   /** PostgreSQL has no such check: its own tools read the files, and as another user. */

@@ -13,6 +13,7 @@ import { arrayOf } from './rows-at-once.ts'
 export class PostgresMachines extends Machines {
   #known = '{}'
   #heldStates = '{}'
+  #readyStates = '{}'
   #claimPaths = '{}'
 
   /** The numbers whose jobs this process touches, as an array. */
@@ -25,6 +26,11 @@ export class PostgresMachines extends Machines {
     return this.#heldStates
   }
 
+  /** At the place of each number: the ready state. */
+  get readyStates(): string {
+    return this.#readyStates
+  }
+
   /** At the place of each number: the path of a claim. */
   get claimPaths(): string {
     return this.#claimPaths
@@ -35,6 +41,7 @@ export class PostgresMachines extends Machines {
     const ids = [...this.byId.keys(), ...this.routes.keys()]
     const places = Array.from({ length: Math.max(0, ...ids) }, (_, i) => this.at(i + 1))
     this.#known = arrayOf(ids)
+    this.#readyStates = arrayOf(places.map((lifecycle) => lifecycle?.ready ?? null))
     this.#heldStates = arrayOf(places.map((lifecycle) => lifecycle?.held ?? null))
     this.#claimPaths = arrayOf(places.map((one) => (one ? `${one.ready}>${one.held}` : null)))
   }

@@ -8,6 +8,7 @@
  */
 import type { Job } from '../../core/job/job.ts'
 import { ENGINE } from '../asker.ts'
+import { COUNT_MAX } from '../damage.ts'
 import { type EffectRow, STATE_AFTER, toHeldEffect } from '../effects.ts'
 import { NOTICE } from '../notices.ts'
 import type { EffectClaim, EffectReport, HeldEffect } from '../store.ts'
@@ -48,7 +49,7 @@ const TAKE = statement(
       ORDER BY run_at, eid LIMIT $5 FOR UPDATE SKIP LOCKED
     ) AS due ORDER BY due.run_at, due.eid LIMIT $5
   ), took AS (
-    UPDATE ${s}.outbox SET claim = $2, run_at = $3, tries = tries + 1
+    UPDATE ${s}.outbox SET claim = $2, run_at = $3, tries = least(tries, ${COUNT_MAX}) + 1
     WHERE eid = ANY (ARRAY (SELECT eid FROM pick))
     RETURNING *
   ) ${TAKEN}`,
@@ -103,6 +104,7 @@ export async function settleEffects(
   const delivered = reports.filter(
     ({ kind, effect }) => kind === 'delivered' && effect.name !== NOTICE,
   )
+  // The doctor finishes a damaged job once it is repaired.
   const reads = await lockJobs(
     shared,
     session,

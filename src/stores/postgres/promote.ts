@@ -7,7 +7,7 @@ import { ENGINE } from '../asker.ts'
 import { answer } from './answer.ts'
 import { Changes, TX } from './apply.ts'
 import { type Session, statement } from './connect.ts'
-import { type LockedRow, type Read, type Shared, toRead } from './context.ts'
+import { type LockedRow, type Read, type Shared, toSound } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
 
 /** A lifecycle that this process does not know is left to one that does. */
@@ -32,7 +32,7 @@ export async function promote(
   const rows = await session.query<LockedRow>(LOCK_DUE, [now, shared.machines.known, limit])
   const changes = new Changes()
   const kinds = rows.map((row) => {
-    const read = toRead(shared, row) as Read
+    const read = toSound(shared, row) as Read
     return answer(shared, changes, now, read, { kind: 'due' }, ENGINE).kind
   })
   const waiting = rows.filter((_, i) => kinds[i] === 'same').map(({ id }) => id)

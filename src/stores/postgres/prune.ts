@@ -6,7 +6,7 @@
  * With an archive the lines are handed over before anything is removed. A crash in between archives
  * them a second time, and never removes what was not archived.
  */
-import { lineOf, recordOf, type Sheaf } from '../archive.ts'
+import { linesOf, recordOf, type Sheaf } from '../archive.ts'
 import type { FactRow } from '../rows.ts'
 import { TX } from './apply.ts'
 import { type Session, statement } from './connect.ts'
@@ -38,10 +38,11 @@ export async function harvest(
   }
   const sheaves = jobs.map((job) => {
     const own = rows.get(job.id) ?? []
-    const lines = own.map((row) => lineOf(row.job, row))
+    const lines = linesOf(job.id, own)
     return { ...job, lines, places: own.map(({ tx }) => tx) }
   })
-  // One without facts was removed by another process in between: there is nothing to archive.
+  // One without facts was removed by another process in between, and one that cannot be read is
+  // kept for the doctor: there is nothing to archive.
   return sheaves.filter((sheaf) => sheaf.lines.length > 0)
 }
 

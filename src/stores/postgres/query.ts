@@ -3,14 +3,29 @@ import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane } from '../../core/job/lanes.ts'
+import { JobPage, readFact, readRow, stepIn } from '../damage.ts'
+import { JobDamaged } from '../errors.ts'
 import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
-import { type FactRow, type JobRow, toFact, toJob, type Value } from '../rows.ts'
-import type { Counts, JobFilter, Page, QueueInfo, Ref, StepResult, TailEntry } from '../store.ts'
+import { type FactRow, type JobRow, toFact, type Value } from '../rows.ts'
+import type {
+  Counts,
+  JobFilter,
+  Page,
+  QueueInfo,
+  Ref,
+  StepResult,
+  TailEntry,
+  UnreadableFact,
+} from '../store.ts'
 import { type Session, type Statement, statement } from './connect.ts'
 import { isStorable, isUuid } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
 
-type NamedJobRow = JobRow & { readonly machine_name: string; readonly machine_version: number }
+type NamedJobRow = JobRow & {
+  readonly machine_name: string
+  readonly machine_version: number
+  readonly lane: number
+}
 
 const selectJob = (s: string) => `
   SELECT jobs.*, machines.name AS machine_name, machines.version AS machine_version
@@ -36,15 +51,15 @@ const SELECT_PAYLOADS = statement(
 export async function get(session: Session, id: string): Promise<Job | undefined> {
   if (!isUuid(id)) return undefined
   const [row] = await session.query<NamedJobRow>(SELECT_JOB, [id])
-  return row && named(row)
+  return row && sound(row)
 }
 
 const SELECT_JOBS = statement((s) => `${selectJob(s)} WHERE jobs.id = ANY ($1::uuid[])`)
 
-/** Those of these jobs that there are, in any order. */
+/** Those of these jobs that there are and that can be read, in any order. */
 export async function getMany(session: Session, ids: readonly string[]): Promise<Job[]> {
   const rows = await session.query<NamedJobRow>(SELECT_JOBS, [arrayOf(ids.filter(isUuid))])
-  return rows.map(named)
+  return rows.map(named).filter((job) => !(job instanceof JobDamaged)) as Job[]
 }
 
 /** The job of this type that has this key. */
@@ -55,7 +70,7 @@ export async function getByKey(
 ): Promise<Job | undefined> {
   if (!isStorable(type) || !isStorable(key)) return undefined
   const [row] = await session.query<NamedJobRow>(SELECT_BY_KEY, [type, key])
-  return row && named(row)
+  return row && sound(row)
 }
 
 /** The facts of a job up to a seq, in order. */
@@ -116,8 +131,7 @@ export async function steps(session: Session, ref: Ref): Promise<StepResult[]> {
   if (!isUuid(ref)) return []
   const rows = await session.query<{ data: string; payload: string | null }>(SELECT_STEPS, [ref])
   return rows.map(({ data, payload }) => {
-    const { step } = JSON.parse(data) as { step: { name: string; n: number } }
-    return { ...step, payload: payload ?? 'null' }
+    return { ...stepIn(ref, data), payload: payload ?? 'null' }
   })
 }
 
@@ -187,7 +201,7 @@ export async function tail(
   session: Session,
   after: string | undefined,
   limit: number,
-): Promise<TailEntry[]> {
+): Promise<(TailEntry | UnreadableFact)[]> {
   type TailRow = FactRow & { tx: number; job: string }
   const open = await firstOpen(session)
   const [place = '0', from = NO_JOB, number = '0'] = (after ?? '').split('.').filter(Boolean)
@@ -200,8 +214,8 @@ export async function tail(
   }
   return []
 
-  function toEntry(row: TailRow): TailEntry {
-    return { pos: `${row.tx}.${row.job}.${row.seq}`, fact: toFact(row.job, row) }
+  function toEntry(row: TailRow): TailEntry | UnreadableFact {
+    return readFact(`${row.tx}.${row.job}.${row.seq}`, row.job, row)
   }
 }
 
@@ -275,18 +289,18 @@ export async function list(
 ): Promise<Page<Job>> {
   const limit = Math.min(options.limit ?? PAGE_DEFAULT, PAGE_MAX)
   if (limit === 0) return { items: [] }
-  const items: Job[] = []
+  const page = new JobPage(limit)
   let cursor = options.after
   for (;;) {
     const [text, values] = windowOf(filter, cursor)
     const window = await session.query<WindowRow>(text, values)
     for (const row of window) {
       cursor = row.id
-      if (row.matches === 't' && hasError(row, filter.error)) items.push(named(row))
-      if (items.length >= limit) return { items, next: row.id }
+      if (row.matches === 't' && isMeant(row, filter)) page.add(row, named(row))
+      if (page.isFull) return page.end(row.id)
     }
-    if ((window[0]?.seen ?? 0) < SCAN_CHUNK) return { items }
-    if (expired()) return { items, next: cursor as string, partial: true }
+    if ((window[0]?.seen ?? 0) < SCAN_CHUNK) return page.end()
+    if (expired()) return { ...page.end(cursor), partial: true }
   }
 }
 
@@ -322,19 +336,30 @@ function conditionsOf(filter: JobFilter): Record<string, Value | undefined> {
     'queue = ?': filter.queue,
     'type = ?': filter.type,
     'key = ?': filter.key,
-    'tags::jsonb @> to_jsonb(?::text)': filter.tag,
     'created_at >= ?': filter.createdFrom,
     'created_at < ?': filter.createdBefore,
-    // The text itself is looked for here and not there: it may hold what their JSON cannot.
+    // What stands in JSON is looked for in this process: it may hold what the JSON of PostgreSQL
+    // cannot, and where it is damaged, a cast would make the whole list fail.
+    'tags IS NOT NULL AND ?::text IS NOT NULL': filter.tag && 'asked for',
     'error IS NOT NULL AND ?::text IS NOT NULL': filter.error && 'asked for',
   }
 }
 
-function hasError({ error }: NamedJobRow, text: string | undefined): boolean {
-  if (text === undefined || error === null) return text === undefined
-  return (JSON.parse(error) as { message: string }).message.includes(text)
+/** What the conditions of the statement leave open. */
+function isMeant(row: NamedJobRow, { tag, error }: JobFilter): boolean {
+  if (tag === undefined && error === undefined) return true
+  const job = named(row)
+  if (job instanceof JobDamaged) return false
+  const hasTag = tag === undefined || job.tags.includes(tag)
+  return hasTag && (error === undefined || (job.error?.message.includes(error) ?? false))
 }
 
-function named(row: NamedJobRow): Job {
-  return toJob(row, { name: row.machine_name, version: row.machine_version })
+function named(row: NamedJobRow): Job | JobDamaged {
+  return readRow(row, { name: row.machine_name, version: row.machine_version })
+}
+
+function sound(row: NamedJobRow): Job {
+  const job = named(row)
+  if (job instanceof JobDamaged) throw job
+  return job
 }

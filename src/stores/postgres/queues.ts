@@ -15,7 +15,7 @@ import type { Answer, Asker, QueueLimits } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes } from './apply.ts'
 import { type Session, statement } from './connect.ts'
-import { type LockedRow, type Read, type Shared, toRead } from './context.ts'
+import { type LockedRow, type Read, type Shared, toSound } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
 
 const SET_PAUSED = statement(
@@ -202,7 +202,7 @@ export async function shed(
   const end = async (rows: readonly LockedRow[], asker: Asker) => {
     const changes = new Changes()
     for (const row of rows) {
-      const read = toRead(shared, row) as Read
+      const read = toSound(shared, row) as Read
       answers.push(answer(shared, changes, now, read, shedCommand(read.lifecycle), asker))
     }
     await changes.write(session)

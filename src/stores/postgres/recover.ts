@@ -9,7 +9,7 @@ import type { Recovered } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes } from './apply.ts'
 import { type Session, statement } from './connect.ts'
-import { type LockedRow, type Shared, toRead } from './context.ts'
+import { type LockedRow, type Shared, toSound } from './context.ts'
 import { refreshMachines } from './machines.ts'
 import { findWaitingRetries } from './retries.ts'
 
@@ -40,7 +40,7 @@ export async function recover(
   const changes = new Changes()
   const answers: Recovered[] = []
   for (const row of rows) {
-    const read = toRead(shared, row)
+    const read = toSound(shared, row)
     if (read === undefined || read.job.execution === null) continue
     read.retriesAhead = retries?.next(read.job.queue) ?? 0
     const fence = { attempt: read.job.attempt, claim: read.job.execution.claim }

@@ -3,10 +3,11 @@
  * else in a transaction that locks what they are about (see `settle.ts`).
  */
 import type { Clock } from '../../core/ports.ts'
+import { isDamage, settleEach } from '../damage.ts'
 import { isStep } from '../requests.ts'
 import type * as contract from '../store.ts'
 import type { Patience } from './busy.ts'
-import { migrateTaken, needsMigration, recall, type Ticket } from './claim.ts'
+import { migrateTaken, needsMigration, newTicket, recall, type Ticket } from './claim.ts'
 import type { OwnSession } from './connect.ts'
 import type { Shared } from './context.ts'
 import type { Carried, Runner } from './runner.ts'
@@ -19,6 +20,9 @@ interface Ways {
   readonly runner: Runner
   /** Something may have become ready. */
   signal(): void
+  claim(request: contract.ClaimRequest): Promise<contract.Held[]>
+  /** Keeps from everybody what a claim took and cannot be read. */
+  setAside(damaged: Ticket['damaged']): Promise<void>
 }
 
 /** Applies reports, with the next claim. */
@@ -36,13 +40,34 @@ export class Settling {
     return runner.transact('claim', (session) => migrateTaken(shared, session, clock.now(), taken))
   }
 
-  /** Most of it by one statement, where most of it is plain; the rest goes the general way. */
+  /** Reports and claims at once. What keeps a claim from being made must not lose a report. */
   async settle(
     settlements: readonly contract.Settlement[],
     next: contract.ClaimRequest | undefined,
   ): Promise<contract.Settled> {
     const { shared, clock } = this.#ways
-    const ticket = { now: clock.now(), claimId: shared.environment.ids.next() }
+    const ticket = newTicket(shared, clock.now())
+    try {
+      const settled = await this.#settleWith(settlements, ticket, next)
+      await this.#ways.setAside(ticket.damaged)
+      return settled
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      const answers = await settleEach(settlements, async (one) => {
+        const again = newTicket(shared, clock.now())
+        return (await this.#settleWith([one], again, undefined)).answers
+      })
+      return { answers, claimed: next === undefined ? [] : await this.#ways.claim(next) }
+    }
+  }
+
+  /** Most of it by one statement, where most of it is plain; the rest goes the general way. */
+  async #settleWith(
+    settlements: readonly contract.Settlement[],
+    ticket: Ticket,
+    next: contract.ClaimRequest | undefined,
+  ): Promise<contract.Settled> {
+    const { shared } = this.#ways
     const patience = this.#ways.runner.patience()
     shared.environment.crashPoint?.('settle.begun')
     const decided = decidePlain(shared, ticket.now, settlements)

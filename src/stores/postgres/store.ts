@@ -22,7 +22,7 @@ import {
 import type * as contract from '../store.ts'
 import { mayWake } from '../waking.ts'
 import { compactCounts } from './apply.ts'
-import { claim, recall } from './claim.ts'
+import { claim, newTicket, recall, type Ticket } from './claim.ts'
 import { commit } from './commit.ts'
 import type { Database, OwnSession, Session } from './connect.ts'
 import type { Shared } from './context.ts'
@@ -30,6 +30,7 @@ import { retryEffects } from './effects.ts'
 import { acceptAll, addJobs, addNew, addWithin, answerTaken } from './enqueue.ts'
 import { PostgresExamination } from './examination.ts'
 import { heartbeat } from './heartbeat.ts'
+import { Isolation } from './isolation.ts'
 import { insideTransaction } from './join.ts'
 import { migrateJobs } from './migrate-jobs.ts'
 import { claimEffects, settleEffects } from './outbox.ts'
@@ -74,6 +75,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
   readonly #settles: Group<contract.Settlement, contract.Answer>
   readonly #commits: Slots
   readonly #bounded: BoundedQueues
+  readonly #isolation: Isolation
   /** Since the roll-up of ended jobs was made small. */
   #writes = 0
   #closing: Promise<void> | undefined
@@ -92,6 +94,8 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
       clock: parts.clock,
       runner: this.#runner,
       signal: () => this.#wakeUps.signal(),
+      claim: (request) => this.claim(request),
+      setAside: (damaged) => this.#setAside(damaged),
     })
     this.#settles = new Group(environment, parts.timeoutMs, async (settlements) => {
       const { answers } = await this.#settling.settle(settlements, undefined)
@@ -105,10 +109,17 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
         ),
       change: (verb, work) => this.#change(verb, work),
     }
+    this.#isolation = new Isolation({
+      shared,
+      now: () => this.now(),
+      read: (work) => this.read(work),
+      change: (verb, work) => this.#change(verb, work),
+    })
     this.runs = new PostgresRuns(access, () => this.now())
     this.seals = new PostgresSeals(access)
     this.examination = new PostgresExamination(
       {
+        now: () => this.now(),
         look: (settings, work) => this.#writer.run(() => this.#runner.look(settings, work)),
         change: (verb, work) => this.#change(verb, work),
       },
@@ -254,16 +265,31 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
 
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
     checkClaim(request)
+    return this.#isolation.around(() => this.#claim(request), request)
+  }
+
+  async #claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
     const { shared } = this.#parts
-    return this.#write('claim', (now) => {
-      const ticket = { now, claimId: shared.environment.ids.next() }
-      return this.#runner
+    const ticket = newTicket(shared, this.now())
+    const held = await this.#write('claim', () =>
+      this.#runner
         .atOnce(async (session, redo) => {
           const taken = redo ? await recall(shared, session, ticket, request) : []
           return taken.length > 0 ? taken : claim(shared, session, ticket, request)
         })
-        .then((taken) => this.#settling.migrated(taken))
-    })
+        .then((taken) => this.#settling.migrated(taken)),
+    )
+    await this.#setAside(ticket.damaged)
+    return held
+  }
+
+  /** What a claim took and cannot be read is given to nobody. */
+  async #setAside(damaged: Ticket['damaged']): Promise<void> {
+    if (damaged.length > 0) await this.#isolation.setAside(damaged.map(({ ref }) => ref))
+  }
+
+  isolate(): Promise<contract.Isolated[]> {
+    return this.#isolation.isolate()
   }
 
   async settle(
@@ -311,7 +337,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     checkEffectClaim(request)
     const { shared } = this.#parts
     return this.#write('claimEffects', (now) => {
-      const ticket = { now, claimId: shared.environment.ids.next() }
+      const ticket = newTicket(shared, now)
       return this.#runner.atOnce((session, redo) => claimEffects(session, ticket, request, redo))
     })
   }
@@ -343,13 +369,17 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
   async promote(limit: number): Promise<number> {
     checkLimit(limit)
     const { shared } = this.#parts
-    return this.#change('promote', (session, now) => promote(shared, session, now, limit))
+    return this.#isolation.around(() =>
+      this.#change('promote', (session, now) => promote(shared, session, now, limit)),
+    )
   }
 
   async recover(limit: number): Promise<contract.Answer[]> {
     checkLimit(limit)
     const { shared } = this.#parts
-    return this.#change('recover', (session, now) => recover(shared, session, now, limit))
+    return this.#isolation.around(() =>
+      this.#change('recover', (session, now) => recover(shared, session, now, limit)),
+    )
   }
 
   async migrate(
@@ -387,7 +417,9 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
   async shed(limit: number): Promise<contract.Answer[]> {
     checkLimit(limit)
     const { shared } = this.#parts
-    return this.#change('shed', (session, now) => shed(shared, session, now, limit))
+    return this.#isolation.around(() =>
+      this.#change('shed', (session, now) => shed(shared, session, now, limit)),
+    )
   }
 
   async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {

@@ -23,14 +23,15 @@ import type { Connection } from './connect.ts'
 import { insertNotice } from './notices.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 
-const UPDATE_JOB = `
+const SET_JOB = `
   UPDATE pawl_jobs SET
     lane = ?, state = ?, seq = ?, attempt = ?, failures = ?, crashes = ?, releases = ?,
     priority = ?, run_at = ?, status = ?, claim = ?, worker = ?, lease_until = ?,
     updated_at = ?, started_at = ?, ended_at = ?, outcome = ?, reason = ?, error = ?,
     blocked_reason = ?, stalled = ?,
     cancel_asked_at = CASE WHEN ?1 <> 5 THEN cancel_asked_at END
-  WHERE rid = ? AND seq = ?`
+  WHERE rid = ?`
+const UPDATE_JOB = `${SET_JOB} AND seq = ?`
 
 /** Facts of one call are mostly alike: the same step, at the same time, under the same claim. */
 const SHARED = 'kind, at, path, actor, statuses, claim, worker, lease_until, data'
@@ -86,6 +87,22 @@ export function applyMigration(
     pending.add(rid, before, isLast ? job : before, fact, null)
   }
   pending.write(connection)
+}
+
+/** Writes the row and the fact of a job whose present row is not trusted; see `../damage.ts`. */
+export function overwrite(
+  connection: Connection,
+  lifecycle: Lifecycle,
+  rid: number,
+  before: Job,
+  fact: Fact,
+): void {
+  const job = evolve(before, fact)
+  const lane = LANES[laneOf(lifecycle, job, fact.at)]
+  connection.run(SET_JOB, ...mutableColumns(job, lane), rid)
+  const notice = noticeOf(lifecycle, before, fact)
+  if (notice !== undefined) insertNotice(connection, rid, notice)
+  appendFact(connection, rid, fact)
 }
 
 /** The end of a success, under the whole fence and the very lease that its holder knows. */

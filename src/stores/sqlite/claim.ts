@@ -7,22 +7,25 @@ import { FACT_CODES } from '../../core/job/facts.ts'
 import type { CurrentExecution, Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { contextOf, ENGINE } from '../asker.ts'
+import { readRow } from '../damage.ts'
+import { JobDamaged } from '../errors.ts'
 import { followRoute, type Route } from '../machines.ts'
 import type { JobRow } from '../rows.ts'
-import { toJob } from '../rows.ts'
 import type { ClaimRequest, Held } from '../store.ts'
 import { applyMigration } from './apply.ts'
 import type { Connection } from './connect.ts'
 import type { NumberedRow, Shared } from './context.ts'
 
 /**
- * What may be claimed from one queue, by index alone: priority, due time, then age. The lane says
+ * What may be claimed from one queue, by index alone: priority, due time, then age. `?2` has the
+ * ready state of each lifecycle that this process knows: a job in any other state is never taken,
+ * whatever its lane says. The lane says
  * that its time has come, but by the clock of whoever promoted it; so this clock is asked as well.
  */
 const claimable = (columns: string, now: string) => `
   SELECT ${columns} FROM pawl_jobs
   WHERE lane = 2 AND queue = ?1 AND run_at <= ${now}
-    AND machine IN (SELECT value FROM json_each(?2))
+    AND state = ?2 ->> CAST(machine AS TEXT)
     AND (?3 IS NULL OR type IN (SELECT value FROM json_each(?3)))
   ORDER BY priority, run_at, rid LIMIT ?4`
 
@@ -67,7 +70,7 @@ type Given = Pick<
 /** The input stands beside the creation, or beside the last fact that replaced it. */
 const TAKE = `
   UPDATE pawl_jobs SET
-    lane = 3, state = (SELECT held FROM pawl_machines WHERE id = machine),
+    lane = 3, state = ?10 ->> CAST(machine AS TEXT),
     seq = seq + 1, attempt = attempt + 1, status = ?5, claim = ?6, worker = ?7, lease_until = ?8,
     updated_at = ?9, started_at = ?9, reason = NULL, progress = NULL
   WHERE rid IN (${claimable('rid', '?9')})
@@ -130,6 +133,21 @@ export function claim(
 /** The first jobs of one queue, for comparing them with those of others. */
 const LOOK = claimable('priority, run_at, rid', '?5')
 
+/** The rows that a claim would take, for whoever asks why it cannot. */
+export function candidates(
+  { machines }: Shared,
+  connection: Connection,
+  now: number,
+  { queues, types, limit }: ClaimRequest,
+): number[] {
+  const known = types === undefined ? null : JSON.stringify(types)
+  return (queues ?? readyQueues(connection)).flatMap((queue) =>
+    connection
+      .all<{ rid: number }>(LOOK, queue, machines.readyStates, known, limit, now)
+      .map(({ rid }) => rid),
+  )
+}
+
 /** How many jobs each queue gives, so that over all of them priority and time decide. */
 function shareOut(
   { machines }: Shared,
@@ -144,7 +162,7 @@ function shareOut(
   const first = queues
     .flatMap((queue) =>
       connection
-        .all<Look>(LOOK, queue, machines.known, known, limit, now)
+        .all<Look>(LOOK, queue, machines.readyStates, known, limit, now)
         .map((row) => ({ ...row, queue })),
     )
     .sort((a, b) => a.priority - b.priority || a.run_at - b.run_at || a.rid - b.rid)
@@ -176,7 +194,7 @@ function claimFrom(
   const taken = connection.all<{ readonly row: string; readonly input: string | null }>(
     TAKE,
     queue,
-    machines.known,
+    machines.readyStates,
     request.types === undefined ? null : JSON.stringify(request.types),
     limit,
     statuses.slice(-1),
@@ -184,6 +202,7 @@ function claimFrom(
     request.worker,
     leaseUntil,
     now,
+    machines.heldStates,
   )
   if (taken.length === 0) return []
   connection.run(RECORD, now, machines.claimPaths, statuses, leaseUntil, claimId)
@@ -199,7 +218,9 @@ function claimFrom(
     const unknown = JSON.parse(row) as Unknown
     const [rid, , machine] = unknown
     const lifecycle = machines.at(machine) as Lifecycle
-    const job = toJob(toRow(unknown, lifecycle.held, given), lifecycle)
+    const job = readRow(toRow(unknown, lifecycle.held, given), lifecycle, rid)
+    // Nothing of this claim is written then; the store sets the row aside and claims again.
+    if (job instanceof JobDamaged) throw job
     const one = { ref: rid, job, input: input ?? 'null' }
     const route = machines.routes.get(machine)
     return route === undefined ? one : migrateTaken(shared, connection, now, route, one)

@@ -41,11 +41,21 @@ export class Connection {
   }
 
   get<Row>(text: string, ...values: Value[]): Row | undefined {
-    return this.sql(text).get(...values) as Row | undefined
+    const statement = this.sql(text)
+    try {
+      return statement.get(...values) as Row | undefined
+    } catch (error) {
+      return rereadLarge(text, statement, values, error)[0] as Row | undefined
+    }
   }
 
   all<Row>(text: string, ...values: Value[]): Row[] {
-    return this.sql(text).all(...values) as Row[]
+    const statement = this.sql(text)
+    try {
+      return statement.all(...values) as Row[]
+    } catch (error) {
+      return rereadLarge(text, statement, values, error) as Row[]
+    }
   }
 
   /** Runs a statement and says how many rows it changed. */
@@ -56,6 +66,39 @@ export class Connection {
   close(): void {
     this.#statements.clear()
     this.database.close()
+  }
+}
+
+const TOO_LARGE = /too large to be represented as a JavaScript number/
+const READS = /^\s*(SELECT|WITH)\b/
+
+/**
+ * Rows with a number that JavaScript cannot hold. The drivers refuse to read the whole result, also
+ * the rows that are sound. So it is read again, and such a number becomes the nearest one that can
+ * be held: above every number that Pawl writes, which is how `damage.ts` recognises it.
+ */
+function rereadLarge(
+  text: string,
+  statement: Statement,
+  values: Value[],
+  error: unknown,
+): Record<string, unknown>[] {
+  const isLarge = TOO_LARGE.test(messageOf(error))
+  // What writes has written already: its caller rolls it back.
+  if (!isLarge || !READS.test(text)) throw error
+  statement.setReadBigInts?.(true)
+  try {
+    const rows = statement.all(...values) as Record<string, unknown>[]
+    return rows.map((row) =>
+      Object.fromEntries(
+        Object.entries(row).map(([name, value]) => [
+          name,
+          typeof value === 'bigint' ? Number(value) : value,
+        ]),
+      ),
+    )
+  } finally {
+    statement.setReadBigInts?.(false)
   }
 }
 

@@ -4,8 +4,10 @@ import { JobNotFound, LifecycleUnknown, type PawlError, StaleFence } from '../..
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../../environment/system.ts'
+import { readRow } from '../damage.ts'
+import { JobDamaged } from '../errors.ts'
 import { endOf, type Route } from '../machines.ts'
-import { type JobRow, toJob } from '../rows.ts'
+import type { JobRow } from '../rows.ts'
 import type { Held } from '../store.ts'
 import type { FileClock } from './clock.ts'
 import type { Connection } from './connect.ts'
@@ -56,14 +58,24 @@ export interface NumberedRow extends JobRow {
   readonly rid: number
 }
 
-/** A row as a job, if this process knows its lifecycle or can migrate it. */
-export function toRead({ machines }: Shared, row: NumberedRow): Read | undefined {
+/** A row as a job, if this process knows its lifecycle or can migrate it; or why it is none. */
+export function toRead({ machines }: Shared, row: NumberedRow): Read | JobDamaged | undefined {
   const { rid, machine } = row
   const lifecycle = machines.byId.get(machine)
-  if (lifecycle !== undefined) return { rid, job: toJob(row, lifecycle), lifecycle }
   const route = machines.routes.get(machine)
-  if (route === undefined) return undefined
-  return { rid, job: toJob(row, route.before), lifecycle: endOf(route).lifecycle, route }
+  const own = lifecycle ?? route?.before
+  if (own === undefined) return undefined
+  const job = readRow(row, own, rid)
+  if (job instanceof JobDamaged) return job
+  if (lifecycle !== undefined) return { rid, job, lifecycle }
+  return route && { rid, job, lifecycle: endOf(route).lifecycle, route }
+}
+
+/** The same for a verb that cannot go on with a damaged row: throws `JobDamaged`. */
+export function toSound(shared: Shared, row: NumberedRow): Read | undefined {
+  const read = toRead(shared, row)
+  if (read instanceof JobDamaged) throw read
+  return read
 }
 
 const SELECT_HELD = 'SELECT * FROM pawl_jobs WHERE rid = ?'

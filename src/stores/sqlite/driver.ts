@@ -14,6 +14,8 @@ export interface Statement {
   run(...values: Bound[]): { changes: number | bigint; lastInsertRowid: number | bigint }
   get(...values: Value[]): unknown
   all(...values: Value[]): unknown[]
+  /** Absent from drivers that cannot. */
+  setReadBigInts?(enabled: boolean): void
 }
 
 /** An open database. */

@@ -9,6 +9,7 @@ import {
   type SeenEffect,
   toEffectInfo,
 } from '../effects.ts'
+import { JobDamaged } from '../errors.ts'
 import { NOTICE } from '../notices.ts'
 import type { Asker, EffectFilter, EffectInfo, Page } from '../store.ts'
 import { answer } from './answer.ts'
@@ -25,8 +26,8 @@ const SELECT_PARKED = `${SEEN} INDEXED BY pawl_outbox_parked
 const SELECT_OF_JOB = `${SEEN} WHERE job = (SELECT rid FROM pawl_jobs WHERE id = ?)`
 
 const SELECT_EFFECTS = `
-  SELECT pawl_outbox.*, pawl_jobs.id AS job_id
-  FROM pawl_outbox JOIN pawl_jobs ON pawl_jobs.rid = pawl_outbox.job
+  SELECT pawl_outbox.*, coalesce(pawl_jobs.id, 'missing') AS job_id
+  FROM pawl_outbox LEFT JOIN pawl_jobs ON pawl_jobs.rid = pawl_outbox.job
   WHERE eid = ?`
 
 /** Effects by keyset, newest first; stops at the time budget and says where to go on. */
@@ -69,6 +70,7 @@ export function retryEffects(
   return keys.map((text) => {
     const key = parseKey(text)
     const read = key && readJob(shared, connection, key.jobId)
+    if (read instanceof JobDamaged) throw read
     if (key === undefined || read === undefined || read instanceof PawlError) return false
     if (connection.run(RETRY, now, read.rid, key.name, key.n) === 0) return false
     // A notice is no part of the job's life, which may be over.

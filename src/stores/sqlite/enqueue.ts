@@ -10,7 +10,7 @@ import { evolve } from '../../core/job/evolve.ts'
 import type { Fact } from '../../core/job/facts.ts'
 import { type Accepted, Acceptor, areKin, isPlain } from '../accept.ts'
 import { contextOf, ENGINE } from '../asker.ts'
-import { KeyTaken, QueueFull } from '../errors.ts'
+import { JobDamaged, KeyTaken, QueueFull } from '../errors.ts'
 import { followRoute } from '../machines.ts'
 import type { Value } from '../rows.ts'
 import { needsRoom } from '../shedding.ts'
@@ -166,6 +166,7 @@ function insertSpecial(
     return insertJob(connection, accepted)
   }
   const taken = toRead(shared, row)
+  if (taken instanceof JobDamaged) return { kind: 'rejected', error: taken }
   return taken === undefined
     ? { kind: 'rejected', error: new KeyTaken(type, key as string, row.id) }
     : settleConflict(shared, connection, now, item, taken, asker)

@@ -4,6 +4,7 @@ import type { Ref } from '../store.ts'
 import type { Connection } from './connect.ts'
 import type { Shared } from './context.ts'
 import { counters, dossiers, duplicates, scan, storage } from './examine.ts'
+import { findDamage } from './isolate.ts'
 import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
 import { drift, restore } from './schema.ts'
 import { missingRows } from './seals.ts'
@@ -31,6 +32,11 @@ export class SqliteExamination implements Examination {
 
   scan() {
     return this.#access.read(scan)
+  }
+
+  damaged() {
+    const { environment } = this.#shared
+    return this.#access.read((db) => findDamage(this.#shared, db, environment.clock.now()))
   }
 
   storage() {

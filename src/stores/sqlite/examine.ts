@@ -35,7 +35,7 @@ type NumberedJob = Owned<RawJob, number>
 /** The next jobs by number, and facts and effects of numbers in between that no job has. */
 export function dossiers(connection: Connection, after: Ref | undefined, limit: number): Dossier[] {
   return asOfOneMoment(connection, () => {
-    const from = Number(after ?? 0)
+    const from = Number(after ?? Number.MIN_SAFE_INTEGER)
     const jobs = connection.all<NumberedJob>(SELECT_JOBS, from, limit)
     const last = jobs.length < limit ? undefined : jobs[jobs.length - 1]?.job
     const to = last ?? Number.MAX_SAFE_INTEGER

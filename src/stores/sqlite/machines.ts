@@ -12,6 +12,8 @@ import type { Connection } from './connect.ts'
 export class SqliteMachines extends Machines {
   #known = '[]'
   #claimPaths = '{}'
+  #readyStates = '{}'
+  #heldStates = '{}'
 
   /** The numbers whose jobs this process touches, as JSON. */
   get known(): string {
@@ -23,15 +25,25 @@ export class SqliteMachines extends Machines {
     return this.#claimPaths
   }
 
+  /** By number, the ready state, as JSON. */
+  get readyStates(): string {
+    return this.#readyStates
+  }
+
+  /** By number, the held state, as JSON. */
+  get heldStates(): string {
+    return this.#heldStates
+  }
+
   override load(rows: readonly MachineRow[]): void {
     super.load(rows)
     const ids = [...this.byId.keys(), ...this.routes.keys()]
     this.#known = JSON.stringify(ids)
-    const paths = ids.map((id) => {
-      const { ready, held } = this.at(id) as Lifecycle
-      return [id, `${ready}>${held}`] as const
-    })
-    this.#claimPaths = JSON.stringify(Object.fromEntries(paths))
+    const byNumber = (said: (lifecycle: Lifecycle) => string) =>
+      JSON.stringify(Object.fromEntries(ids.map((id) => [id, said(this.at(id) as Lifecycle)])))
+    this.#claimPaths = byNumber(({ ready, held }) => `${ready}>${held}`)
+    this.#readyStates = byNumber(({ ready }) => ready)
+    this.#heldStates = byNumber(({ held }) => held)
   }
 }
 

@@ -8,6 +8,7 @@
  */
 import { PawlError } from '../../core/errors.ts'
 import { ENGINE } from '../asker.ts'
+import { COUNT_MAX } from '../damage.ts'
 import { type EffectRow, STATE_AFTER, toHeldEffect } from '../effects.ts'
 import { NOTICE } from '../notices.ts'
 import type { EffectClaim, EffectReport, HeldEffect } from '../store.ts'
@@ -45,9 +46,13 @@ export function findDueEffects(
 }
 
 const TAKE = `
-  UPDATE pawl_outbox SET claim = ?1, run_at = ?2, tries = tries + 1
+  UPDATE pawl_outbox SET claim = ?1, run_at = ?2, tries = min(tries, ${COUNT_MAX}) + 1
   WHERE eid IN (SELECT value FROM json_each(?3))
   RETURNING *, (SELECT id FROM pawl_jobs WHERE rid = pawl_outbox.job) AS job_id`
+
+const PARK_ORPHAN = `
+  UPDATE pawl_outbox SET state = 'parked', claim = NULL, run_at = ?, error = 'its job is missing'
+  WHERE eid = ?`
 
 /** Takes effects that are due and that nobody is delivering. */
 export function claimEffects(
@@ -62,7 +67,10 @@ export function claimEffects(
   const rows = connection.all<EffectRow>(TAKE, claim, now + request.leaseMs, due)
   // The order of RETURNING is not defined.
   rows.sort((a, b) => a.eid - b.eid)
-  return rows.map((row) => toHeldEffect(claim, row))
+  // Without its job nobody can say under which key its receiver knows it.
+  const orphans = rows.filter(({ job_id }) => job_id === null)
+  for (const { eid } of orphans) connection.run(PARK_ORPHAN, now, eid)
+  return rows.filter(({ job_id }) => job_id !== null).map((row) => toHeldEffect(claim, row))
 }
 
 const REPORT = `
@@ -109,6 +117,7 @@ function finishIfDelivered(
   jobId: string,
 ): void {
   const read = readJob(shared, connection, jobId)
+  // The doctor finishes a damaged job once it is repaired.
   if (read instanceof PawlError || hasOpenEffects(connection, read.rid)) return
   answer(shared, connection, now, read, { kind: 'done', attempt: read.job.attempt }, ENGINE)
 }

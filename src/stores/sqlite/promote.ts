@@ -5,7 +5,7 @@
 import { ENGINE } from '../asker.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { type NumberedRow, type Read, type Shared, toRead } from './context.ts'
+import { type NumberedRow, type Read, type Shared, toSound } from './context.ts'
 
 /** A lifecycle that this process does not know is left to one that does. */
 const SELECT_DUE = `
@@ -24,7 +24,7 @@ export function promote(
 ): number {
   let promoted = 0
   for (const row of connection.all<NumberedRow>(SELECT_DUE, now, shared.machines.known, limit)) {
-    const read = toRead(shared, row) as Read
+    const read = toSound(shared, row) as Read
     const { kind } = answer(shared, connection, now, read, { kind: 'due' }, ENGINE)
     if (kind === 'same') connection.run(FLIP_LANE, read.rid)
     promoted += kind === 'rejected' ? 0 : 1

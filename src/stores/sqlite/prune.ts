@@ -6,7 +6,7 @@
  * With an archive the lines are handed over before anything is removed. A crash in between archives
  * them a second time, and never removes what was not archived.
  */
-import { lineOf, recordOf, type Sheaf } from '../archive.ts'
+import { linesOf, recordOf, type Sheaf } from '../archive.ts'
 import type { FactRow } from '../rows.ts'
 import type { Connection } from './connect.ts'
 import type { NumberedRow } from './context.ts'
@@ -33,10 +33,11 @@ export function harvest(
       .map((job) => {
         type Row = FactRow & { pos: number; payload: string | null }
         const rows = connection.all<Row>(SELECT_FACTS, job.rid)
-        const lines = rows.map((row) => lineOf(job.id, row))
+        const lines = linesOf(job.id, rows)
         return { ...job, lines, places: rows.map(({ pos }) => pos) }
       })
-      // One without facts was removed by another process in between: there is nothing to archive.
+      // One without facts was removed by another process in between, and one that cannot be read
+      // is kept for the doctor: there is nothing to archive.
       .filter(({ lines }) => lines.length > 0)
   )
 }

@@ -3,13 +3,28 @@ import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane } from '../../core/job/lanes.ts'
+import { JobPage, readFact, readRow, stepIn } from '../damage.ts'
+import { JobDamaged } from '../errors.ts'
 import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
-import { type FactRow, toFact, toJob, type Value } from '../rows.ts'
-import type { Counts, JobFilter, Page, QueueInfo, Ref, StepResult, TailEntry } from '../store.ts'
+import { type FactRow, toFact, type Value } from '../rows.ts'
+import type {
+  Counts,
+  JobFilter,
+  Page,
+  QueueInfo,
+  Ref,
+  StepResult,
+  TailEntry,
+  UnreadableFact,
+} from '../store.ts'
 import type { Connection } from './connect.ts'
 import type { NumberedRow } from './context.ts'
 
-type NamedJobRow = NumberedRow & { readonly machine_name: string; readonly machine_version: number }
+type NamedJobRow = NumberedRow & {
+  readonly machine_name: string
+  readonly machine_version: number
+  readonly lane: number
+}
 
 const SELECT_JOB = `
   SELECT pawl_jobs.*, pawl_machines.name AS machine_name, pawl_machines.version AS machine_version
@@ -32,13 +47,14 @@ const SELECT_TAIL = `
 
 /** The job with this id. */
 export function get(connection: Connection, id: string): Job | undefined {
-  return named(connection.get<NamedJobRow>(`${SELECT_JOB} WHERE pawl_jobs.id = ?`, id))
+  return sound(connection.get<NamedJobRow>(`${SELECT_JOB} WHERE pawl_jobs.id = ?`, id))
 }
 
-/** Those of these jobs that there are. */
+/** Those of these jobs that there are and that can be read. */
 export function getMany(connection: Connection, ids: readonly string[]): Job[] {
   const those = `${SELECT_JOB} WHERE pawl_jobs.id IN (SELECT value FROM json_each(?))`
-  return connection.all<NamedJobRow>(those, JSON.stringify(ids)).flatMap((row) => named(row) ?? [])
+  const rows = connection.all<NamedJobRow>(those, JSON.stringify(ids))
+  return rows.map(named).filter((job) => !(job instanceof JobDamaged)) as Job[]
 }
 
 /** The job of this type that has this key. */
@@ -48,7 +64,7 @@ export function getByKey(connection: Connection, type: string, key: string): Job
     type,
     key,
   )
-  return named(row)
+  return sound(row)
 }
 
 /** The facts of a job up to a seq, in order. */
@@ -93,8 +109,7 @@ const SELECT_STEPS = `
 export function steps(connection: Connection, ref: Ref): StepResult[] {
   const rows = connection.all<{ data: string; payload: string | null }>(SELECT_STEPS, ref)
   return rows.map(({ data, payload }) => {
-    const { step } = JSON.parse(data) as { step: { name: string; n: number } }
-    return { ...step, payload: payload ?? 'null' }
+    return { ...stepIn(ref, data), payload: payload ?? 'null' }
   })
 }
 
@@ -112,10 +127,10 @@ export function tail(
   connection: Connection,
   after: string | undefined,
   limit: number,
-): TailEntry[] {
+): (TailEntry | UnreadableFact)[] {
   type TailRow = FactRow & { readonly pos: number; readonly job_id: string }
   const rows = connection.all<TailRow>(SELECT_TAIL, Number(after ?? 0), limit)
-  return rows.map((row) => ({ pos: String(row.pos), fact: toFact(row.job_id, row) }))
+  return rows.map((row) => readFact(String(row.pos), row.job_id, row))
 }
 
 /** The place after the last fact. */
@@ -179,7 +194,7 @@ export function list(
   const limit = Math.min(options.limit ?? PAGE_DEFAULT, PAGE_MAX)
   if (limit === 0) return { items: [] }
   const [conditions, values] = conditionsOf(filter)
-  const items: Job[] = []
+  const page = new JobPage(limit)
   let cursor = options.after === undefined ? Number.MAX_SAFE_INTEGER : Number(options.after)
   for (;;) {
     const where = ['rid < ?', ...conditions].join(' AND ')
@@ -193,11 +208,11 @@ export function list(
     )
     for (const row of window) {
       cursor = row.rid
-      if (row.matches === 1) items.push(named(row) as Job)
-      if (items.length >= limit) return { items, next: String(cursor) }
+      if (row.matches === 1) page.add(row, named(row))
+      if (page.isFull) return page.end(String(cursor))
     }
-    if (window.length < SCAN_CHUNK) return { items }
-    if (expired()) return { items, next: String(cursor), partial: true }
+    if (window.length < SCAN_CHUNK) return page.end()
+    if (expired()) return { ...page.end(String(cursor)), partial: true }
   }
 }
 
@@ -208,8 +223,8 @@ function conditionsOf(filter: JobFilter): [string[], Value[]] {
     ['queue = ?', filter.queue],
     ['type = ?', filter.type],
     ['key = ?', filter.key],
-    ['EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)', filter.tag],
-    ["instr(json_extract(error, '$.message'), ?) > 0", filter.error],
+    [`EXISTS (SELECT 1 FROM json_each(${ifJson('tags')}) WHERE value = ?)`, filter.tag],
+    [`instr(json_extract(${ifJson('error')}, '$.message'), ?) > 0`, filter.error],
     ['created_at >= ?', filter.createdFrom],
     ['created_at < ?', filter.createdBefore],
   ]
@@ -217,6 +232,17 @@ function conditionsOf(filter: JobFilter): [string[], Value[]] {
   return [given.map(([condition]) => condition), given.map(([, value]) => value)]
 }
 
-function named(row: NamedJobRow | undefined): Job | undefined {
-  return row && toJob(row, { name: row.machine_name, version: row.machine_version })
+/** Whatever else stands in a column must not make the whole list fail. */
+function ifJson(column: string): string {
+  return `iif(json_valid(${column}), ${column}, NULL)`
+}
+
+function named(row: NamedJobRow): Job | JobDamaged {
+  return readRow(row, { name: row.machine_name, version: row.machine_version }, row.rid)
+}
+
+function sound(row: NamedJobRow | undefined): Job | undefined {
+  const job = row && named(row)
+  if (job instanceof JobDamaged) throw job
+  return job
 }

@@ -7,7 +7,7 @@ import { isFailedWhenFull, shedCommand, shedder } from '../shedding.ts'
 import type { Answer, Asker, QueueLimits } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { type NumberedRow, type Read, type Shared, toRead } from './context.ts'
+import { type NumberedRow, type Read, type Shared, toSound } from './context.ts'
 
 const SET_PAUSED = `
   INSERT INTO pawl_queues (name, paused_at, paused_by) VALUES (?, ?, ?)
@@ -110,7 +110,7 @@ export function shed(shared: Shared, connection: Connection, now: number, limit:
   type Limited = { name: string; max_depth: number | null; max_wait_ms: number | null }
   const answers: Answer[] = []
   const end = (row: NumberedRow, asker: Asker) => {
-    const read = toRead(shared, row) as Read
+    const read = toSound(shared, row) as Read
     answers.push(answer(shared, connection, now, read, shedCommand(read.lifecycle), asker))
   }
   for (const { name, max_depth, max_wait_ms } of connection.all<Limited>(SELECT_LIMITED)) {

@@ -9,7 +9,7 @@ import { ENGINE } from '../asker.ts'
 import type { Recovered } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { type NumberedRow, type Shared, toRead } from './context.ts'
+import { type NumberedRow, type Shared, toSound } from './context.ts'
 import { refreshMachines } from './machines.ts'
 import { findWaitingRetries } from './retries.ts'
 
@@ -38,7 +38,7 @@ export function recover(
   const rows = connection.all<Row>(SELECT_EXPIRED, now, shared.machines.known, limit)
   const retries = rows.length === 0 ? undefined : findWaitingRetries(connection, now)
   for (const row of rows) {
-    const found = toRead(shared, row)
+    const found = toSound(shared, row)
     if (found === undefined || found.job.execution === null) continue
     const read = { ...found, retriesAhead: retries?.next(found.job.queue) ?? 0 }
     const fence = { attempt: read.job.attempt, claim: found.job.execution.claim }

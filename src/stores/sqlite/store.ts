@@ -7,6 +7,7 @@ import type { Logger } from '../../core/ports.ts'
 import { type Environment, systemEnvironment } from '../../environment/system.ts'
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
+import { isDamage, settleEach } from '../damage.ts'
 import { StoreClosed, StoreUnsafe } from '../errors.ts'
 import { checkMigration, type Migration, type MigrationRequest } from '../migration.ts'
 import { ReadSide } from '../read-side.ts'
@@ -42,6 +43,7 @@ import { SqliteExamination } from './examination.ts'
 import { abandon, FileGuard } from './file-guard.ts'
 import { GivingWay } from './give-way.ts'
 import { heartbeat } from './heartbeat.ts'
+import { Isolation } from './isolation.ts'
 import { fileOf, joinTransaction } from './join.ts'
 import { registerMachines } from './machines.ts'
 import { migrate } from './migrate.ts'
@@ -182,6 +184,7 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
   readonly #guard: FileGuard | undefined
   readonly #wakeUps: WakeUps
   readonly #givingWay: GivingWay
+  readonly #isolation: Isolation
   readonly #enqueue: JointWork<Order, contract.Enqueued[]>
   #closing: Promise<void> | undefined
 
@@ -200,6 +203,7 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
       read: <T>(work: (connection: Connection) => T) => this.read(work),
       write: <T>(verb: string, work: Work<T>) => this.#writer.write(verb, work),
     }
+    this.#isolation = new Isolation({ shared, now: () => this.now(), ...access })
     this.runs = new SqliteRuns(access, () => this.now())
     this.examination = new SqliteExamination(access, shared)
     this.seals = new SqliteSeals(access)
@@ -277,7 +281,14 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     // Idle workers claim with every commit of anybody; a look keeps nobody from writing.
     await this.#writer.outsideTransactions()
     if (this.#reading !== this.#writing && !(await this.read(hasReady))) return []
-    return this.#write('claim', (db, now) => claim(this.#shared, db, now, request))
+    return this.#isolation.around(
+      () => this.#write('claim', (db, now) => claim(this.#shared, db, now, request)),
+      request,
+    )
+  }
+
+  isolate(): Promise<contract.Isolated[]> {
+    return this.#isolation.isolate()
   }
 
   async settle(
@@ -285,12 +296,28 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     next?: contract.ClaimRequest,
   ): Promise<contract.Settled> {
     if (next !== undefined) checkClaim(next)
-    const settled = await this.#writer.write('settle', (db, now) => ({
-      answers: settle(this.#shared, db, now, settlements),
-      claimed: next === undefined ? [] : claim(this.#shared, db, now, next),
-    }))
+    const settled = await this.#settle(settlements, next)
     if (!settlements.every(isStep)) this.#wakeUps.signal()
     return settled
+  }
+
+  /** Reports and claims at once. What keeps a claim from being made must not lose a report. */
+  async #settle(
+    settlements: readonly contract.Settlement[],
+    next: contract.ClaimRequest | undefined,
+  ): Promise<contract.Settled> {
+    try {
+      return await this.#writer.write('settle', (db, now) => ({
+        answers: settle(this.#shared, db, now, settlements),
+        claimed: next === undefined ? [] : claim(this.#shared, db, now, next),
+      }))
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      const answers = await settleEach(settlements, (one) =>
+        this.#writer.write('settle', (db, now) => settle(this.#shared, db, now, [one])),
+      )
+      return { answers, claimed: next === undefined ? [] : await this.claim(next) }
+    }
   }
 
   async commit(
@@ -354,12 +381,16 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
 
   async promote(limit: number): Promise<number> {
     checkLimit(limit)
-    return this.#write('promote', (db, now) => promote(this.#shared, db, now, limit))
+    return this.#isolation.around(() =>
+      this.#write('promote', (db, now) => promote(this.#shared, db, now, limit)),
+    )
   }
 
   async recover(limit: number): Promise<contract.Recovered[]> {
     checkLimit(limit)
-    return this.#write('recover', (db, now) => recover(this.#shared, db, now, limit))
+    return this.#isolation.around(() =>
+      this.#write('recover', (db, now) => recover(this.#shared, db, now, limit)),
+    )
   }
 
   async migrate(
@@ -386,7 +417,9 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
 
   async shed(limit: number): Promise<contract.Answer[]> {
     checkLimit(limit)
-    return this.#write('shed', (db, now) => shed(this.#shared, db, now, limit))
+    return this.#isolation.around(() =>
+      this.#write('shed', (db, now) => shed(this.#shared, db, now, limit)),
+    )
   }
 
   async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {

@@ -1,8 +1,10 @@
 /** The audit: facts of all jobs, by any combination of conditions, in the order of the ledger. */
+
 import assert from 'node:assert/strict'
 import { type Fact, hopsOf } from '../../core/job/facts.ts'
 import { hardened } from '../../core/lifecycles/hardened.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from '../../stores/audit.ts'
+import { readable } from '../../stores/damage.ts'
 import type { Store } from '../../stores/store.ts'
 import { type Bench, type Cases, CLIENT, done, OPERATOR, policyWith } from './bench.ts'
 
@@ -53,7 +55,7 @@ async function play(bench: Bench): Promise<void> {
 
 /** Every fact, in the order of the ledger, as whoever follows it sees it. */
 async function ledgerOf(store: Store) {
-  return store.tail(undefined, 1000)
+  return readable(await store.tail(undefined, 1000))
 }
 
 /** What must show the facts that a predicate says, all of them and nothing else. */

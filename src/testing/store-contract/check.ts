@@ -2,6 +2,7 @@
  * What must be true of a store after whatever was done to it: every promise holds for every job,
  * every row is the fold of its facts, and every way of reading says the same.
  */
+
 import assert from 'node:assert/strict'
 import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
@@ -9,6 +10,7 @@ import { LANES, type Lane, laneOf } from '../../core/job/lanes.ts'
 import { findLifecycle, LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { checkFacts, checkP9 } from '../../core/promises.ts'
+import { readable } from '../../stores/damage.ts'
 import type { JobFilter, Store } from '../../stores/store.ts'
 import { versionsOf } from '../../stores/versions.ts'
 
@@ -94,7 +96,7 @@ async function checkTail(store: Store, facts: ReadonlyMap<string, Fact[]>): Prom
   let looks = 0
   let pos: string | undefined
   for (;;) {
-    const entries = await store.tail(pos, 500)
+    const entries = readable(await store.tail(pos, 500))
     for (const entry of entries) {
       pos = entry.pos
       const own = tailed.get(entry.fact.jobId) ?? []

@@ -1,9 +1,11 @@
 /** The reading side: jobs, facts, payloads, lists, counts and the tail. */
+
 import assert from 'node:assert/strict'
 import { PawlError } from '../../core/errors.ts'
 import { fold } from '../../core/job/evolve.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import { leased } from '../../core/lifecycles/leased.ts'
+import { readable } from '../../stores/damage.ts'
 import type { JobFilter } from '../../stores/store.ts'
 import { type Bench, type Cases, CLIENT, done, OPERATOR, policyWith } from './bench.ts'
 import { listAll } from './check.ts'
@@ -85,7 +87,8 @@ export const readingCases: Cases = {
     const end = await store.tailEnd()
     assert.deepEqual(await store.tail(end, 10), [])
     const { fact } = done(await bench.tell(id, { kind: 'prioritise', priority: 5 }))
-    const seen = async (place: string) => (await store.tail(place, 10)).map((entry) => entry.fact)
+    const seen = async (place: string) =>
+      readable(await store.tail(place, 10)).map(({ fact }) => fact)
     assert.deepEqual(await seen(end), [fact])
     assert.equal((await seen(empty)).length, 2)
   },
@@ -94,7 +97,7 @@ export const readingCases: Cases = {
     const seen: string[] = []
     let pos: string | undefined
     const follow = async (limit: number) => {
-      const entries = await bench.store.tail(pos, limit)
+      const entries = readable(await bench.store.tail(pos, limit))
       assert.ok(entries.length <= limit)
       for (const { pos: next, fact } of entries) {
         pos = next

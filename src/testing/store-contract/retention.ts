@@ -1,8 +1,10 @@
 /** Retention: whole ended jobs are removed, after they were archived, and nothing else is. */
+
 import assert from 'node:assert/strict'
 import { fold } from '../../core/job/evolve.ts'
 import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
+import { readable } from '../../stores/damage.ts'
 import { type Bench, type Cases, CLIENT, created, done, OPERATOR } from './bench.ts'
 import { settled } from './check.ts'
 
@@ -146,7 +148,7 @@ export const retentionCases: Cases = {
     const kept = await bench.enqueue()
     await bench.store.prune({ endedBefore: bench.store.now() + 1, limit: 10 })
     assert.deepEqual({ ...(await bench.store.counts()).ended }, {})
-    const tail = await bench.store.tail(undefined, 100)
+    const tail = readable(await bench.store.tail(undefined, 100))
     assert.deepEqual([...new Set(tail.map(({ fact }) => fact.jobId))], [kept.id])
     for (const { key, type } of jobs) {
       assert.ok(key)

@@ -1,7 +1,9 @@
 // Operators, workers and retention against each other on the same jobs. PAWL_TEST_JOBS and
 // PAWL_TEST_SECONDS make the run longer, and PAWL_TEST_SEED makes the processes do other things.
+
 import { randomUUID } from 'node:crypto'
 import { expect, it, vi } from 'vitest'
+import { readable } from '../../../src/stores/damage.ts'
 import { checkStore } from '../../../src/testing/store-contract/check.ts'
 import { withHelpers } from '../../processes/children.ts'
 import { connected, single } from '../../support/postgres/clients.ts'
@@ -57,7 +59,7 @@ it('the tail tells the facts of each job in their order, whoever waited for whom
   await other.tell([third], { kind: 'prioritise', priority: 1 }, OPERATOR)
   await client.query('ROLLBACK')
   expect((await waiting).map(({ kind }) => kind)).toEqual(['done', 'done', 'done'])
-  const tail = await other.tail(undefined, 100)
+  const tail = readable(await other.tail(undefined, 100))
   const seqs = tail.filter(({ fact }) => fact.jobId === third).map(({ fact }) => fact.seq)
   expect(seqs).toEqual([1, 2, 3])
 })

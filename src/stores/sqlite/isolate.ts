@@ -1,0 +1,106 @@
+/**
+ * Finds rows that cannot be read or trusted at the heads of the lanes that are worked on, and sets
+ * them aside; `../damage.ts` has the rules. Looking is bounded, by index, and needs no write lock.
+ */
+
+import { DAMAGED } from '../../core/job/isolate.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { distrust, isolated, isolationOf, type PlacedRow } from '../damage.ts'
+import type { JobDamaged } from '../errors.ts'
+import type { Isolated } from '../store.ts'
+import { overwrite } from './apply.ts'
+import type { Connection } from './connect.ts'
+import type { NumberedRow, Shared } from './context.ts'
+import { dossier } from './examine.ts'
+
+type Placed = NumberedRow & PlacedRow
+
+/** How many rows of one lane are looked at. */
+const LANE_ROWS = 200
+/** How many queues are looked at, and how many rows of each at least. */
+const QUEUES_MAX = 100
+const QUEUE_ROWS_MIN = 10
+
+const PLACED = `
+  SELECT *, (SELECT max(seq) FROM pawl_ledger WHERE job = rid) AS ledger_seq FROM pawl_jobs`
+/** From the beginning of an index: a condition on its first column, which every row meets. */
+const LEAST = '-9223372036854775807'
+const SELECT_WAITING = `
+  ${PLACED} WHERE lane = 1 AND run_at >= ${LEAST} ORDER BY run_at, rid LIMIT ${LANE_ROWS}`
+const SELECT_HELD = `
+  ${PLACED} WHERE lane = 3 AND lease_until >= ${LEAST}
+  ORDER BY lease_until, rid LIMIT ${LANE_ROWS}`
+/** A lease that is too long stands at the other end. */
+const SELECT_ENDLESS = `
+  ${PLACED} WHERE lane = 3 AND lease_until >= ${LEAST}
+  ORDER BY lease_until DESC, rid DESC LIMIT ${QUEUE_ROWS_MIN}`
+const SELECT_READY = `
+  ${PLACED} WHERE lane = 2 AND queue = ? ORDER BY priority, run_at, rid LIMIT ?`
+const SELECT_ONE = `${PLACED} WHERE rid = ?`
+const READY_QUEUES = `
+  WITH RECURSIVE ready(queue) AS (
+    SELECT min(queue) FROM pawl_jobs WHERE lane = 2
+    UNION ALL
+    SELECT (SELECT min(queue) FROM pawl_jobs WHERE lane = 2 AND queue > ready.queue)
+    FROM ready WHERE ready.queue IS NOT NULL
+  )
+  SELECT queue FROM ready WHERE queue IS NOT NULL LIMIT ${QUEUES_MAX}`
+
+/** The damaged rows among the next ones of each lane. */
+export function findDamage(shared: Shared, connection: Connection, now: number): JobDamaged[] {
+  const queues = connection.all<{ queue: string }>(READY_QUEUES)
+  const share = Math.max(QUEUE_ROWS_MIN, Math.floor(LANE_ROWS / Math.max(1, queues.length)))
+  const rows = [
+    ...queues.flatMap(({ queue }) => connection.all<Placed>(SELECT_READY, queue, share)),
+    ...connection.all<Placed>(SELECT_WAITING),
+    ...connection.all<Placed>(SELECT_HELD),
+    ...connection.all<Placed>(SELECT_ENDLESS),
+  ]
+  return rows.flatMap((row) => distrustRow(shared, row, now) ?? [])
+}
+
+function distrustRow({ machines }: Shared, row: Placed, now: number): JobDamaged | undefined {
+  const lifecycle: Lifecycle | undefined = machines.at(row.machine)
+  return lifecycle && distrust(row, lifecycle, row.rid, now)
+}
+
+/** Sets aside those of these rows that are still damaged. */
+export function setAside(
+  shared: Shared,
+  connection: Connection,
+  now: number,
+  rids: readonly number[],
+): Isolated[] {
+  return [...new Set(rids)].flatMap((rid) => {
+    const row = connection.get<Placed>(SELECT_ONE, rid)
+    const damage = row && distrustRow(shared, row, now)
+    return damage === undefined ? [] : setOneAside(shared, connection, now, rid, damage.why)
+  })
+}
+
+const SET_LANE = `
+  UPDATE pawl_jobs SET
+    lane = iif(outcome IS NULL, 4, 5), lease_until = NULL, blocked_reason = '${DAMAGED}',
+    ended_at = iif(outcome IS NULL, NULL, coalesce(ended_at, ?1)),
+    seq = max(seq, 1), attempt = max(attempt, 0), failures = max(failures, 0),
+    crashes = max(crashes, 0), releases = max(releases, 0)
+  WHERE rid = ?2`
+
+function setOneAside(
+  { machines }: Shared,
+  connection: Connection,
+  now: number,
+  rid: number,
+  why: string,
+): Isolated[] {
+  const find = (name: string, version: number) =>
+    machines.at(machines.numberOf({ name, version }) ?? -1)
+  const seen = dossier(connection, rid)
+  if (seen === undefined) return []
+  const isolation = isolationOf(seen, find, now, why)
+  const { before, fact } = isolation
+  const lifecycle = before && find(before.lifecycle, before.lifecycleVersion)
+  if (lifecycle && fact) overwrite(connection, lifecycle, rid, before, fact)
+  else connection.run(SET_LANE, now, rid)
+  return [isolated(before?.id ?? seen.row?.id ?? String(rid), seen.row, isolation)]
+}
