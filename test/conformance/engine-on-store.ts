@@ -101,14 +101,20 @@ export class EngineOnStore {
 
   #tapped(store: Store): Store {
     return new Proxy(store, {
-      get: (target, name: keyof Store) => {
-        const value: unknown = target[name]
+      get: (target, key: keyof Store) => {
+        const value: unknown = target[key]
         if (typeof value !== 'function') return value
         const verb = value.bind(target) as (...values: unknown[]) => unknown
-        if (name === 'now' || name === 'onWake' || name === 'close') return verb
-        return async (...values: unknown[]) => {
-          this.calls.push({ verb: String(name), state: this.state, at: target.now() })
-          this.onCall(String(name))
+        const name = String(key)
+        // Subscriptions and looks at the clock are no calls of the database.
+        if (/^on[A-Z]|^now$|^close$|^timeStatus$/.test(name)) return verb
+        return (...values: unknown[]) => {
+          this.calls.push({ verb: name, state: this.state, at: target.now() })
+          try {
+            this.onCall(name)
+          } catch (error) {
+            return Promise.reject(error)
+          }
           return verb(...values)
         }
       },
