@@ -141,12 +141,12 @@ export {
   Pawl,
   type PawlOptions,
   type QueueOptions,
-  type WorkOptions,
 } from './engine/pawl.ts'
 export type { RetryOptions } from './engine/retry-options.ts'
 export { type InputOf, type OutputOf, type Schema, type Typed, typed } from './engine/schema.ts'
 export type * from './engine/watching/events.ts'
 export * from './engine/watching/metrics.ts'
+export type { WorkOptions } from './engine/work-options.ts'
 export type { SlotMove, WorkerState, WorkerTrigger } from './engine/worker/slots.ts'
 export type { StepContext, StepFunction } from './engine/worker/steps.ts'
 export type { StuckAction, StuckPolicy } from './engine/worker/stuck.ts'

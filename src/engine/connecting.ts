@@ -1,6 +1,6 @@
 /**
  * Opening a store that may not be there yet. With `connect: 'wait'` the states are those of the
- * worker machine: Connecting, and after a failure ErrorWait for five seconds, then Connecting again.
+ * worker machine: Connecting, after a failure ErrorWait for five seconds, then Connecting again.
  *
  * Only what passes by itself is waited for: a database that cannot be reached, and a file that
  * another process keeps locked. A wrong password, an unknown database, a missing folder, a file

@@ -19,7 +19,7 @@ import type { Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stor
 import type { TimeChange } from '../stores/store-time.ts'
 import { auditOf } from './audit.ts'
 import { type ConnectOptions, logTroubles, openWhenThere } from './connecting.ts'
-import { type JobDefinition, type RunnableJob, stallWarningOf } from './define-job.ts'
+import type { JobDefinition } from './define-job.ts'
 import { type Duration, toMs } from './durations.ts'
 import { Dispatcher, type DispatcherParts } from './effects/dispatcher.ts'
 import { type JoinableTx, storeTxOf, type Transaction } from './effects/effects.ts'
@@ -39,10 +39,10 @@ import { harmless, harmlessLogger } from './watching/hooks.ts'
 import { logEvent, SILENT } from './watching/log.ts'
 import { type Metrics, measure } from './watching/metrics.ts'
 import { watchStore } from './watching/watched-store.ts'
+import { checkConcurrency, DEFAULTS, settingsOf, type WorkOptions } from './work-options.ts'
 import { Checkup } from './worker/checkup.ts'
 import { type HeartbeatEvents, type HeartbeatHost, TimerHeartbeat } from './worker/heartbeat.ts'
 import { canHaveThread, ThreadHeartbeat } from './worker/heartbeat-thread.ts'
-import type { StuckPolicy } from './worker/stuck.ts'
 import { JobWorker } from './worker/worker.ts'
 
 /** A kind of job as its key: what it takes, and what it gives. */
@@ -110,55 +110,6 @@ export interface EnqueueOptions {
   /** A UUID of the caller's choice. */
   readonly jobId?: string
 }
-
-/** How to work. */
-export interface WorkOptions {
-  readonly id?: string
-  /** What this worker runs; every kind of job that has code here if absent. */
-  readonly jobs?: readonly RunnableJob<Whatever, Whatever, Whatever>[]
-  readonly concurrency?: number
-  readonly queues?: readonly string[]
-  /** How long a lease lasts that is not renewed. */
-  readonly lease?: Duration
-  /** The longest sleep of an idle worker that nobody wakes. */
-  readonly poll?: Duration
-  /** How often leases that have expired are looked for. */
-  readonly recover?: Duration
-  /** How long a stopping worker waits for its handlers before it tells them to stop. */
-  readonly drain?: Duration
-  /** Whether effects are delivered here, and how many at once; 10 if absent. */
-  readonly effects?: boolean | { readonly concurrency?: number }
-  /**
-   * What to do about a handler that goes on five seconds after its abort. 'hold', the default,
-   * leaves its slot taken; 'replace' opens a new one in its stead; 'exit' stops the worker, and
-   * `worker.ended` rejects.
-   */
-  readonly onStuck?: StuckPolicy
-  /**
-   * After how long without a sign of life a handler is reported by the event `silent`. Ten minutes
-   * if absent; false or 0 for never. A job type may say otherwise.
-   */
-  readonly stallWarning?: Duration | false
-  /**
-   * How often some of the jobs are looked at by the doctor; one worker at a time does it, for a
-   * moment. Ten seconds if absent; false where nobody is to do it.
-   */
-  readonly checkup?: Duration | false
-  /** Told of what happens in this worker. */
-  readonly onEvent?: (event: PawlEvent) => void
-}
-
-const DEFAULTS = {
-  concurrency: 10,
-  leaseMs: 30_000,
-  pollMs: 1000,
-  recoverMs: 1000,
-  drainMs: 25_000,
-  stallWarningMs: 600_000,
-  checkupMs: 10_000,
-}
-const STUCK_ACTIONS = ['hold', 'replace', 'exit']
-const CONCURRENCY_MAX = 10_000
 
 /** Opens Pawl: the store is made or brought up to date as needed. */
 export async function createPawl(options: PawlOptions): Promise<Pawl> {
@@ -471,31 +422,4 @@ function runAtOf({ delay, runAt }: EnqueueOptions, now: number): number | undefi
     throw new CommandInvalid('delay', 'must not be given together with runAt')
   }
   return delay === undefined ? runAt?.getTime() : now + toMs(delay, 'delay')
-}
-
-function settingsOf(options: WorkOptions, environment: Environment) {
-  const { concurrency = DEFAULTS.concurrency } = options
-  checkConcurrency('concurrency', concurrency)
-  return {
-    id: options.id ?? `worker-${environment.ids.next()}`,
-    concurrency,
-    queues: options.queues,
-    leaseMs: toMs(options.lease ?? DEFAULTS.leaseMs, 'lease'),
-    pollMaxMs: toMs(options.poll ?? DEFAULTS.pollMs, 'poll'),
-    recoverMs: toMs(options.recover ?? DEFAULTS.recoverMs, 'recover'),
-    drainMs: toMs(options.drain ?? DEFAULTS.drainMs, 'drain'),
-    onStuck: stuckPolicyOf(options.onStuck),
-    stallWarningMs: stallWarningOf(options.stallWarning ?? DEFAULTS.stallWarningMs),
-  }
-}
-
-function checkConcurrency(field: string, count: number): void {
-  if (!Number.isSafeInteger(count) || count < 1 || count > CONCURRENCY_MAX) {
-    throw new CommandInvalid(field, `must be from 1 to ${CONCURRENCY_MAX}`)
-  }
-}
-
-function stuckPolicyOf(policy: StuckPolicy = 'hold'): StuckPolicy {
-  if (typeof policy === 'function' || STUCK_ACTIONS.includes(policy)) return policy
-  throw new CommandInvalid('onStuck', `must be ${STUCK_ACTIONS.join(', ')} or a function`)
 }

@@ -14,13 +14,8 @@ import type { Job } from '../core/job/job.ts'
 import { findLifecycle, LIFECYCLES } from '../core/lifecycles/index.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { type Duration, toMs } from '../engine/durations.ts'
-import {
-  createPawl,
-  type JobKey,
-  type Pawl,
-  type PawlOptions,
-  type WorkOptions,
-} from '../engine/pawl.ts'
+import { createPawl, type JobKey, type Pawl, type PawlOptions } from '../engine/pawl.ts'
+import type { WorkOptions } from '../engine/work-options.ts'
 import type { JobWorker } from '../engine/worker/worker.ts'
 import { systemEnvironment } from '../environment/system.ts'
 import { openSqlite } from '../stores/sqlite/store.ts'

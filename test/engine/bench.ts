@@ -7,7 +7,8 @@ import {
 } from 'pawl/testing'
 import { onTestFinished } from 'vitest'
 import type { JobDefinition } from '../../src/engine/define-job.ts'
-import { createPawl, type Pawl, type WorkOptions } from '../../src/engine/pawl.ts'
+import { createPawl, type Pawl } from '../../src/engine/pawl.ts'
+import type { WorkOptions } from '../../src/engine/work-options.ts'
 import type { JobWorker } from '../../src/engine/worker/worker.ts'
 import type { Store } from '../../src/stores/store.ts'
 

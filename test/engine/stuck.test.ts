@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { WorkerStuck } from '../../src/engine/errors.ts'
-import type { WorkOptions } from '../../src/engine/pawl.ts'
 import type { StuckEvent } from '../../src/engine/watching/events.ts'
+import type { WorkOptions } from '../../src/engine/work-options.ts'
 import { EngineBench } from './bench.ts'
 import { KeptMetrics } from './logbook.ts'
 
