@@ -1,7 +1,9 @@
 /** Why each work item of a run will be done again when the run is resumed, or will not. */
+import type { RunMachine } from '../core/run/machine.ts'
 import { entryOf, type Run, type WorkItem } from '../core/run/run.ts'
 import { freshnessOf, type ItemRequest } from '../core/run/staleness.ts'
 import { isForced } from './forced.ts'
+import { foresee } from './foresee.ts'
 import type { RunHistory } from './history.ts'
 import { type ResumePlan, type Rewind, requestOf } from './resume-plan.ts'
 
@@ -27,6 +29,8 @@ export interface ItemExplanation {
     | 'damaged'
     | 'input_changed'
     | 'upstream'
+    /** Its node may hand it other parameters than the last time. */
+    | 'parameters'
   /** The artifact or parameter that is the reason, where one is. */
   readonly artifact: string | null
 }
@@ -48,6 +52,7 @@ export interface RunExplanation {
 
 /** What is explained: the plan of a resumption, and what it was made from. */
 export interface Explained {
+  readonly machine: RunMachine
   readonly plan: ResumePlan
   readonly history: RunHistory
   readonly damaged: readonly string[]
@@ -58,9 +63,10 @@ export interface Explained {
 /** Explains every item of a run, in the order of keys. */
 export function explainItems(explained: Explained): ItemExplanation[] {
   const { run } = explained.plan
-  return Object.keys(run.work_items)
+  const items = Object.keys(run.work_items)
     .sort()
     .map((key) => explainItem(explained, key, run.work_items[key] as WorkItem))
+  return explained.hasEnded ? items : foresee({ ...explained, run }, items)
 }
 
 function explainItem(explained: Explained, key: string, item: WorkItem): ItemExplanation {

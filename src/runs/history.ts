@@ -21,12 +21,22 @@ export interface RunHistory {
   readonly items: ReadonlyMap<string, Place>
   /** Where each artifact was last written outside of any item. */
   readonly written: ReadonlyMap<string, Place>
+  /** The same, also of those that an item has replaced since then, with what was written. */
+  readonly nodeWrites: ReadonlyMap<string, Place & { readonly sha256: string }>
+  /** The last event of each state that wrote an artifact. */
+  readonly lastWrites: ReadonlyMap<string, number>
+  /** What each item wrote when it last finished, whoever has replaced it since then. */
+  readonly outputs: ReadonlyMap<string, ReadonlySet<string>>
 }
 
 /** Takes all of it from the events, in order; give its `note` to whoever reads the log. */
 export class HistoryNotes implements RunHistory {
   readonly items = new Map<string, Place>()
   readonly written = new Map<string, Place>()
+  readonly nodeWrites = new Map<string, Place & { readonly sha256: string }>()
+  readonly lastWrites = new Map<string, number>()
+  readonly outputs = new Map<string, ReadonlySet<string>>()
+  readonly #writing = new Map<string, Set<string>>()
   trail: StablePlace[] = []
   #state = ''
 
@@ -47,11 +57,23 @@ export class HistoryNotes implements RunHistory {
       }
       case 'WORK_ITEM_STARTED':
         this.items.set(event.data.key, { seq, state: this.#state })
+        this.#writing.set(event.data.key, new Set())
+        break
+      case 'WORK_ITEM_FINISHED':
+        this.outputs.set(event.data.key, this.#writing.get(event.data.key) ?? new Set())
+        this.#writing.delete(event.data.key)
         break
       case 'ARTIFACT_WRITTEN': {
-        const { name, work_item } = event.data
-        if (work_item === null) this.written.set(name, { seq, state: this.#state })
-        else this.written.delete(name)
+        const { name, work_item, sha256 } = event.data
+        const place = { seq, state: this.#state }
+        this.lastWrites.set(this.#state, seq)
+        if (work_item === null) {
+          this.written.set(name, place)
+          this.nodeWrites.set(name, { ...place, sha256 })
+        } else {
+          this.written.delete(name)
+          this.#writing.get(work_item)?.add(name)
+        }
       }
     }
   }

@@ -296,7 +296,7 @@ export class Runs implements AsyncDisposable {
       continuesIn: plan.run.run_state,
       changedInputs: changes.map(({ name }) => name).filter((name) => !name.startsWith('run:')),
       damaged,
-      items: explainItems({ plan, history, damaged, strict, hasEnded }),
+      items: explainItems({ machine, plan, history, damaged, strict, hasEnded }),
     }
   }
 

@@ -202,6 +202,7 @@ const REASONS: Readonly<Record<ItemExplanation['because'], string>> = {
   forced: 'somebody forced it',
   damaged: 'the content of an output is gone',
   input_changed: 'it read something that has changed',
+  parameters: 'its node may hand it other values; if they are the same, this is skipped',
   upstream: 'something before it is done again; if that comes out the same, this is skipped',
 }
 
