@@ -5,12 +5,15 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cliDocument } from './documents/cli.ts'
 import { errorsDocument } from './documents/errors.ts'
+import { runEventsDocument, runStateGraphDocument } from './documents/runs.ts'
 import { stateMachinesDocument } from './documents/state-machines.ts'
 
 const documents: Record<string, string> = {
   'docs/internals/state-machines.md': stateMachinesDocument(),
   'docs/reference/cli.md': cliDocument(),
   'docs/reference/errors.md': errorsDocument(),
+  'docs/reference/run-events.md': runEventsDocument(),
+  'docs/reference/run-state-graph.md': runStateGraphDocument(),
 }
 
 const check = process.argv.includes('--check')

@@ -18,6 +18,7 @@ import { entryOf, type Run, type WorkItem } from '../core/run/run.ts'
 import { staleOutputsOf } from '../core/run/staleness.ts'
 import type { ItemExplanation } from './explain.ts'
 import type { RunHistory } from './history.ts'
+import { isCopy } from './input-files.ts'
 
 /** What the foresight is made from. */
 export interface Foresight {
@@ -93,7 +94,8 @@ class Again {
     }
     this.#called = reachable(machine, run.run_state).add(run.run_state)
     for (const [name, { state, sha256 }] of history.nodeWrites) {
-      if (!this.#called.has(state)) continue
+      // The plan has taken inputs from outside already.
+      if (!this.#called.has(state) || isCopy(run, name)) continue
       const isOther = entryOf(run.artifacts_index, name)?.sha256 !== sha256
       if (isOther || this.isBefore(state)) this.#note(name, NODE)
     }
