@@ -189,7 +189,7 @@ function keepsValidation({ validation, stable_trail }: Run, to: string): boolean
 /**
  * The commands by which the work of a fix shows. An attempt counts with the first of them, so that
  * a process that dies between entering the fixing state and its first result spends nothing. See
- * docs/decisions/0015-a-fix-attempt-counts-when-its-work-ran.md.
+ * docs/decisions/0019-a-fix-attempt-counts-when-its-work-ran.md.
  */
 const FIX_WORK: readonly RunCommand['kind'][] = [
   'count-fix',
