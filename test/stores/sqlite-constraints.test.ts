@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { FACT_CODES, standard } from 'pawl'
+import { createPawl, FACT_CODES, standard } from 'pawl'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
@@ -189,7 +189,7 @@ describe('the ledger (P8)', () => {
 
   it('refuses a second commit of a job (P3)', () => {
     const fact = { seq: 99, kind: FACT_CODES.commit }
-    const words = 'UNIQUE constraint failed: pawl_ledger.job'
+    const words = 'P8: facts are never replaced'
     expectRefused(insert('ledger', { ...fact, job: jobs.succeeded }), words)
     expectRefused(insert('ledger', { ...fact, job: jobs.delivering }), words)
     expectAllowed(insert('ledger', { ...fact, job: jobs.held }))
@@ -202,7 +202,7 @@ describe('the ledger (P8)', () => {
       kind: FACT_CODES.step,
       data: `'${JSON.stringify({ step: { name, n } })}'`,
     })
-    expectRefused(insert('ledger', step('send', 1)), /UNIQUE constraint failed.*pawl_one_step/)
+    expectRefused(insert('ledger', step('send', 1)), 'P8: facts are never replaced')
     expectAllowed(insert('ledger', step('send', 2)))
     expectAllowed(insert('ledger', step('other', 1)))
     expectAllowed(insert('ledger', { ...step('send', 1), job: jobs.held }))
@@ -344,29 +344,85 @@ describe('the outbox', () => {
   })
 })
 
-// Every connection of the store has this pragma. One that has not can delete by REPLACE without a
-// word; only a trigger on every insert would prevent that, and every job would pay for it.
-describe('with REPLACE, on a connection that asks its triggers', () => {
-  beforeAll(() => raw.exec('PRAGMA recursive_triggers = ON'))
+describe.each(['ON', 'OFF'])('with REPLACE, on a connection with recursive_triggers %s', (is) => {
+  beforeAll(() => raw.exec(`PRAGMA recursive_triggers = ${is}`))
 
-  it('no fact is exchanged for another', () => {
-    for (const rid of [jobs.ready, jobs.succeeded]) {
-      const sql = insert('ledger', { job: rid, seq: 1 })
-      expectRefused(sql.replace('INSERT', 'INSERT OR REPLACE'), /^P8/)
+  const replacing = (...given: Parameters<typeof insert>) =>
+    insert(...given).replace('INSERT', 'INSERT OR REPLACE')
+
+  it('no fact is exchanged for another, by whichever key', () => {
+    for (const rid of Object.values(jobs)) {
+      expectRefused(replacing('ledger', { job: rid, seq: 1 }), 'P8: facts are never replaced')
     }
-    const pos = `(SELECT min(pos) FROM pawl_ledger)`
-    const sql = insert('ledger', { pos, seq: 99 })
-    expectRefused(sql.replace('INSERT', 'INSERT OR REPLACE'), /^P8/)
+    const taken = [
+      { pos: '(SELECT min(pos) FROM pawl_ledger)', seq: 99 },
+      { job: jobs.succeeded, seq: 99, kind: FACT_CODES.commit },
+      {
+        ...{ job: jobs.stepped, seq: 99, kind: FACT_CODES.step },
+        data: `'{"step":{"name":"send","n":1}}'`,
+      },
+    ]
+    for (const given of taken) expectRefused(replacing('ledger', given), /^P8/)
+    expectRefused(`UPDATE OR REPLACE pawl_ledger SET seq = 1`, /^P8/)
+    expectAllowed(replacing('ledger', { job: jobs.held, seq: 99 }))
   })
 
-  it('no job is exchanged for another', () => {
-    const { succeeded: _succeeded, failed: _failed, ...live } = jobs
-    for (const rid of Object.values(live)) {
-      const sql = insert('jobs', { rid }).replace('INSERT', 'INSERT OR REPLACE')
-      expectRefused(sql, /^P1/)
+  it('no job is exchanged for another by an update, by whichever key', () => {
+    const where = `WHERE rid = ${jobs.waiting}`
+    const ofReady = `(SELECT id FROM pawl_jobs WHERE rid = ${jobs.ready})`
+    const sets = ["type = 'mail', key = 'taken'", `id = ${ofReady}`, `rid = ${jobs.ready}`]
+    for (const set of sets) {
+      expectRefused(`UPDATE OR REPLACE pawl_jobs SET ${set} ${where}`, /^P1/)
     }
-    const taken = insert('jobs', { type: "'mail'", key: "'taken'" })
-    expectRefused(taken.replace('INSERT', 'INSERT OR REPLACE'), /^P1/)
+    expectAllowed(`UPDATE OR REPLACE pawl_jobs SET key = 'free' ${where}`)
+  })
+
+  it.each([
+    ['run_events', `(run, seq, line) VALUES ('r', 1, 'other')`],
+    ['quarantined', `VALUES (1, 2, 'o', NULL, 'c', 'w', 'other', 'n')`],
+    ['seals', `VALUES (1, 2, 1, 1, 1, 1, 1, 'other', 'c')`],
+    ['seal_removals', `VALUES (1, 2, 2, 2, 'other', NULL)`],
+  ])('no row of pawl_%s is exchanged for another', (table, values) => {
+    raw.exec('BEGIN IMMEDIATE')
+    raw.exec(`INSERT INTO pawl_${table} ${values}`)
+    const before = raw.prepare(`SELECT * FROM pawl_${table}`).all()
+    const replace = `REPLACE INTO pawl_${table} ${values.replace('other', 'changed')}`
+    expect(() => raw.exec(replace)).toThrow(/^P8: .* never replaced/)
+    expect(raw.prepare(`SELECT * FROM pawl_${table}`).all()).toEqual(before)
+    raw.exec('ROLLBACK')
+  })
+})
+
+describe('with REPLACE into the jobs', () => {
+  const replace = (given: Record<string, string | number>) =>
+    insert('jobs', given).replace('INSERT', 'INSERT OR REPLACE')
+  const idOf = (rid: number) => `(SELECT id FROM pawl_jobs WHERE rid = ${rid})`
+
+  it('live jobs are kept by a connection that asks its triggers', () => {
+    raw.exec('PRAGMA recursive_triggers = ON')
+    const { succeeded: _succeeded, failed: _failed, ...live } = jobs
+    for (const rid of Object.values(live)) expectRefused(replace({ rid }), /^P1/)
+    expectRefused(replace({ type: "'mail'", key: "'taken'" }), /^P1/)
+  })
+
+  it('a job that another connection has replaced is found by the doctor', async () => {
+    raw.exec('PRAGMA recursive_triggers = OFF')
+    const statements = [
+      () => replace({ rid: jobs.succeeded }),
+      () => replace({ id: idOf(jobs.ready) }),
+      () => replace({ type: "'mail'", key: "'taken'" }),
+    ]
+    for (const statement of statements) {
+      const path = join(mkdtempSync(join(folder, 'copy-')), 'jobs.db')
+      raw.exec(`VACUUM INTO '${path}'`)
+      const copy = new (loadDriver().DatabaseSync)(path)
+      copy.prepare(statement()).run()
+      copy.close()
+      const pawl = await createPawl({ store: `sqlite:${path}`, onFindings: 'warn' })
+      const { findings } = await pawl.doctor().check({ full: true })
+      expect(findings.length).toBeGreaterThan(0)
+      await pawl.close()
+    }
   })
 })
 

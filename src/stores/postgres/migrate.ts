@@ -14,6 +14,7 @@ import { sql as doctor } from './migrations/0003-doctor.ts'
 import { sql as seals } from './migrations/0004-seals.ts'
 import { sql as time } from './migrations/0005-time.ts'
 import { sql as executions } from './migrations/0006-executions.ts'
+import { sql as replace } from './migrations/0007-replace.ts'
 
 /** Every migration, in order; its number is its place, from 1. */
 const MIGRATIONS: readonly ((schema: string) => string)[] = [
@@ -23,6 +24,7 @@ const MIGRATIONS: readonly ((schema: string) => string)[] = [
   seals,
   time,
   executions,
+  replace,
 ]
 
 /** The name of a schema as statements need it. */

@@ -13,9 +13,10 @@ import { sql as doctor } from './migrations/0003-doctor.ts'
 import { sql as seals } from './migrations/0004-seals.ts'
 import { sql as time } from './migrations/0005-time.ts'
 import { sql as executions } from './migrations/0006-executions.ts'
+import { sql as replace } from './migrations/0007-replace.ts'
 
 /** Every migration, in order; its number is its place, from 1. */
-const MIGRATIONS: readonly string[] = [ledger, runs, doctor, seals, time, executions]
+const MIGRATIONS: readonly string[] = [ledger, runs, doctor, seals, time, executions, replace]
 
 const RECORD_TABLE = `CREATE TABLE IF NOT EXISTS pawl_migrations (
   number INTEGER PRIMARY KEY, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL
