@@ -90,8 +90,10 @@ export async function liftGuards({ kind, damage }: Clinic): Promise<void> {
     const triggers = [
       'ledger_is_never_updated',
       'ledger_is_never_deleted',
+      'ledger_is_never_replaced',
       'succeeded_is_final',
       'live_jobs_are_not_deleted',
+      'jobs_never_replace_others',
     ]
     await damage(triggers.map((name) => `DROP TRIGGER IF EXISTS @${name}`).join('; '))
     await damage('DROP INDEX IF EXISTS @jobs_key; DROP INDEX IF EXISTS @one_commit')

@@ -41,6 +41,7 @@ describe('several processes', OPERATING, () => {
           { number: 4 },
           { number: 5 },
           { number: 6 },
+          { number: 7 },
         ])
         expect(rowsOf(path, 'SELECT * FROM pawl_machines')).toHaveLength(LIFECYCLES.length)
         expect(integrityOf(path)).toEqual(['ok'])
