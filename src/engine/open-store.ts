@@ -2,9 +2,10 @@
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
+import type { Trouble } from '../stores/outage.ts'
 import type { PayloadOptions } from '../stores/requests.ts'
 import type { SoundnessOptions } from '../stores/soundness.ts'
-import type { SchemaStatus, Store, Trouble } from '../stores/store.ts'
+import type { SchemaStatus, Store } from '../stores/store.ts'
 import type { TimeChange } from '../stores/store-time.ts'
 import { StoreNameInvalid } from './errors.ts'
 

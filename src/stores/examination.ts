@@ -121,6 +121,19 @@ export interface Surgeon {
   readonly note: string
 }
 
+/** How a server keeps acknowledged writes. */
+export interface Replication {
+  readonly fsync: boolean
+  /** The setting of the store's own sessions. */
+  readonly synchronousCommit: string
+  /** The setting `synchronous_standby_names`. */
+  readonly standbyNames: string
+  /** How many standbys are connected that could be promoted. */
+  readonly standbys: number
+  /** How many of them commits wait for; absent if the server does not show it to this user. */
+  readonly synchronousStandbys?: number
+}
+
 /** A look at a store by its own rows, and ways to mend them. */
 export interface Examination {
   /** What is not as the migrations made it; what others have added is theirs. */
@@ -134,6 +147,8 @@ export interface Examination {
   damaged(): Promise<JobDamaged[]>
   /** What the database says of its own file; nothing where it has no such check. */
   storage(): Promise<string[]>
+  /** What a server says of its durability and its standbys; absent if a store has no server. */
+  replication?(): Promise<Replication>
   /** Jobs with all that belongs to them, in the order of their refs; also what belongs to none. */
   dossiers(after: Ref | undefined, limit: number): Promise<Dossier[]>
   duplicates(limit: number): Promise<Duplicate[]>

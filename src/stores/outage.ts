@@ -5,6 +5,11 @@
 import { messageOf, PawlError } from '../core/errors.ts'
 import { withoutSecrets } from './redact.ts'
 
+/** An outage of the database, for those who watch. */
+export type Trouble =
+  | { readonly kind: 'away'; readonly forMs: number; readonly error: PawlError }
+  | { readonly kind: 'back'; readonly forMs: number }
+
 /** What is known of an outage. */
 export interface Outage {
   readonly reason: string

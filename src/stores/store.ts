@@ -29,6 +29,7 @@ import type { DamagedJob, Isolated, UnreadableFact } from './damaged.ts'
 import type { Examination } from './examination.ts'
 import type { MachineRow } from './machines.ts'
 import type { Migration, MigrationRequest } from './migration.ts'
+import type { Trouble } from './outage.ts'
 import type {
   EffectClaim,
   EffectFilter,
@@ -270,11 +271,6 @@ export interface PruneRequest {
   /** Gets every pruned job with its ledger as lines of NDJSON, before they are removed. */
   readonly archive?: (lines: string) => Promise<void>
 }
-
-/** An outage of the database, for those who watch. */
-export type Trouble =
-  | { readonly kind: 'away'; readonly forMs: number; readonly error: PawlError }
-  | { readonly kind: 'back'; readonly forMs: number }
 
 /** A store. */
 export interface Store extends StoreTime, AsyncDisposable {

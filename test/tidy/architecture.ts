@@ -54,6 +54,7 @@ const unpairedStoreFiles = [
   'settling.ts',
   'manifest.ts',
   'open.ts',
+  'replication.ts',
   'runner.ts',
   'troubles.ts',
 ]

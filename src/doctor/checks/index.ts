@@ -26,6 +26,7 @@ import { stalledJobs } from './stalled-jobs.ts'
 import { statesAreKnown } from './states-are-known.ts'
 import { storageIsSound } from './storage-is-sound.ts'
 import { timesAgree } from './times-agree.ts'
+import { writesSurvive } from './writes-survive.ts'
 import { writesWereFenced } from './writes-were-fenced.ts'
 
 /** Checks of one job at a time. */
@@ -51,7 +52,12 @@ export const JOB_CHECKS: readonly JobCheck[] = [
 ]
 
 /** Checks of the store that cost next to nothing, however much is in it. */
-export const QUICK_CHECKS: readonly StoreCheck[] = [schemaIsAsDeclared, queuesAreServed, timesAgree]
+export const QUICK_CHECKS: readonly StoreCheck[] = [
+  schemaIsAsDeclared,
+  queuesAreServed,
+  timesAgree,
+  writesSurvive,
+]
 
 /** Checks of the store that read all of it. */
 export const FULL_CHECKS: readonly StoreCheck[] = [

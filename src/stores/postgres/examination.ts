@@ -7,6 +7,7 @@ import type { Shared } from './context.ts'
 import { counters, dossiers, duplicates, scan } from './examine.ts'
 import { findDamage } from './isolate.ts'
 import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
+import { replication } from './replication.ts'
 import { drift, restore } from './schema.ts'
 
 /** How the store reads and writes. */
@@ -51,6 +52,10 @@ export class PostgresExamination implements Examination {
   /** PostgreSQL has no such check: its own tools read the files, and as another user. */
   async storage(): Promise<string[]> {
     return []
+  }
+
+  replication() {
+    return this.#access.look(ONE_MOMENT, replication)
   }
 
   /** Numbers are given out also by transactions that are rolled back: only seals can tell. */

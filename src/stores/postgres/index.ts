@@ -1,5 +1,6 @@
 /** The store on PostgreSQL: `import { openPostgresStore } from 'pawl/postgres'`. */
 export * from '../errors.ts'
+export type { Trouble } from '../outage.ts'
 export type * from '../store.ts'
 export type { Durability } from './connect.ts'
 export type { PgConfig, PgPool, PgPoolClient } from './driver.ts'

@@ -6,6 +6,7 @@ import { isPlain, type Offer } from '../accept.ts'
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
 import { checkMigration, type Migration, type MigrationRequest } from '../migration.ts'
+import type { Trouble } from '../outage.ts'
 import { ReadSide } from '../read-side.ts'
 import {
   checkClaim,
@@ -138,7 +139,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     return this.#wakeUps.subscribe(listener)
   }
 
-  onTrouble(listener: (trouble: contract.Trouble) => void): () => void {
+  onTrouble(listener: (trouble: Trouble) => void): () => void {
     return this.#parts.database.troubles.subscribe(listener)
   }
 

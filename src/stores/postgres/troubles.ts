@@ -4,7 +4,7 @@
  * has been away for a second, further ones every five seconds, and one when it is back.
  */
 import { StoreUnavailable } from '../errors.ts'
-import type { Trouble } from '../store.ts'
+import type { Trouble } from '../outage.ts'
 
 const TELL_AFTER_MS = 1000
 const TELL_EVERY_MS = 5000

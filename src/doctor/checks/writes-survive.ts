@@ -1,0 +1,68 @@
+import type { Replication } from '../../stores/examination.ts'
+import type { Finding } from '../finding.ts'
+import type { StoreCheck } from './check.ts'
+
+type Found = Omit<Finding, 'check'>
+
+/**
+ * P1 over a crash of the server and over a failover. A single server has no failover, and replicas
+ * that follow asynchronously may be meant for reading only: neither is a fault.
+ */
+export const writesSurvive: StoreCheck = {
+  name: 'writes-survive',
+  promise: 'P1',
+  says: 'The settings of the server keep acknowledged writes over a crash and a failover.',
+  look: async ({ store }) => {
+    const found = await store.examination.replication?.()
+    return found === undefined ? [] : [...crashesOf(found), ...failoversOf(found)]
+  },
+}
+
+function crashesOf({ fsync }: Replication): Found[] {
+  if (fsync) return []
+  const what = 'fsync is off: a crash of the machine can lose or damage what was acknowledged'
+  return [finding('warning', what, { fsync }, 'Set fsync = on, and reload the server.')]
+}
+
+function failoversOf(found: Replication): Found[] {
+  const { synchronousCommit, standbyNames, standbys, synchronousStandbys } = found
+  const evidence = { synchronousCommit, standbyNames, standbys, synchronousStandbys }
+  if (standbyNames === '') {
+    if (standbys === 0) return []
+    const what =
+      'standbys follow asynchronously: a failover to one of them can lose the last ' +
+      'acknowledged writes'
+    return [
+      finding('notice', what, evidence, `Set synchronous_standby_names = '*' if one takes over.`),
+    ]
+  }
+  if (synchronousCommit === 'off' || synchronousCommit === 'local') {
+    const what =
+      `synchronous_standby_names asks for a standby, and synchronous_commit = ` +
+      `${synchronousCommit} does not wait for it: a failover can lose acknowledged writes`
+    const advice =
+      'Set synchronous_commit = on where it is set: server, database, role or session; and open ' +
+      "the store with durability 'full'."
+    return [finding('warning', what, evidence, advice)]
+  }
+  if (synchronousStandbys === 0) {
+    const what = 'no synchronous standby is connected: every commit waits until one is'
+    return [
+      finding('warning', what, evidence, 'Start a standby that synchronous_standby_names names.'),
+    ]
+  }
+  if (synchronousCommit !== 'remote_write') return []
+  const what =
+    'synchronous_commit = remote_write: acknowledged writes are lost if the machines of primary ' +
+    'and standby fail together'
+  return [finding('notice', what, evidence, 'Set synchronous_commit = on.')]
+}
+
+function finding(
+  severity: Finding['severity'],
+  what: string,
+  evidence: Readonly<Record<string, unknown>>,
+  advice: string,
+): Found {
+  return { promise: 'P1', severity, subject: 'the server', what, evidence, advice }
+}

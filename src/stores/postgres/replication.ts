@@ -1,0 +1,45 @@
+/** What the server says of its durability and of its standbys, for the doctor. */
+import type { Replication } from '../examination.ts'
+import { type Session, statement } from './connect.ts'
+
+/**
+ * `synchronous_commit` is that of our own sessions, as this store has set it. Standbys are those
+ * that stream all changes; who follows by a logical slot, or takes a backup, cannot be promoted.
+ * Without the role pg_monitor the server shows how many there are and nothing else of them.
+ */
+const SELECT_REPLICATION = statement(
+  () => `
+  SELECT current_setting('fsync') AS fsync,
+    current_setting('synchronous_commit') AS synchronous_commit,
+    current_setting('synchronous_standby_names') AS synchronous_standby_names,
+    (SELECT count(*)::int FROM pg_stat_replication AS sender
+      WHERE coalesce(state, 'streaming') = 'streaming' AND NOT EXISTS (
+        SELECT 1 FROM pg_replication_slots AS slot
+        WHERE slot.active_pid = sender.pid AND slot.slot_type = 'logical')) AS standbys,
+    (SELECT count(*)::int FROM pg_stat_replication
+      WHERE sync_state IN ('sync', 'quorum')) AS synchronous,
+    (SELECT bool_and(sync_state IS NOT NULL) FROM pg_stat_replication) AS shown`,
+)
+
+interface Row {
+  readonly fsync: string
+  readonly synchronous_commit: string
+  readonly synchronous_standby_names: string
+  readonly standbys: number
+  readonly synchronous: number
+  readonly shown: boolean | null
+}
+
+/** Reads it. */
+export async function replication(session: Session): Promise<Replication> {
+  const [row] = await session.query<Row>(SELECT_REPLICATION)
+  const found = row as Row
+  return {
+    fsync: found.fsync === 'on',
+    synchronousCommit: found.synchronous_commit,
+    standbyNames: found.synchronous_standby_names,
+    standbys: found.standbys,
+    // Nobody may say that there is none if the server does not show it.
+    ...(found.shown !== false && { synchronousStandbys: found.synchronous }),
+  }
+}
