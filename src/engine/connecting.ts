@@ -24,19 +24,21 @@ export interface ConnectOptions {
   readonly signal?: AbortSignal
 }
 
-interface Connecting extends ConnectOptions {
-  readonly environment: Environment
-  readonly observe: (event: PawlEvent) => void
-  readonly open: (onTrouble: (trouble: Trouble) => void) => Promise<Store>
+/** Told of an outage while a store is opened. */
+interface Hearing {
+  readonly onTrouble: (trouble: Trouble) => void
 }
 
 /** Opens a store; with `connect: 'wait'` as soon as it is there. */
-export async function openWhenThere(connecting: Connecting): Promise<Store> {
-  const { connect = 'fail', signal, environment, observe, open } = connecting
+export async function openWhenThere(
+  { connect = 'fail', signal }: ConnectOptions,
+  { environment, observe }: { environment: Environment; observe: (event: PawlEvent) => void },
+  open: (hearing: Hearing) => Promise<Store>,
+): Promise<Store> {
   if (connect !== 'fail' && connect !== 'wait') {
     throw new CommandInvalid('connect', "must be 'fail' or 'wait'")
   }
-  if (connect === 'fail') return open(() => {})
+  if (connect === 'fail') return open({ onTrouble() {} })
   const start = environment.clock.now()
   let isOpen = false
   const tell = (state: 'Connecting' | 'ErrorWait' | 'Connected', error?: PawlError) => {
@@ -50,7 +52,7 @@ export async function openWhenThere(connecting: Connecting): Promise<Store> {
   for (let tries = 0; ; tries++) {
     if (tries > 0) tell('Connecting')
     try {
-      const store = await untilAborted(open(onTrouble), signal)
+      const store = await untilAborted(open({ onTrouble }), signal)
       isOpen = true
       if (tries > 0) tell('Connected')
       return store

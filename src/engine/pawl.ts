@@ -27,7 +27,7 @@ import { type NotifyOptions, noticesOf } from './effects/notify.ts'
 import { InputInvalid } from './errors.ts'
 import { type HandleParts, JobHandle, jobOf } from './job-handle.ts'
 import { type AnyJob, byName, runnableOf, type Whatever } from './job-types.ts'
-import { type OpenOptions, openStore } from './open-store.ts'
+import { openStore } from './open-store.ts'
 import { circumstancesOf } from './operators/circumstances.ts'
 import { type Explanation, explain } from './operators/explain.ts'
 import { Operator, type OperatorIdentity } from './operators/operators.ts'
@@ -68,10 +68,7 @@ export interface PawlOptions extends PayloadOptions, ConnectOptions {
    * out no work until the doctor has mended it; 'warn' only tells the logger.
    */
   readonly onFindings?: SoundnessOptions['onFindings']
-  /**
-   * How long a call of the store tries to get past conflicts and outages; 10 seconds if absent.
-   * Longer than a failover takes, if the database has replicas.
-   */
+  /** How long a call of the store tries to get past outages; 10 seconds if absent. */
   readonly storeTimeout?: Duration
   readonly environment?: Environment
   readonly logger?: Logger
@@ -133,11 +130,11 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
     ...(onFindings !== undefined && { onFindings }),
     ...(timeoutMs !== undefined && { timeoutMs }),
   }
-  const open = (onTrouble: OpenOptions['onTrouble']) =>
-    openStore(given as string, { ...opening, ...(onTrouble && { onTrouble }) })
-  const { connect, signal } = options
-  const waiting = { ...(connect && { connect }), ...(signal && { signal }), environment, observe }
-  const store = typeof given === 'string' ? await openWhenThere({ ...waiting, open }) : given
+  const open = (name: string) =>
+    openWhenThere(options, { environment, observe }, (hear) =>
+      openStore(name, { ...opening, ...hear }),
+    )
+  const store = typeof given === 'string' ? await open(given) : given
   const storeName = typeof given === 'string' ? given : undefined
   for (const [queue, limits] of Object.entries(options.queues ?? {})) {
     await store.limitQueue(queue, limitsOf(limits))
