@@ -105,6 +105,11 @@ export interface ClaimRequest {
   readonly leaseMs: number
   /** Slots are free now: the attempts also enter IN_PROGRESS. */
   readonly start: boolean
+  /**
+   * Called when the store has seen that something is ready and goes on to take it. A store that
+   * looks and takes by one statement does not call it.
+   */
+  readonly onFound?: () => void
 }
 
 /** The store's own handle of a job. */

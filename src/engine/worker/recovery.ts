@@ -44,13 +44,14 @@ export class Recovery {
     return Math.min(this.#dueAt, this.#at) - this.#now()
   }
 
-  async run(): Promise<void> {
+  /** Says by which edge of the worker machine Recovery ends. */
+  async run(): Promise<'recovered' | 'recovery-skipped'> {
     const store = this.#store
     if (this.#now() >= Math.min(this.#dueAt, this.#at)) {
       await untilShort(PROMOTE_BATCH, (limit) => store.promote(limit))
     }
     this.#dueAt = Number.POSITIVE_INFINITY
-    if (!this.isDue) return
+    if (!this.isDue) return 'recovery-skipped'
     this.#at = this.#now() + this.#everyMs
     if (this.#now() >= this.#isolateAt) {
       this.#isolateAt = this.#now() + ISOLATE_MS
@@ -58,6 +59,7 @@ export class Recovery {
     }
     await untilShort(RECOVER_BATCH, async (limit) => (await store.recover(limit)).length)
     await untilShort(RECOVER_BATCH, async (limit) => (await store.shed(limit)).length)
+    return 'recovered'
   }
 
   #now(): number {

@@ -32,6 +32,8 @@ export class Slots {
   readonly #own: (WorkerState | undefined | null)[]
   readonly #observe: (move: SlotMove) => void
   #shared: WorkerState = 'Startup'
+  /** The slot that has found a job and waits for its lease. */
+  #claiming: number | undefined
 
   constructor(count: number, observe: (move: SlotMove) => void) {
     this.#own = Array.from({ length: count }, () => undefined)
@@ -48,9 +50,10 @@ export class Slots {
     return this.#own.filter((own) => own !== null).map((own) => own ?? this.#shared)
   }
 
-  /** How many slots have no job. */
+  /** How many slots have no job; one that is claiming has none yet. */
   get free(): number {
-    return this.#own.filter((own) => own === undefined).length
+    const claiming = this.#claiming === undefined ? 0 : 1
+    return this.#own.filter((own) => own === undefined).length + claiming
   }
 
   /** Moves the fetcher, and with it every slot that has no job. */
@@ -60,12 +63,34 @@ export class Slots {
     this.#observe({ slot: 'idle', from, to: this.#shared, on })
   }
 
-  /** Gives a job to a free slot: it is claimed, and its handler is about to run. */
-  take(): number {
+  /** A job was found: one free slot is about to claim it. */
+  find(): void {
+    if (this.#claiming !== undefined) return
     const slot = this.#own.indexOf(undefined)
-    if (slot < 0) throw new Error('no slot is free')
+    if (slot < 0) return
     this.#own[slot] = this.#shared
     this.moveOne(slot, 'task-found')
+    this.#claiming = slot
+  }
+
+  /**
+   * What was found could not be claimed: somebody else was quicker, it is not for this worker
+   * ('claim-lost'), or the store failed ('exception').
+   */
+  miss(on: 'claim-lost' | 'exception'): void {
+    const slot = this.#claiming
+    if (slot === undefined) return
+    this.moveOne(slot, on)
+    this.#own[slot] = undefined
+    this.#claiming = undefined
+  }
+
+  /** Gives a claimed job to the slot that found it, or to a free one; its handler is to run. */
+  take(): number {
+    this.find()
+    const slot = this.#claiming
+    if (slot === undefined) throw new Error('no slot is free')
+    this.#claiming = undefined
     this.moveOne(slot, 'lease-acquired')
     return slot
   }

@@ -169,16 +169,14 @@ export class JobWorker implements AsyncDisposable {
     await this.#reportRow()
     this.#slots.moveShared('connected')
     // Recovery
-    await this.#recovery.run()
-    this.#slots.moveShared('recovered')
+    this.#slots.moveShared(await this.#recovery.run())
     // Polling
     while (!this.#isStopping) {
       const found = await this.#poll()
       this.#pace.looked(this.#now(), found > 0)
       if (this.#recovery.isDue) {
         this.#slots.moveShared('recovery-due')
-        await this.#recovery.run()
-        this.#slots.moveShared('recovered')
+        this.#slots.moveShared(await this.#recovery.run())
         // A worker that is never idle must be known to be alive as well.
         await this.#reportRow()
       }
@@ -210,7 +208,7 @@ export class JobWorker implements AsyncDisposable {
     const limit = this.#isStopping ? 0 : this.#slots.free + this.#freedBy(reports)
     const request = limit > 0 ? this.#request(limit) : undefined
     if (reports.length === 0 && request === undefined) return 0
-    if (reports.length === 0) return this.#start(await store.claim(request as ClaimRequest))
+    if (reports.length === 0) return this.#claim(request as ClaimRequest)
     this.#reports = []
     const settlements = reports.map(({ settlement }) => settlement)
     const { answers, claimed } = await store.settle(settlements, request).catch((error) => {
@@ -226,6 +224,20 @@ export class JobWorker implements AsyncDisposable {
     const started = this.#start(claimed.slice(0, room))
     await this.#returnUnstarted(claimed.slice(room))
     return started
+  }
+
+  /** Claiming lasts from the store's word that something is ready until it has the lease. */
+  async #claim(request: ClaimRequest): Promise<number> {
+    const { store } = this.#parts
+    const onFound = () => this.#slots.find()
+    try {
+      const started = this.#start(await store.claim({ ...request, onFound }))
+      this.#slots.miss('claim-lost')
+      return started
+    } catch (error) {
+      this.#slots.miss('exception')
+      throw error
+    }
   }
 
   /** Gives back what there is no slot for. */

@@ -280,7 +280,10 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     checkClaim(request)
     // Idle workers claim with every commit of anybody; a look keeps nobody from writing.
     await this.#writer.outsideTransactions()
-    if (this.#reading !== this.#writing && !(await this.read(hasReady))) return []
+    if (this.#reading !== this.#writing) {
+      if (!(await this.read(hasReady))) return []
+      request.onFound?.()
+    }
     return this.#isolation.around(
       () => this.#write('claim', (db, now) => claim(this.#shared, db, now, request)),
       request,
