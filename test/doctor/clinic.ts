@@ -125,7 +125,8 @@ export async function liftUniqueIds({ kind, damage, rows }: Clinic): Promise<voi
     `SELECT sql FROM sqlite_master WHERE tbl_name = 'pawl_jobs' AND type <> 'table' AND sql <> ''`,
   )
   const weaker = (table?.sql ?? '').replace('NOT NULL UNIQUE', 'NOT NULL')
-  await damage(`${weaker.replace('pawl_jobs', 'weaker')};
+  // Views on the table must not keep it from being renamed.
+  await damage(`PRAGMA legacy_alter_table = ON; ${weaker.replace('pawl_jobs', 'weaker')};
     INSERT INTO weaker SELECT * FROM @jobs; DROP TABLE @jobs; ALTER TABLE weaker RENAME TO @jobs;
     ${others.map(({ sql }) => sql).join('; ')}`)
 }

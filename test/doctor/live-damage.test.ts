@@ -18,7 +18,7 @@ import { SeededRandom } from '../../src/testing/seeded-random.ts'
 import { freshServerDatabase } from '../support/postgres/databases.ts'
 import { admit, type Clinic, type Kind, liftGuards, openClinic } from './clinic.ts'
 
-const ROUNDS = { sqlite: 60, postgres: 30 } as const
+const ROUNDS = { sqlite: 40, postgres: 15 } as const
 const factor = Number(process.env.PAWL_TEST_FUZZ ?? 1)
 const first = Number(process.env.PAWL_TEST_SEED ?? 0)
 const PATIENCE_MS = 30_000
