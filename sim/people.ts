@@ -74,7 +74,9 @@ export async function meddle(
   may('retry-effects', () => operator.retryEffects({ filter: { state: 'parked' } }))
   may('prune', () => prune(pawl, now - faults.between(0, 10_000), history))
   may('row-damaged', () => vandal.damage(one()))
-  if (history.isExamined && !vandal.isGuilty) acts.push(() => examineAll(pawl, history))
+  if (history.isExamined) {
+    acts.push(async () => vandal.isGuilty || examineAll(pawl, history))
+  }
   for (const act of acts) {
     try {
       await act()
