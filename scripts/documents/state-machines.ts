@@ -22,8 +22,8 @@ const ORIGINS: Record<string, string> = {
   execution: 'One attempt at a job (document 001).',
   worker:
     'One slot of a worker (document 003). On SQLite a worker looks whether anything is ready ' +
-    '(Polling) and then takes the write lock for the lease (Claiming); if others were quicker, or ' +
-    'what is ready is not for this worker, the claim is lost. On PostgreSQL, in a private ' +
+    '(Polling) and then takes the write lock for the lease (Claiming); if others were quicker, ' +
+    'or what is ready is not for this worker, the claim is lost. On PostgreSQL, in a private ' +
     'database in memory, and when a claim comes with a report, one statement looks and takes: ' +
     'task-found and lease-acquired are then one step, and claim-lost cannot happen, because a ' +
     'row that another worker has locked is skipped. Recovery is skipped if its interval has not ' +
