@@ -44,7 +44,7 @@ import { abandon, FileGuard } from './file-guard.ts'
 import { GivingWay } from './give-way.ts'
 import { heartbeat } from './heartbeat.ts'
 import { Isolation } from './isolation.ts'
-import { fileOf, joinTransaction } from './join.ts'
+import { fileOf, isInTransaction, joinTransaction } from './join.ts'
 import { registerMachines } from './machines.ts'
 import { migrate } from './migrate.ts'
 import { migrateJobs } from './migrate-jobs.ts'
@@ -122,11 +122,12 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> 
   )
   const writer = new Writer(writing, environment, clock, busyTimeoutMs)
   try {
-    const machines = await writer.write('open', (connection, now) => {
+    const prepare = (connection: Connection, now: number) => {
       migrate(connection, now)
       clock.open(connection)
       return registerMachines(connection, options.lifecycles ?? LIFECYCLES)
-    })
+    }
+    const machines = unlessChanged(writing, clock, prepare) ?? (await writer.write('open', prepare))
     // A database of one store in memory has one connection, for reading and writing.
     const reading = isPrivate ? writing : await open()
     warnOfOldSqlite(reading, options.logger)
@@ -146,6 +147,29 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> 
     if (error instanceof StoreUnsafe) abandon(writing)
     else writing.close()
     throw explain(location, error)
+  }
+}
+
+/**
+ * Prepares a file that needs no change without taking its write lock, so that a store can be opened
+ * while another process holds it. Returns `undefined` if something would have to be written.
+ */
+function unlessChanged<T>(connection: Connection, clock: FileClock, prepare: Work<T>) {
+  const { database } = connection
+  database.exec('PRAGMA query_only = ON')
+  try {
+    database.exec('BEGIN')
+    const prepared = prepare(connection, clock.now())
+    database.exec('COMMIT')
+    clock.committed()
+    return prepared
+  } catch {
+    // Whatever it was, the writer meets it as well, and says so.
+    if (isInTransaction(database)) database.exec('ROLLBACK')
+    clock.rolledBack()
+    return undefined
+  } finally {
+    database.exec('PRAGMA query_only = OFF')
   }
 }
 
