@@ -121,6 +121,15 @@ function startWorker(program: URL): Helper {
   return helper
 }
 
+/** Stops a process, but not in the middle of a transaction, for which all others would wait. */
+async function freeze(helper: Helper, isQuiet: () => Promise<boolean>): Promise<void> {
+  for (;;) {
+    helper.signal('SIGSTOP')
+    if (await isQuiet()) return
+    helper.signal('SIGCONT')
+  }
+}
+
 describe('the engine, with a worker process that is frozen for longer than its lease,', () => {
   const refused = { kind: 'refused', code: 'E_STALE_FENCE' } as const
   const cases = PLACES.flatMap(({ name, place }) => [
@@ -132,7 +141,7 @@ describe('the engine, with a worker process that is frozen for longer than its l
     'on $name with the fence $fence runs the commits of attempts $attempts',
     { timeout: 60_000 },
     async ({ place, fence, answer, attempts }) => {
-      const { pawl, store, bookings } = await place()
+      const { pawl, store, bookings, isQuiet } = await place()
       const program = await programOf(fence)
       const retry = { delay: '20ms', jitter: 0 } as const
       const charge = defineJob({ name: 'charge', lifecycle: leased, retry })
@@ -140,7 +149,7 @@ describe('the engine, with a worker process that is frozen for longer than its l
       const frozen = startWorker(program)
       const started = await frozen.ask({ kind: 'work', store, hold: true })
       expect(started).toEqual({ kind: 'started', attempt: 1 })
-      frozen.signal('SIGSTOP')
+      await freeze(frozen, isQuiet)
       const second = await startWorker(program).ask({ kind: 'work', store, hold: false })
       expect(second).toEqual({ kind: 'accepted', attempt: 2 })
       // The message waits in the pipe, so the handler commits as soon as the process goes on.
