@@ -54,20 +54,26 @@ export class InvalidTransition extends PawlError {
   readonly from: string
   readonly to: string
   readonly allowed: readonly string[]
-  /** `trigger` is what was asked for, where it was not a state. */
+  /**
+   * `trigger` is what was asked for, where it was not a state. `more` says why the command is
+   * refused although there may be such an edge, and what to do instead.
+   */
   constructor(
     machine: string,
     from: string,
     to: string,
     allowed: readonly string[],
     trigger?: string,
+    more: { readonly why?: string; readonly instead?: string } = {},
   ) {
     const ways = allowed.length > 0 ? `leads only to ${allowed.join(', ')}` : 'leads nowhere'
-    super(
-      `Invalid transition: ${from} → ${to}`,
+    const hint =
       trigger === undefined
         ? `In machine "${machine}", ${from} ${ways}.`
-        : `In machine "${machine}", ${trigger} does not apply in ${from}.`,
+        : `In machine "${machine}", ${trigger} does not apply in ${from}.`
+    super(
+      `Invalid transition: ${from} → ${to}${more.why === undefined ? '' : `: ${more.why}`}`,
+      more.instead === undefined ? hint : `${hint} ${more.instead}`,
       { machine, from, to, allowed, trigger },
     )
     this.from = from

@@ -309,10 +309,11 @@ export class Pawl implements AsyncDisposable {
       this.#parts.observe(event)
       tell(event)
     }
-    const dispatcher = this.#dispatcher(options, settings.id, observe)
+    const watched = watchStore(store, { worker: settings.id, observe, lifecycles })
+    const dispatcher = this.#dispatcher(options, settings.id, observe, watched)
     let checkup: Checkup | undefined
     const worker = new JobWorker({
-      store: watchStore(store, { worker: settings.id, observe, lifecycles }),
+      store: watched,
       environment,
       bounds,
       logger,
@@ -341,8 +342,9 @@ export class Pawl implements AsyncDisposable {
     { effects = true, poll }: WorkOptions,
     worker: string,
     observe: (event: PawlEvent) => void,
+    store: Store,
   ): Dispatcher | undefined {
-    const { store, environment, deliverable: jobs } = this.#parts
+    const { environment, deliverable: jobs } = this.#parts
     const { concurrency = DEFAULTS.concurrency } = typeof effects === 'object' ? effects : {}
     checkConcurrency('effects.concurrency', concurrency)
     if (effects === false || jobs.size === 0) return undefined

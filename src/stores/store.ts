@@ -85,11 +85,19 @@ export type Answer =
       readonly fact: Fact
       /** The facts before it, if the job followed an earlier version of its lifecycle. */
       readonly migrated?: readonly Fact[]
+      /** When the job came into the state that it has left, where the store had read it. */
+      readonly since?: number
     }
   | { readonly kind: 'same'; readonly job: Job }
   /** Its holder was asked to cancel it. */
   | { readonly kind: 'asked'; readonly job: Job }
   | { readonly kind: 'rejected'; readonly error: PawlError }
+
+/** What became of a job whose time had come: it took an edge, or was in its ready state already. */
+export type Promoted = Extract<Answer, { readonly kind: 'done' | 'same' | 'asked' }>
+
+/** Receives, after the commit, the answers about jobs that a verb moved by itself. */
+export type OnMoved = (answers: readonly Answer[]) => void
 
 /** What became of a job whose lease had expired, and who held it. */
 export type Recovered = Answer & { readonly holder?: string }
@@ -333,8 +341,11 @@ export interface Store extends StoreTime, AsyncDisposable {
 
   /** Takes effects to deliver, each under a lease of its own; those that are longest due first. */
   claimEffects(request: EffectClaim): Promise<HeldEffect[]>
-  /** Records deliveries; the last one of a job finishes it. False where the lease was lost. */
-  settleEffects(reports: readonly EffectReport[]): Promise<boolean[]>
+  /**
+   * Records deliveries; the last one of a job finishes it, which `onMoved` receives. False where
+   * the lease was lost.
+   */
+  settleEffects(reports: readonly EffectReport[], onMoved?: OnMoved): Promise<boolean[]>
   /** Effects by keyset, newest first. */
   listEffects(
     filter: EffectFilter,
@@ -354,7 +365,7 @@ export interface Store extends StoreTime, AsyncDisposable {
   cancel(ids: readonly string[], asker: Asker, seqs?: readonly number[]): Promise<Answer[]>
 
   /** Makes jobs ready whose time has come; at most `limit` of them. Returns how many. */
-  promote(limit: number): Promise<number>
+  promote(limit: number, onMoved?: OnMoved): Promise<number>
   /** When the next job that waits for its time is due; nothing where none waits. */
   nextDue(): Promise<number | undefined>
 

@@ -84,7 +84,7 @@ function offTable(situation: Situation, trigger: 'force' | 'repair', to: string)
     .filter(([state, role]) => state !== job.state && role !== 'held' && role !== 'succeeded')
     .map(([state]) => state)
   if (!allowed.includes(to)) {
-    return reject(new InvalidTransition(lifecycle.name, job.state, to, allowed))
+    return reject(forbidden(situation, trigger, to, allowed))
   }
   // Where a state is entered through the held one alone, the force goes that way, too (rule G1).
   const ways = lifecycle.machine.edges.filter((edge) => edge.to === to).map(({ from }) => from)
@@ -97,4 +97,21 @@ function offTable(situation: Situation, trigger: 'force' | 'repair', to: string)
     ...(job.blockedReason !== null && { blockedReason: null }),
     ...(execution && { execution }),
   })
+}
+
+function forbidden(
+  { lifecycle, job }: Situation,
+  trigger: 'force' | 'repair',
+  to: string,
+  allowed: readonly string[],
+): InvalidTransition {
+  const { name, machine, roles } = lifecycle
+  const role = roles.get(to)
+  const what =
+    role === undefined ? `has no state ${to}` : `${trigger} never leads into a ${role} state`
+  // Where the machine has such an edge, the two states alone would say that it has not.
+  const isEdge = machine.byTarget.get(job.state)?.has(to) === true
+  const instead = `In machine "${name}" ${what}; it may lead to ${allowed.join(', ')}.`
+  const more = isEdge ? { why: what, instead } : { instead }
+  return new InvalidTransition(name, job.state, to, allowed, `${trigger} to ${to}`, more)
 }

@@ -146,8 +146,38 @@ export function misplaced(
   command: string,
   target: string,
 ): Decision {
-  const allowed = allowedFrom(lifecycle.machine, job.state)
-  return reject(new InvalidTransition(lifecycle.name, job.state, target, allowed, command))
+  const { name, machine } = lifecycle
+  const { state } = job
+  const edge = machine.byTarget.get(state)?.get(target)
+  // The machine may have this edge, under other triggers. Then the edge is not what is wrong.
+  const why = edge && `this edge is taken by ${edge.on.join(', ')}, not by ${command}`
+  const instead = insteadOf(lifecycle, state, command)
+  const more = { ...(why !== undefined && { why }), instead }
+  const allowed = allowedFrom(machine, state)
+  return reject(new InvalidTransition(name, state, target, allowed, command, more))
+}
+
+/** The commands that people have for a job, by the trigger that each needs. */
+const VERBS = {
+  'run-now': 'retry',
+  redrive: 'redrive',
+  submit: 'submit',
+  cancel: 'cancel',
+  park: 'quarantine',
+  discard: 'discard',
+} as const satisfies Partial<Record<JobTrigger, string>>
+
+/** Where a refused command applies, and which commands a job in this state has. */
+function insteadOf(lifecycle: Lifecycle, state: string, command: string): string {
+  const has = (from: string, trigger: string) =>
+    lifecycle.paths.get(from)?.has(trigger as JobTrigger) === true
+  const states = [...lifecycle.roles.keys()].filter((from) => has(from, command))
+  const verbs = Object.entries(VERBS).flatMap(([trigger, verb]) =>
+    has(state, trigger) ? [verb] : [],
+  )
+  const where = states.length > 0 ? `It applies in ${states.join(', ')}. ` : ''
+  const rest = verbs.length > 0 ? verbs.join(', ') : 'none'
+  return `${where}Commands for a job in ${state}: ${rest}.`
 }
 
 /** An execution that succeeds is recorded as its commit; every other trigger is its own fact. */

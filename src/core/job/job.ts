@@ -78,3 +78,12 @@ export interface Job extends JobAttributes {
 export function isCommitted(job: Job): boolean {
   return job.execution?.status === 'COMMITTED' || job.execution?.status === 'DONE'
 }
+
+/**
+ * When the job came into its present state, as far as its fields say: the start of the attempt if
+ * it is held, else the time of its last fact. A fact that takes no edge, such as a new priority,
+ * therefore counts as a new beginning.
+ */
+export function enteredAt({ execution, startedAt, updatedAt }: Job): number {
+  return execution === null ? updatedAt : (startedAt ?? updatedAt)
+}

@@ -4,6 +4,7 @@
  * it was the program itself that asked.
  */
 import type { PawlError } from '../../core/errors.ts'
+import type { ActorKind, FactTrigger } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Lane } from '../../core/job/lanes.ts'
 import type { Finding } from '../../doctor/finding.ts'
@@ -43,7 +44,7 @@ export interface ExpiredEvent {
   readonly expiredForMs: number
 }
 
-/** A job that took edges of its lifecycle by what was asked for here. */
+/** A job that took edges of its lifecycle by what this process asked for or did. */
 export interface MovedEvent {
   readonly type: 'moved'
   readonly worker: string | null
@@ -51,7 +52,14 @@ export interface MovedEvent {
   readonly job: Job
   /** The states that it went through, from the one that it left to the one that it is in. */
   readonly path: readonly string[]
-  /** How long it had been in the first of them, where that is known: for attempts that end. */
+  /** What happened to it, by whom. */
+  readonly trigger: FactTrigger
+  readonly actor: ActorKind
+  readonly operator?: string
+  /**
+   * How long it had been in the first of them: since the start of the attempt if it was held, since
+   * it was due if it was claimed, else since its last fact. Absent for a job that was just created.
+   */
   readonly stayedMs?: number
 }
 
@@ -130,9 +138,10 @@ export type PawlEvent =
   | MovedEvent
   | MigratedEvent
   | RefusedEvent
-  /** A command that changed nothing: the job is where it would have led to. */
+  /** A command that changed nothing: the job is where it would have led to; or whose holder was
+   * asked to carry it out. */
   | {
-      readonly type: 'same'
+      readonly type: 'same' | 'asked'
       readonly worker: string | null
       readonly command: string
       readonly job: Job

@@ -1,10 +1,13 @@
 /**
  * Events as log lines; what is not here is not logged.
  *
- *   refused   error   Invalid transition: {from} → {to}, where the machine has no such edge
+ *   refused   error   Invalid transition: {from} → {to}, where the machine has no such edge, or
+ *                     not by this command; then followed by which commands take it
  *             warn    the message of the error, where it was refused for anything else
  *   same      debug   Same state: {state}
  *   migrated  info
+ *   asked     info    the holder of a job was asked to cancel it
+ *   moved     debug   {from} → {to}; info if an operator or the doctor moved it
  *   expired   warn    recovered, or flagged for an operator
  *   lost      warn
  *   stuck     warn    and info when it has ended after all
@@ -19,7 +22,14 @@ import type { Job } from '../../core/job/job.ts'
 import type { Logger } from '../../core/ports.ts'
 import type { Finding } from '../../doctor/finding.ts'
 import { codeOf } from '../../stores/outage.ts'
-import type { EffectEvent, ExpiredEvent, PawlEvent, RefusedEvent, StuckEvent } from './events.ts'
+import type {
+  EffectEvent,
+  ExpiredEvent,
+  MovedEvent,
+  PawlEvent,
+  RefusedEvent,
+  StuckEvent,
+} from './events.ts'
 
 /** Says nothing. */
 export const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} }
@@ -47,6 +57,15 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
       logger.info(fields, 'The job follows a later version of its lifecycle')
       break
     }
+    case 'asked': {
+      const { worker, command, job } = event
+      const fields = { event: 'transition.asked', ...fieldsOf(job, worker), command }
+      logger.info(fields, `The holder of the job was asked: ${command}`)
+      break
+    }
+    case 'moved':
+      logMoved(logger, event)
+      break
     case 'expired':
       logExpired(logger, event)
       break
@@ -101,6 +120,7 @@ function logRefused(logger: Logger, event: RefusedEvent): void {
     from,
     to,
     code: error.code,
+    hint: error.hint,
   }
   logger[error instanceof InvalidTransition ? 'error' : 'warn'](fields, error.message)
 }
@@ -112,6 +132,19 @@ function logConnection(
   const fields = { event: 'store.connecting', state, waited_ms: waitedMs, code: error?.code }
   if (error !== undefined) logger.warn(fields, `Waiting for the store: ${error.message}`)
   else if (state === 'Connected') logger.info(fields, 'The store is there')
+}
+
+function logMoved(logger: Logger, event: MovedEvent): void {
+  const { worker, job, path, trigger, actor, operator } = event
+  const [from, to] = [path[0], path[path.length - 1]]
+  const fields = {
+    event: 'transition.moved',
+    ...fieldsOf(job, worker),
+    ...{ machine: job.lifecycle, from, to, trigger, actor },
+    ...(operator !== undefined && { operator }),
+  }
+  const isByPerson = operator !== undefined || actor === 'doctor'
+  logger[isByPerson ? 'info' : 'debug'](fields, path.join(' → '))
 }
 
 function logExpired(logger: Logger, event: ExpiredEvent): void {

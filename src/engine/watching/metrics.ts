@@ -40,14 +40,14 @@ export const METRICS = {
   pawl_transitions_total: {
     kind: 'counter',
     labels: ['machine', 'from', 'to'],
-    help:
-      'Edges that jobs took by what this process asked for. Not among them: jobs that came due, ' +
-      'and those whose last effect was delivered.',
+    help: 'Edges that jobs took by what this process asked for or did, whoever asked.',
   },
   pawl_transition_stay_seconds: {
     kind: 'histogram',
     labels: ['machine', 'from', 'to'],
-    help: 'How long jobs had been held when they left that state, by the edge they took first.',
+    help:
+      'How long jobs had been in a state when they left it, by the edge they took first: since ' +
+      'the start of the attempt, since a claimed job was due, else since the last fact.',
   },
   pawl_transitions_rejected_total: {
     kind: 'counter',

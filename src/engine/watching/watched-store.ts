@@ -7,8 +7,17 @@ import { InvalidTransition, type PawlError } from '../../core/errors.ts'
 import { type Fact, hopsOf } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { CLIENT } from '../../stores/asker.ts'
 import { passing } from '../../stores/passing.ts'
-import type { Answer, CommitAnswer, Held, Recovered, Store } from '../../stores/store.ts'
+import type {
+  Answer,
+  Asker,
+  CommitAnswer,
+  Held,
+  OnMoved,
+  Recovered,
+  Store,
+} from '../../stores/store.ts'
 import type { PawlEvent } from './events.ts'
 
 /** Who is told, and on whose behalf the store is used. */
@@ -33,7 +42,9 @@ export function watchStore(store: Store, watch: Watch): Store {
     async enqueue(items, options) {
       const results = await store.enqueue(items, options)
       for (const result of results) {
-        if (result.kind === 'created') watch.observe({ type: 'enqueued', job: result.job })
+        if (result.kind !== 'created') continue
+        watch.observe({ type: 'enqueued', job: result.job })
+        noteCreated(watch, result.job, options?.asker ?? CLIENT)
       }
       return results
     },
@@ -66,6 +77,12 @@ export function watchStore(store: Store, watch: Watch): Store {
       noteAll(watch, [answer], () => ({ jobId: held.job.id, command: 'commit', job: held.job }))
       return answer
     },
+    promote(limit, onMoved) {
+      return store.promote(limit, andNote(watch, onMoved))
+    },
+    settleEffects(reports, onMoved) {
+      return store.settleEffects(reports, andNote(watch, onMoved))
+    },
     async recover(limit) {
       const answers = await store.recover(limit)
       for (const answer of answers) noteRecovered(watch, answer)
@@ -88,14 +105,27 @@ export function watchStore(store: Store, watch: Watch): Store {
     async shed(limit) {
       const answers = await store.shed(limit)
       for (const answer of answers) {
-        if (answer.kind !== 'done') continue
-        noteMigrated(watch, answer.job, answer.migrated)
-        noteMoved(watch, answer)
+        if (answer.kind === 'done') noteMigrated(watch, answer.job, answer.migrated)
       }
+      noteMovedAll(watch, answers)
       return answers
     },
   }
   return passing(store, watched)
+}
+
+/** Notes what a verb has moved, and passes it on. */
+function andNote(watch: Watch, onMoved: OnMoved | undefined): OnMoved {
+  return (answers) => {
+    noteMovedAll(watch, answers)
+    onMoved?.(answers)
+  }
+}
+
+function noteMovedAll(watch: Watch, answers: readonly Answer[]): void {
+  for (const answer of answers) {
+    if (answer.kind === 'done') noteMoved(watch, answer, answer.since)
+  }
 }
 
 function noteAll(
@@ -106,9 +136,9 @@ function noteAll(
   for (const [i, answer] of answers.entries()) {
     if (answer.kind === 'rejected') noteRefused(watch, askedOf(i), answer.error)
     else if (answer.kind === 'done') noteDone(watch, answer, askedOf(i).job)
-    else if (answer.kind === 'same') {
+    else {
       const { worker } = watch
-      watch.observe({ type: 'same', worker, command: askedOf(i).command, job: answer.job })
+      watch.observe({ type: answer.kind, worker, command: askedOf(i).command, job: answer.job })
     }
   }
 }
@@ -116,16 +146,21 @@ function noteAll(
 /** `held` is the job as its holder had it, where it was the holder who asked. */
 function noteDone(
   watch: Watch,
-  answer: { readonly job: Job; readonly fact?: Fact; readonly migrated?: readonly Fact[] },
+  answer: {
+    readonly job: Job
+    readonly fact?: Fact
+    readonly since?: number
+    readonly migrated?: readonly Fact[]
+  },
   held: Job | undefined,
 ): void {
   const { job, fact } = answer
   noteMigrated(watch, job, answer.migrated)
-  if (fact !== undefined) noteMoved(watch, { job, fact }, held?.startedAt)
+  if (fact !== undefined) noteMoved(watch, { job, fact }, answer.since ?? held?.startedAt)
   if (fact !== undefined || held === undefined || held.state === job.state) return
   const via = lifecycleOf(watch, job)?.paths.get(held.state)?.get('succeed') ?? [job.state]
   const stayedMs = job.updatedAt - (held.startedAt ?? job.updatedAt)
-  tellMoved(watch, job, [held.state, ...via], stayedMs)
+  tellMoved(watch, job, [held.state, ...via], { trigger: 'commit', actor: 'worker' }, stayedMs)
 }
 
 /** `since` is when the job got into the state that it left, where that is known. */
@@ -138,7 +173,7 @@ function noteMoved(
   const [first] = hops
   if (first === undefined) return
   const stayedMs = since == null ? undefined : fact.at - since
-  tellMoved(watch, job, [first.from, ...hops.map(({ to }) => to)], stayedMs)
+  tellMoved(watch, job, [first.from, ...hops.map(({ to }) => to)], fact, stayedMs)
 }
 
 /** A claim takes a job from the one ready state of its lifecycle to the one held state. */
@@ -146,7 +181,11 @@ function noteClaimed(watch: Watch, claimed: readonly Held[]): void {
   for (const { job, migrated } of claimed) {
     noteMigrated(watch, job, migrated)
     const lifecycle = lifecycleOf(watch, job)
-    if (lifecycle !== undefined) tellMoved(watch, job, [lifecycle.ready, lifecycle.held])
+    if (lifecycle === undefined) continue
+    // The row does not keep when it was written before; from its due time it could be claimed.
+    const since = Math.max(job.createdAt, job.runAt ?? 0)
+    const stayedMs = (job.startedAt ?? since) - since
+    tellMoved(watch, job, [lifecycle.ready, lifecycle.held], CLAIMED, stayedMs)
   }
 }
 
@@ -159,10 +198,41 @@ function noteMigrated(watch: Watch, job: Job, facts: readonly Fact[] = []): void
   }
 }
 
-function tellMoved(watch: Watch, job: Job, path: readonly string[], stayedMs?: number): void {
+const CLAIMED = { trigger: 'claim', actor: 'worker' } as const
+
+/** The edges between the first state of a lifecycle and the one in which a job was accepted. */
+function noteCreated(watch: Watch, job: Job, { actor, operator }: Asker): void {
+  const lifecycle = lifecycleOf(watch, job)
+  const initial = lifecycle?.machine.initial
+  if (lifecycle === undefined || initial === undefined || initial === job.state) return
+  const paths = ['submit', 'schedule'] as const
+  const path = paths.map((on) => lifecycle.paths.get(initial)?.get(on)).find(isTo(job.state))
+  const by = { trigger: 'create', actor, ...(operator !== undefined && { operator }) } as const
+  tellMoved(watch, job, [initial, ...(path ?? [job.state])], by)
+}
+
+function isTo(state: string): (path: readonly string[] | undefined) => boolean {
+  return (path) => path?.[path.length - 1] === state
+}
+
+function tellMoved(
+  watch: Watch,
+  job: Job,
+  path: readonly string[],
+  { trigger, actor, operator }: Pick<Fact, 'trigger' | 'actor' | 'operator'>,
+  stayedMs?: number,
+): void {
   const { worker } = watch
-  const stayed = stayedMs === undefined ? {} : { stayedMs: Math.max(0, stayedMs) }
-  watch.observe({ type: 'moved', worker, job, path, ...stayed })
+  watch.observe({
+    type: 'moved',
+    worker,
+    job,
+    path,
+    trigger,
+    actor,
+    ...(operator !== undefined && { operator }),
+    ...(stayedMs !== undefined && { stayedMs: Math.max(0, stayedMs) }),
+  })
 }
 
 function lifecycleOf({ lifecycles }: Watch, job: Job): Lifecycle | undefined {

@@ -7,6 +7,7 @@
 import type { Command } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
 import { evolve } from '../../core/job/evolve.ts'
+import { enteredAt } from '../../core/job/job.ts'
 import { contextOf, ENGINE } from '../asker.ts'
 import { followRoute } from '../machines.ts'
 import type { Answer, Asker } from '../store.ts'
@@ -33,6 +34,8 @@ export function answer(
   const { fact } = decision
   if (route && migrated) changes.migrate(read, route, migrated)
   changes.add(read, fact, payload)
+  const since = enteredAt(read.job)
   read.job = evolve(read.job, fact)
-  return { kind: 'done', job: read.job, fact, ...(migrated && { migrated: migrated.facts }) }
+  const hops = migrated && { migrated: migrated.facts }
+  return { kind: 'done', job: read.job, fact, since, ...hops }
 }

@@ -11,7 +11,7 @@ import { ENGINE } from '../asker.ts'
 import { COUNT_MAX } from '../damage.ts'
 import { type EffectRow, STATE_AFTER, toHeldEffect } from '../effects.ts'
 import { NOTICE } from '../notices.ts'
-import type { EffectClaim, EffectReport, HeldEffect } from '../store.ts'
+import type { Answer, EffectClaim, EffectReport, HeldEffect } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes, TX } from './apply.ts'
 import type { Ticket } from './claim.ts'
@@ -100,7 +100,7 @@ export async function settleEffects(
   session: Session,
   now: number,
   reports: readonly EffectReport[],
-): Promise<boolean[]> {
+): Promise<{ readonly answers: boolean[]; readonly finished: Answer[] }> {
   const delivered = reports.filter(
     ({ kind, effect }) => kind === 'delivered' && effect.name !== NOTICE,
   )
@@ -128,10 +128,11 @@ export async function settleEffects(
   ])
   if (rows[0] !== undefined) session.wrote = { tx: rows[0].tx }
   const done = new Set(rows.map(({ eid }) => eid))
-  await finishDelivered(shared, session, now, [...reads.values()])
-  return reports.map(
+  const finished = await finishDelivered(shared, session, now, [...reads.values()])
+  const answers = reports.map(
     (report) => first.get(report.effect.ref) === report && done.delete(report.effect.ref),
   )
+  return { answers, finished }
 }
 
 const OPEN_EFFECTS = statement(
@@ -155,18 +156,21 @@ async function finishDelivered(
   session: Session,
   now: number,
   reads: readonly Parameters<typeof answer>[3][],
-): Promise<void> {
-  if (reads.length === 0) return
+): Promise<Answer[]> {
+  if (reads.length === 0) return []
   const open = await findOpenEffects(
     session,
     reads.map(({ job }) => job.id),
   )
   const changes = new Changes()
-  for (const read of reads) {
-    if (open.has(read.job.id)) continue
-    answer(shared, changes, now, read, { kind: 'done', attempt: read.job.attempt }, ENGINE)
-  }
+  const finished = reads
+    .filter(({ job }) => !open.has(job.id))
+    .map((read) => {
+      const command = { kind: 'done', attempt: read.job.attempt } as const
+      return answer(shared, changes, now, read, command, ENGINE)
+    })
   await changes.write(session)
+  return finished
 }
 
 const INSERT_EFFECTS = statement(

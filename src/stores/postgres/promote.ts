@@ -4,6 +4,7 @@
  * promoting is left to it.
  */
 import { ENGINE } from '../asker.ts'
+import type { Promoted } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes, TX } from './apply.ts'
 import { type Session, statement } from './connect.ts'
@@ -22,24 +23,24 @@ const FLIP_LANE = statement(
   (s) => `UPDATE ${s}.jobs SET lane = 2 WHERE id = ANY ($1::uuid[]) RETURNING ${TX} AS tx`,
 )
 
-/** Promotes up to `limit` jobs, and says how many became ready. */
+/** Promotes up to `limit` jobs; returns an answer for each that became ready. */
 export async function promote(
   shared: Shared,
   session: Session,
   now: number,
   limit: number,
-): Promise<number> {
+): Promise<Promoted[]> {
   const rows = await session.query<LockedRow>(LOCK_DUE, [now, shared.machines.known, limit])
   const changes = new Changes()
-  const kinds = rows.map((row) => {
+  const answers = rows.map((row) => {
     const read = toSound(shared, row) as Read
-    return answer(shared, changes, now, read, { kind: 'due' }, ENGINE).kind
+    return answer(shared, changes, now, read, { kind: 'due' }, ENGINE)
   })
-  const waiting = rows.filter((_, i) => kinds[i] === 'same').map(({ id }) => id)
+  const waiting = rows.filter((_, i) => answers[i]?.kind === 'same').map(({ id }) => id)
   if (waiting.length > 0) {
     const [flipped] = await session.query<{ tx: number }>(FLIP_LANE, [arrayOf(waiting)])
     if (flipped !== undefined) session.wrote = { tx: flipped.tx }
   }
   await changes.write(session)
-  return kinds.filter((kind) => kind !== 'rejected').length
+  return answers.filter((one): one is Promoted => one.kind !== 'rejected')
 }

@@ -1,6 +1,6 @@
 /** The PostgreSQL store, behind the contract of `../store.ts`. */
 import { StaleFence } from '../../core/errors.ts'
-import type { Command, Usage } from '../../core/job/commands.ts'
+import type { Usage } from '../../core/job/commands.ts'
 import type { Clock } from '../../core/ports.ts'
 import { isPlain, type Offer } from '../accept.ts'
 import { textOf } from '../archive.ts'
@@ -52,6 +52,9 @@ import { Group, Slots, Writer } from './writer.ts'
 
 /** After how many writes the roll-up of ended jobs is made small again. */
 const TIDY_EVERY = 500
+
+/** What a verb of the contract takes. */
+type Verb<K extends 'tell' | 'cancel' | 'settleEffects'> = Parameters<contract.Store[K]>
 
 /** What an open store is made of. */
 export interface Parts {
@@ -243,23 +246,13 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     })
   }
 
-  tell(
-    ids: readonly string[],
-    command: Command,
-    asker: contract.Asker,
-    seqs?: readonly number[],
-  ): Promise<contract.Answer[]> {
-    const { shared } = this.#parts
+  tell(...[ids, command, asker, seqs]: Verb<'tell'>): Promise<contract.Answer[]> {
     return this.#change('tell', (session, now) =>
-      tell(shared, session, now, ids, command, asker, seqs),
+      tell(this.#parts.shared, session, now, ids, command, asker, seqs),
     )
   }
 
-  cancel(
-    ids: readonly string[],
-    asker: contract.Asker,
-    seqs?: readonly number[],
-  ): Promise<contract.Answer[]> {
+  cancel(...[ids, asker, seqs]: Verb<'cancel'>): Promise<contract.Answer[]> {
     const { shared } = this.#parts
     return this.#change('cancel', (session, now) => cancel(shared, session, now, ids, asker, seqs))
   }
@@ -343,19 +336,19 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     })
   }
 
-  async settleEffects(reports: readonly contract.EffectReport[]): Promise<boolean[]> {
+  async settleEffects(...[reports, onMoved]: Verb<'settleEffects'>): Promise<boolean[]> {
     checkReports(reports)
-    const { shared } = this.#parts
-    return this.#change('settleEffects', (session, now) =>
-      settleEffects(shared, session, now, reports),
+    const { answers, finished } = await this.#change('settleEffects', (session, now) =>
+      settleEffects(this.#parts.shared, session, now, reports),
     )
+    onMoved?.(finished)
+    return answers
   }
 
   async retryEffects(keys: readonly string[], asker: contract.Asker): Promise<boolean[]> {
     checkRetry(keys, asker)
-    const { shared } = this.#parts
     return this.#change('retryEffects', (session, now) =>
-      retryEffects(shared, session, now, keys, asker),
+      retryEffects(this.#parts.shared, session, now, keys, asker),
     )
   }
 
@@ -367,12 +360,14 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     )
   }
 
-  async promote(limit: number): Promise<number> {
+  async promote(limit: number, onMoved?: contract.OnMoved): Promise<number> {
     checkLimit(limit)
     const { shared } = this.#parts
-    return this.#isolation.around(() =>
+    const promoted = await this.#isolation.around(() =>
       this.#change('promote', (session, now) => promote(shared, session, now, limit)),
     )
+    onMoved?.(promoted)
+    return promoted.length
   }
 
   async recover(limit: number): Promise<contract.Answer[]> {

@@ -6,6 +6,7 @@
 import { TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
+import { enteredAt } from '../../core/job/job.ts'
 import { contextOf, ENGINE } from '../asker.ts'
 import { followRoute } from '../machines.ts'
 import type { Answer, Asker } from '../store.ts'
@@ -36,5 +37,6 @@ export function answer(
   // Inside one transaction nobody can have moved the row; if it happens all the same, say so.
   if (after === undefined) return { kind: 'rejected', error: new TransitionRace(job.id) }
   const { fact } = decision
-  return { kind: 'done', job: after, fact, ...(migrated && { migrated: migrated.facts }) }
+  const hops = migrated && { migrated: migrated.facts }
+  return { kind: 'done', job: after, fact, since: enteredAt(job), ...hops }
 }

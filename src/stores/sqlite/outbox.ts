@@ -11,7 +11,7 @@ import { ENGINE } from '../asker.ts'
 import { COUNT_MAX } from '../damage.ts'
 import { type EffectRow, STATE_AFTER, toHeldEffect } from '../effects.ts'
 import { NOTICE } from '../notices.ts'
-import type { EffectClaim, EffectReport, HeldEffect } from '../store.ts'
+import type { Answer, EffectClaim, EffectReport, HeldEffect } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
 import { readJob, type Shared } from './context.ts'
@@ -83,7 +83,7 @@ export function settleEffects(
   connection: Connection,
   now: number,
   reports: readonly EffectReport[],
-): boolean[] {
+): { readonly answers: boolean[]; readonly finished: Answer[] } {
   const touched = new Set<string>()
   const answers = reports.map((report) => {
     const { effect, kind } = report
@@ -96,8 +96,8 @@ export function settleEffects(
     if (changes > 0 && kind === 'delivered' && effect.name !== NOTICE) touched.add(effect.jobId)
     return changes > 0
   })
-  for (const id of touched) finishIfDelivered(shared, connection, now, id)
-  return answers
+  const finished = [...touched].flatMap((id) => finishIfDelivered(shared, connection, now, id))
+  return { answers, finished }
 }
 
 const OPEN_EFFECTS = `
@@ -115,11 +115,12 @@ function finishIfDelivered(
   connection: Connection,
   now: number,
   jobId: string,
-): void {
+): Answer[] {
   const read = readJob(shared, connection, jobId)
   // The doctor finishes a damaged job once it is repaired.
-  if (read instanceof PawlError || hasOpenEffects(connection, read.rid)) return
-  answer(shared, connection, now, read, { kind: 'done', attempt: read.job.attempt }, ENGINE)
+  if (read instanceof PawlError || hasOpenEffects(connection, read.rid)) return []
+  const command = { kind: 'done', attempt: read.job.attempt } as const
+  return [answer(shared, connection, now, read, command, ENGINE)]
 }
 
 const INSERT_EFFECT = `

@@ -3,6 +3,7 @@
  * edge; one that waits in its ready state only changes its lane (rule G2).
  */
 import { ENGINE } from '../asker.ts'
+import type { Promoted } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
 import { type NumberedRow, type Read, type Shared, toSound } from './context.ts'
@@ -15,19 +16,19 @@ const SELECT_DUE = `
 
 const FLIP_LANE = 'UPDATE pawl_jobs SET lane = 2 WHERE rid = ? AND lane = 1'
 
-/** Promotes up to `limit` jobs, and says how many became ready. */
+/** Promotes up to `limit` jobs; returns an answer for each that became ready. */
 export function promote(
   shared: Shared,
   connection: Connection,
   now: number,
   limit: number,
-): number {
-  let promoted = 0
+): Promoted[] {
+  const promoted: Promoted[] = []
   for (const row of connection.all<NumberedRow>(SELECT_DUE, now, shared.machines.known, limit)) {
     const read = toSound(shared, row) as Read
-    const { kind } = answer(shared, connection, now, read, { kind: 'due' }, ENGINE)
-    if (kind === 'same') connection.run(FLIP_LANE, read.rid)
-    promoted += kind === 'rejected' ? 0 : 1
+    const answered = answer(shared, connection, now, read, { kind: 'due' }, ENGINE)
+    if (answered.kind === 'same') connection.run(FLIP_LANE, read.rid)
+    if (answered.kind !== 'rejected') promoted.push(answered)
   }
   return promoted
 }

@@ -388,9 +388,16 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     return this.#write('claimEffects', (db, now) => claimEffects(this.#shared, db, now, request))
   }
 
-  async settleEffects(reports: readonly contract.EffectReport[]): Promise<boolean[]> {
+  async settleEffects(
+    reports: readonly contract.EffectReport[],
+    onMoved?: contract.OnMoved,
+  ): Promise<boolean[]> {
     checkReports(reports)
-    return this.#write('settleEffects', (db, now) => settleEffects(this.#shared, db, now, reports))
+    const { answers, finished } = await this.#write('settleEffects', (db, now) =>
+      settleEffects(this.#shared, db, now, reports),
+    )
+    onMoved?.(finished)
+    return answers
   }
 
   async retryEffects(keys: readonly string[], asker: contract.Asker): Promise<boolean[]> {
@@ -406,11 +413,13 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     return this.#write('heartbeat', (db, now) => heartbeat(db, now, beats, leaseMs))
   }
 
-  async promote(limit: number): Promise<number> {
+  async promote(limit: number, onMoved?: contract.OnMoved): Promise<number> {
     checkLimit(limit)
-    return this.#isolation.around(() =>
+    const promoted = await this.#isolation.around(() =>
       this.#write('promote', (db, now) => promote(this.#shared, db, now, limit)),
     )
+    onMoved?.(promoted)
+    return promoted.length
   }
 
   async recover(limit: number): Promise<contract.Recovered[]> {
