@@ -21,32 +21,38 @@ interface FieldRules {
   readonly what: string
   /** Put before the names of fields, such as `filter.`. */
   readonly prefix?: string
+  /** The error for a field; `CommandInvalid` if absent. */
+  readonly refuse?: (field: string, why: string) => Error
   /** Whether a field that is there, and `undefined`, is refused. For conditions it must be. */
   readonly refuseUndefined?: boolean
 }
 
-/** Throws `CommandInvalid` for the first field that is not known or breaks its rule. */
+/** Throws for the first field that is not known or breaks its rule. */
 export function checkFields<T extends object>(
   value: T,
   checks: FieldChecks<T>,
-  { what, prefix = '', refuseUndefined = false }: FieldRules,
+  { what, prefix = '', refuseUndefined = false, refuse = commandInvalid }: FieldRules,
 ): void {
   const why = record(value)
-  if (why !== undefined) throw new CommandInvalid(what, why)
+  if (why !== undefined) throw refuse(what, why)
   for (const field in value) {
     const known = Object.hasOwn(checks, field)
     if (!known) {
-      throw new CommandInvalid(`${prefix}${field}`, `is not known; ${knownFieldsOf(checks)}`)
+      throw refuse(`${prefix}${field}`, `is not known; ${knownFieldsOf(checks)}`)
     }
     const given = value[field as keyof T]
     if (given === undefined && !refuseUndefined) continue
     const broken = given === undefined ? 'must not be undefined' : findBrokenIn(field, given)
-    if (broken !== undefined) throw new CommandInvalid(`${prefix}${field}`, broken)
+    if (broken !== undefined) throw refuse(`${prefix}${field}`, broken)
   }
 
   function findBrokenIn(field: string, given: unknown): string | undefined {
     return checks[field as keyof T](given as never)
   }
+}
+
+function commandInvalid(field: string, why: string): CommandInvalid {
+  return new CommandInvalid(field, why)
 }
 
 function knownFieldsOf(checks: object): string {

@@ -2,8 +2,9 @@
  * What a kind of job is. One object is both its key (what is enqueued) and its code (what a worker
  * runs); the code can be added elsewhere, so that a process that only enqueues need not import it.
  */
-import { name as checkName } from '../core/checks.ts'
+import { callable, name as checkName, record } from '../core/checks.ts'
 import { DefinitionInvalid } from '../core/errors.ts'
+import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { policyFor } from '../core/lifecycles/lifecycle.ts'
 import { standard } from '../core/lifecycles/standard.ts'
@@ -146,6 +147,7 @@ export function defineJob<S extends Schema = Schema, Output = unknown, E extends
 export function defineJob<S extends Schema, Output, E extends Effects>(
   options: JobOptions<S, Output, E>,
 ): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
+  checkDefinition(options)
   const { name, queue = 'default', lifecycle = standard, priority = 0 } = options
   for (const [field, value] of Object.entries({ name, queue })) {
     const why = checkName(value) ?? reservedName(value)
@@ -174,6 +176,32 @@ export function defineJob<S extends Schema, Output, E extends Effects>(
       }) as RunnableJob<InputOf<S>, OutputOf<S>, never>,
   }
   return definition
+}
+
+const OPTIONS: FieldChecks<JobOptions<Schema, unknown>> = {
+  name: unchecked,
+  queue: unchecked,
+  lifecycle: record,
+  input: (value) => (typeof value === 'function' ? undefined : record(value)),
+  output: unchecked,
+  retry: unchecked,
+  // Checked with the whole policy.
+  crashesMax: unchecked,
+  releasesMax: unchecked,
+  recovery: unchecked,
+  notify: unchecked,
+  priority: unchecked,
+  timeout: unchecked,
+  stallTimeout: unchecked,
+  stallWarning: unchecked,
+  effects: record,
+  run: callable,
+}
+
+/** An unknown field is refused, with the error of every other fault in a definition. */
+function checkDefinition(options: object): void {
+  const refuse = (field: string, why: string) => new DefinitionInvalid(field, why)
+  checkFields(options as JobOptions<Schema, unknown>, OPTIONS, { what: 'options', refuse })
 }
 
 function stallTimeoutOf(duration: Duration | undefined): number | undefined {

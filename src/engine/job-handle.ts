@@ -1,5 +1,7 @@
 /** A job, as whoever enqueued it sees it: what became of it, where it is, how to cancel it. */
+import { abortSignal } from '../core/checks.ts'
 import { JobNotFound, type PawlError } from '../core/errors.ts'
+import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
 import type { JobView } from '../core/job/views.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
@@ -16,6 +18,14 @@ export interface HandleParts {
   readonly results: Results
   readonly lifecycles: readonly Lifecycle[]
 }
+
+/** How long to wait for what becomes of a job. */
+interface ResultOptions {
+  readonly timeout?: Duration
+  readonly signal?: AbortSignal
+}
+
+const RESULT: FieldChecks<ResultOptions> = { timeout: unchecked, signal: abortSignal }
 
 /** A job, as whoever enqueued it sees it. */
 export class JobHandle<Output = unknown> {
@@ -35,9 +45,8 @@ export class JobHandle<Output = unknown> {
    * What became of the job; waits until that is clear. A job has succeeded with its commit: what
    * effects are still to be delivered is not waited for. Rejects with `ResultTimeout`.
    */
-  async result(
-    options: { readonly timeout?: Duration; readonly signal?: AbortSignal } = {},
-  ): Promise<JobOutcome<Output>> {
+  async result(options: ResultOptions = {}): Promise<JobOutcome<Output>> {
+    checkFields(options, RESULT, { what: 'options' })
     const { store, results } = this.#parts
     const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout')
     const job = await results.wait(this.id, { timeoutMs, signal: options.signal })

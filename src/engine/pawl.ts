@@ -3,7 +3,7 @@
  * comes of them, cancels them, and works on them.
  */
 import { encode, type JsonBounds } from '../core/canonical-json.ts'
-import { CommandInvalid } from '../core/errors.ts'
+import { checkFields, unchecked } from '../core/fields.ts'
 import type { Job } from '../core/job/job.ts'
 import { LIFECYCLES } from '../core/lifecycles/index.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
@@ -15,7 +15,7 @@ import type { AuditEntry, AuditFilter, AuditOptions } from '../stores/audit.ts'
 import { StoreClosed } from '../stores/errors.ts'
 import { type PayloadOptions, payloadBoundsOf } from '../stores/requests.ts'
 import type { SoundnessOptions } from '../stores/soundness.ts'
-import type { Asker, EnqueueItem, OnConflict, QueueLimits, Store } from '../stores/store.ts'
+import type { Asker, EnqueueItem, OnConflict, Store } from '../stores/store.ts'
 import type { TimeChange } from '../stores/store-time.ts'
 import { auditOf } from './audit.ts'
 import { type ConnectOptions, logTroubles, openWhenThere } from './connecting.ts'
@@ -31,6 +31,13 @@ import { openStore } from './open-store.ts'
 import { circumstancesOf } from './operators/circumstances.ts'
 import { type Explanation, explain } from './operators/explain.ts'
 import { Operator, type OperatorIdentity } from './operators/operators.ts'
+import {
+  checkEnqueueOptions,
+  checkJobOptions,
+  checkPawlOptions,
+  limitsOf,
+  runAtOf,
+} from './options.ts'
 import { isSettled } from './outcome.ts'
 import { Results } from './results.ts'
 import { validate } from './schema.ts'
@@ -110,6 +117,7 @@ export interface EnqueueOptions {
 
 /** Opens Pawl: the store is made or brought up to date as needed. */
 export async function createPawl(options: PawlOptions): Promise<Pawl> {
+  checkPawlOptions(options)
   const environment = options.environment ?? systemEnvironment()
   const isReal = options.environment === undefined
   const logger = harmlessLogger(options.logger ?? SILENT)
@@ -142,13 +150,6 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
   const deliverable = deliverableOf(jobs, options.notify, environment)
   const parts = { environment, isReal, logger, jobs, deliverable, bounds, lifecycles, observe }
   return new Pawl({ store, storeName, timeoutMs, ...parts })
-}
-
-function limitsOf({ maxDepth, maxWait }: QueueOptions): QueueLimits {
-  return {
-    ...(maxDepth !== undefined && { maxDepth }),
-    ...(maxWait !== undefined && { maxWaitMs: maxWait === null ? null : toMs(maxWait, 'maxWait') }),
-  }
 }
 
 /** Everything that a dispatcher of this process can deliver. */
@@ -218,7 +219,9 @@ export class Pawl implements AsyncDisposable {
     input: Input,
     options: EnqueueOptions = {},
   ): Promise<JobHandle<Output>> {
-    const [handle] = await this.enqueueMany(definition, [{ input, ...options }], options)
+    checkEnqueueOptions(options)
+    const { tx, ...own } = options
+    const [handle] = await this.enqueueMany(definition, [{ input, ...own }], tx ? { tx } : {})
     return handle as JobHandle<Output>
   }
 
@@ -226,11 +229,14 @@ export class Pawl implements AsyncDisposable {
   async enqueueMany<Input, Output>(
     definition: JobKey<Input, Output>,
     jobs: readonly ({ readonly input: Input } & Omit<EnqueueOptions, 'tx'>)[],
-    { tx }: Pick<EnqueueOptions, 'tx'> = {},
+    options: Pick<EnqueueOptions, 'tx'> = {},
   ): Promise<JobHandle<Output>[]> {
+    checkFields(options, { tx: unchecked }, { what: 'options' })
+    const { tx } = options
     const items: EnqueueItem[] = []
-    for (const { input, ...options } of jobs) {
-      items.push(await this.#itemOf(definition as AnyJob, input, options))
+    for (const { input, ...own } of jobs) {
+      checkJobOptions(own)
+      items.push(await this.#itemOf(definition as AnyJob, input, own))
     }
     const results = await this.store.enqueue(items, tx === undefined ? {} : { tx: storeTxOf(tx) })
     return results.map((result) => {
@@ -414,11 +420,4 @@ export class Pawl implements AsyncDisposable {
 /** Whether a report may have put something into the outbox. */
 function leavesWork({ execution, policy }: Job): boolean {
   return execution?.status === 'COMMITTED' || policy?.notify === true
-}
-
-function runAtOf({ delay, runAt }: EnqueueOptions, now: number): number | undefined {
-  if (runAt !== undefined && delay !== undefined) {
-    throw new CommandInvalid('delay', 'must not be given together with runAt')
-  }
-  return delay === undefined ? runAt?.getTime() : now + toMs(delay, 'delay')
 }

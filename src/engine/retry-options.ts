@@ -1,4 +1,6 @@
 /** How failures are retried, with durations as people write them. */
+import { DefinitionInvalid } from '../core/errors.ts'
+import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import type { RetryPolicy } from '../core/retry.ts'
 import { type Duration, toMs } from './durations.ts'
 
@@ -10,9 +12,21 @@ export type RetryOptions =
       readonly delayMax?: Duration
     })
 
+/** Values are checked with the whole policy. */
+const RETRY: FieldChecks<Exclude<RetryOptions, string>> = {
+  max: unchecked,
+  backoff: unchecked,
+  factor: unchecked,
+  jitter: unchecked,
+  delay: unchecked,
+  delayMax: unchecked,
+}
+
 /** The parts of a policy that options give. */
 export function retryOf(options: RetryOptions): Partial<RetryPolicy> {
   if (typeof options === 'string') return { backoff: options }
+  const refuse = (field: string, why: string) => new DefinitionInvalid(field, why)
+  checkFields(options, RETRY, { what: 'retry', prefix: 'retry.', refuse })
   const { delay, delayMax, ...rest } = options
   return {
     ...rest,

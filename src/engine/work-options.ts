@@ -1,5 +1,7 @@
 /** How to work: what a program may say of a worker, and what is used where it says nothing. */
+import { callable, count, listOf, name, record } from '../core/checks.ts'
 import { CommandInvalid } from '../core/errors.ts'
+import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import type { Environment } from '../environment/system.ts'
 import { type RunnableJob, stallWarningOf } from './define-job.ts'
 import { type Duration, toMs } from './durations.ts'
@@ -16,7 +18,7 @@ export interface WorkOptions {
   readonly jobs?: readonly RunnableJob<Whatever, Whatever, Whatever>[]
   readonly concurrency?: number
   readonly queues?: readonly string[]
-  /** How long a lease lasts that is not renewed. */
+  /** How long a lease lasts that is not renewed; 500 ms or longer, 30 seconds if absent. */
   readonly lease?: Duration
   /** The longest sleep of an idle worker that nobody wakes. */
   readonly poll?: Duration
@@ -59,15 +61,54 @@ export const DEFAULTS = {
 const STUCK_ACTIONS = ['hold', 'replace', 'exit']
 const CONCURRENCY_MAX = 10_000
 
+/** The shortest lease: it must outlast a pause of the process and a slow database. */
+const LEASE_MIN_MS = 500
+const QUEUES_MAX = 1000
+const JOBS_MAX = 10_000
+
+function queues(values: readonly string[]): string | undefined {
+  const why = listOf(values, QUEUES_MAX, name)
+  return why ?? (values.length === 0 ? 'must not be empty; leave it out for all queues' : undefined)
+}
+
+/** A duration is checked where it becomes milliseconds. */
+const duration = unchecked
+
+const EFFECTS: FieldChecks<{ readonly concurrency?: number }> = {
+  concurrency: (value) => count(value, 1, CONCURRENCY_MAX),
+}
+
+const WORK: FieldChecks<WorkOptions> = {
+  id: name,
+  jobs: (values: readonly object[]) => listOf(values, JOBS_MAX, record),
+  concurrency: unchecked,
+  queues,
+  lease: duration,
+  poll: duration,
+  recover: duration,
+  drain: duration,
+  effects: (value: WorkOptions['effects']) => {
+    if (typeof value === 'object' && value !== null) {
+      checkFields(value, EFFECTS, { what: 'effects', prefix: 'effects.' })
+    }
+    return typeof value === 'boolean' ? undefined : record(value as object)
+  },
+  onStuck: unchecked,
+  stallWarning: duration,
+  checkup: duration,
+  onEvent: callable,
+}
+
 /** The settings that options make; throws `CommandInvalid`. */
 export function settingsOf(options: WorkOptions, environment: Environment) {
+  checkFields(options, WORK, { what: 'options' })
   const { concurrency = DEFAULTS.concurrency } = options
   checkConcurrency('concurrency', concurrency)
   return {
     id: options.id ?? `worker-${environment.ids.next()}`,
     concurrency,
     queues: options.queues,
-    leaseMs: toMs(options.lease ?? DEFAULTS.leaseMs, 'lease'),
+    leaseMs: leaseOf(options.lease),
     pollMaxMs: toMs(options.poll ?? DEFAULTS.pollMs, 'poll'),
     recoverMs: toMs(options.recover ?? DEFAULTS.recoverMs, 'recover'),
     drainMs: toMs(options.drain ?? DEFAULTS.drainMs, 'drain'),
@@ -81,6 +122,12 @@ export function checkConcurrency(field: string, count: number): void {
   if (!Number.isSafeInteger(count) || count < 1 || count > CONCURRENCY_MAX) {
     throw new CommandInvalid(field, `must be from 1 to ${CONCURRENCY_MAX}`)
   }
+}
+
+function leaseOf(lease: Duration = DEFAULTS.leaseMs): number {
+  const leaseMs = toMs(lease, 'lease')
+  if (leaseMs >= LEASE_MIN_MS) return leaseMs
+  throw new CommandInvalid('lease', `must be ${LEASE_MIN_MS} ms or longer`)
 }
 
 function stuckPolicyOf(policy: StuckPolicy = 'hold'): StuckPolicy {

@@ -6,8 +6,9 @@
  * A payload is remembered as JSON, so that what is delivered is what JSON made of it.
  */
 import { encode, type JsonBounds } from '../../core/canonical-json.ts'
-import { name as checkName } from '../../core/checks.ts'
+import { callable, name as checkName } from '../../core/checks.ts'
 import { DefinitionInvalid } from '../../core/errors.ts'
+import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
 import { DEFAULT_POLICY, mergePolicy, type RetryPolicy } from '../../core/retry.ts'
 import { reservedName } from '../../stores/notices.ts'
 import type { PostgresTx } from '../../stores/postgres/join.ts'
@@ -88,8 +89,19 @@ export function effectsOf(effects: Effects | undefined): ReadonlyMap<string, Eff
   return new Map(entries)
 }
 
+const EFFECT: FieldChecks<EffectOptions> = {
+  deliver: callable,
+  retry: unchecked,
+  timeout: unchecked,
+}
+
 function definitionOf(name: string, effect: Effects[string]): EffectDefinition {
   const options = typeof effect === 'function' ? { deliver: effect } : effect
+  checkFields((options ?? {}) as EffectOptions, EFFECT, {
+    what: `effects.${name}`,
+    prefix: `effects.${name}.`,
+    refuse: (field, why) => new DefinitionInvalid(field, why),
+  })
   const { deliver, retry, timeout = TIMEOUT_MS } = (options ?? {}) as Partial<EffectOptions>
   if (typeof deliver !== 'function') {
     throw new DefinitionInvalid(`effects.${name}`, 'must have a function that delivers it')

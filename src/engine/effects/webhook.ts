@@ -17,8 +17,10 @@ import { type IncomingMessage, request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
 import { encode } from '../../core/canonical-json.ts'
+import { flag, record } from '../../core/checks.ts'
 import { DefinitionInvalid } from '../../core/errors.ts'
 import { RetryAfter, Terminal } from '../../core/failure.ts'
+import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
 import type { Clock } from '../../core/ports.ts'
 import { DELAY_MAX_MS } from '../../core/retry.ts'
 import type { Duration } from '../durations.ts'
@@ -36,6 +38,15 @@ export interface WebhookOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Lets addresses inside of the own network be connected to, such as localhost. */
   readonly allowPrivate?: boolean
+}
+
+const OPTIONS: FieldChecks<WebhookOptions> = {
+  // Checked below, with texts of their own.
+  url: unchecked,
+  secret: unchecked,
+  timeout: unchecked,
+  headers: record,
+  allowPrivate: flag,
 }
 
 const TIMEOUT = '10s'
@@ -83,6 +94,11 @@ export function openWebhook(
   options: WebhookOptions,
   clock: Clock,
 ): { readonly deliver: (delivery: Delivery) => Promise<void>; readonly timeout: Duration } {
+  checkFields(options, OPTIONS, {
+    what: 'notify',
+    prefix: 'notify.',
+    refuse: (field, why) => new DefinitionInvalid(field, why),
+  })
   const url = urlOf(options.url)
   const { secret, headers = {}, allowPrivate = false, timeout = TIMEOUT } = options
   if (typeof secret !== 'string' || secret.length < SECRET_MIN) {
