@@ -13,7 +13,7 @@ async function open() {
 }
 
 describe('an option', () => {
-  it('of createPawl that is unknown or cannot be is refused before anything is opened', async () => {
+  it('of createPawl that is unknown or cannot be is refused before it opens', async () => {
     const bad: object[] = [
       { job: [echo] },
       { jobs: echo },
