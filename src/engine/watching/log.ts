@@ -40,12 +40,10 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
     case 'refused':
       logRefused(logger, event)
       break
-    case 'same': {
-      const { worker, command, job } = event
-      const fields = { event: 'transition.same', ...fieldsOf(job, worker), command }
-      logger.debug(fields, `Same state: ${job.state}`)
+    case 'same':
+    case 'asked':
+      logUnmoved(logger, event)
       break
-    }
     case 'migrated': {
       const { worker, job, from, to, path } = event
       const fields = {
@@ -55,12 +53,6 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
         ...{ from_version: from, to_version: to, from: path[0], to: path[1] },
       }
       logger.info(fields, 'The job follows a later version of its lifecycle')
-      break
-    }
-    case 'asked': {
-      const { worker, command, job } = event
-      const fields = { event: 'transition.asked', ...fieldsOf(job, worker), command }
-      logger.info(fields, `The holder of the job was asked: ${command}`)
       break
     }
     case 'moved':
@@ -132,6 +124,15 @@ function logConnection(
   const fields = { event: 'store.connecting', state, waited_ms: waitedMs, code: error?.code }
   if (error !== undefined) logger.warn(fields, `Waiting for the store: ${error.message}`)
   else if (state === 'Connected') logger.info(fields, 'The store is there')
+}
+
+function logUnmoved(
+  logger: Logger,
+  { type, worker, command, job }: Extract<PawlEvent, { type: 'same' | 'asked' }>,
+): void {
+  const fields = { event: `transition.${type}`, ...fieldsOf(job, worker), command }
+  if (type === 'same') logger.debug(fields, `Same state: ${job.state}`)
+  else logger.info(fields, `The holder of the job was asked: ${command}`)
 }
 
 function logMoved(logger: Logger, event: MovedEvent): void {

@@ -42,9 +42,7 @@ export function watchStore(store: Store, watch: Watch): Store {
     async enqueue(items, options) {
       const results = await store.enqueue(items, options)
       for (const result of results) {
-        if (result.kind !== 'created') continue
-        watch.observe({ type: 'enqueued', job: result.job })
-        noteCreated(watch, result.job, options?.asker ?? CLIENT)
+        if (result.kind === 'created') noteCreated(watch, result.job, options?.asker ?? CLIENT)
       }
       return results
     },
@@ -104,9 +102,6 @@ export function watchStore(store: Store, watch: Watch): Store {
     },
     async shed(limit) {
       const answers = await store.shed(limit)
-      for (const answer of answers) {
-        if (answer.kind === 'done') noteMigrated(watch, answer.job, answer.migrated)
-      }
       noteMovedAll(watch, answers)
       return answers
     },
@@ -124,7 +119,9 @@ function andNote(watch: Watch, onMoved: OnMoved | undefined): OnMoved {
 
 function noteMovedAll(watch: Watch, answers: readonly Answer[]): void {
   for (const answer of answers) {
-    if (answer.kind === 'done') noteMoved(watch, answer, answer.since)
+    if (answer.kind !== 'done') continue
+    noteMigrated(watch, answer.job, answer.migrated)
+    noteMoved(watch, answer, answer.since)
   }
 }
 
@@ -202,6 +199,7 @@ const CLAIMED = { trigger: 'claim', actor: 'worker' } as const
 
 /** The edges between the first state of a lifecycle and the one in which a job was accepted. */
 function noteCreated(watch: Watch, job: Job, { actor, operator }: Asker): void {
+  watch.observe({ type: 'enqueued', job })
   const lifecycle = lifecycleOf(watch, job)
   const initial = lifecycle?.machine.initial
   if (lifecycle === undefined || initial === undefined || initial === job.state) return
