@@ -13,6 +13,7 @@ import type {
   Answer,
   Asker,
   CommitAnswer,
+  Enqueued,
   Held,
   OnMoved,
   Recovered,
@@ -41,9 +42,7 @@ export function watchStore(store: Store, watch: Watch): Store {
   const watched: Partial<Store> = {
     async enqueue(items, options) {
       const results = await store.enqueue(items, options)
-      for (const result of results) {
-        if (result.kind === 'created') noteCreated(watch, result.job, options?.asker ?? CLIENT)
-      }
+      noteCreatedAll(watch, results, options?.asker)
       return results
     },
     async claim(request) {
@@ -196,6 +195,12 @@ function noteMigrated(watch: Watch, job: Job, facts: readonly Fact[] = []): void
 }
 
 const CLAIMED = { trigger: 'claim', actor: 'worker' } as const
+
+function noteCreatedAll(watch: Watch, results: readonly Enqueued[], asker = CLIENT): void {
+  for (const result of results) {
+    if (result.kind === 'created') noteCreated(watch, result.job, asker)
+  }
+}
 
 /** The edges between the first state of a lifecycle and the one in which a job was accepted. */
 function noteCreated(watch: Watch, job: Job, { actor, operator }: Asker): void {
