@@ -1,6 +1,6 @@
 /** The SQLite store: a file, or a database in memory, behind the contract of `../store.ts`. */
 import { StaleFence } from '../../core/errors.ts'
-import type { Command, Usage } from '../../core/job/commands.ts'
+import type { Usage } from '../../core/job/commands.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../../core/ports.ts'
@@ -196,6 +196,9 @@ interface Parts {
   readonly guard: FileGuard | undefined
 }
 
+/** What a verb of the contract takes. */
+type Verb<K extends 'tell' | 'cancel'> = Parameters<contract.Store[K]>
+
 class SqliteStore extends ReadSide<Connection> implements contract.Store {
   readonly runs: SqliteRuns
   readonly examination: SqliteExamination
@@ -283,20 +286,11 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     return answers
   }
 
-  tell(
-    ids: readonly string[],
-    command: Command,
-    asker: contract.Asker,
-    seqs?: readonly number[],
-  ): Promise<contract.Answer[]> {
+  tell(...[ids, command, asker, seqs]: Verb<'tell'>): Promise<contract.Answer[]> {
     return this.#write('tell', (db, now) => tell(this.#shared, db, now, ids, command, asker, seqs))
   }
 
-  cancel(
-    ids: readonly string[],
-    asker: contract.Asker,
-    seqs?: readonly number[],
-  ): Promise<contract.Answer[]> {
+  cancel(...[ids, asker, seqs]: Verb<'cancel'>): Promise<contract.Answer[]> {
     return this.#write('cancel', (db, now) => cancel(this.#shared, db, now, ids, asker, seqs))
   }
 
