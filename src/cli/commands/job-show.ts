@@ -65,7 +65,10 @@ async function show(call: Call): Promise<undefined> {
 
 /** The job in the words of its lifecycle's document. */
 function showView({ output }: Call, view: JobView): void {
-  if (output.json) return output.record({ ...view })
+  if (output.json) {
+    output.record({ ...view })
+    return
+  }
   for (const [name, value] of Object.entries(view)) {
     output.line(`${visible(name)}: ${shown(name, value)}`)
   }

@@ -5,7 +5,7 @@
  * rows that it would replace, by the unique keys of the table.
  *
  * Inserts into pawl_jobs are left out: they would cost another 5 %, and the doctor finds a row that
- * was replaced, because the ledger is the truth. Decision 0018 has the figures. Updates that would
+ * was replaced, because the ledger is the truth. Decision 0021 has the figures. Updates that would
  * replace another job are refused; no statement of Pawl's hot paths sets these columns.
  */
 export const sql = `
