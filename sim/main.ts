@@ -37,7 +37,7 @@ async function playHere(): Promise<void> {
   for (let seed = from; seed < from + count; seed++) {
     const result = await simulate(seed, { trace: values.trace })
     report.add(result)
-    for (const line of result.trace) console.error(line)
+    for (const line of result.trace) console.log(line)
     process.send?.(result)
   }
 }

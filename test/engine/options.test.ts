@@ -96,3 +96,21 @@ describe('an option', () => {
     }
   })
 })
+
+describe('a counter', () => {
+  it('may have the name of something that every object has', async () => {
+    const names = ['constructor', '__proto__', 'toString', 'hasOwnProperty']
+    const counting = defineJob({
+      name: 'counting',
+      run: ({ count }) => {
+        for (const name of [...names, ...names]) count(name)
+      },
+    })
+    const test = await createTestPawl({ jobs: [counting] })
+    onTestFinished(() => test.close())
+    const { id } = await test.pawl.enqueue(counting, null)
+    await test.drain()
+    const usage = (await test.pawl.store.facts(id)).at(-1)?.usage ?? {}
+    expect(Object.entries(usage)).toEqual(names.map((name) => [name, 2]))
+  })
+})

@@ -68,7 +68,8 @@ export class Attempt {
   readonly #definition: JobDefinition
   readonly #parts: AttemptParts
   readonly #abort = new LazyAbort()
-  readonly #usage: Record<string, number> = {}
+  /** A counter may have any name, `constructor` included; a Map has none of its own. */
+  readonly #usage = new Map<string, number>()
   readonly #timers: Timer[] = []
   #steps: Steps | undefined
   /** The job as this attempt last saw it: each of its steps is a fact. */
@@ -288,12 +289,12 @@ export class Attempt {
   /** Refused here, where the mistake is, and not when the attempt is reported. */
   #count(name: string, by: number): void {
     this.#showLife()
-    const total = (this.#usage[name] ?? 0) + by
+    const total = (this.#usage.get(name) ?? 0) + by
     const why = checkName(name) ?? (Number.isFinite(total) ? undefined : 'must stay finite')
     if (why !== undefined) throw new CommandInvalid('count', why)
-    const isFull = Object.keys(this.#usage).length >= USAGE_MAX && !Object.hasOwn(this.#usage, name)
+    const isFull = this.#usage.size >= USAGE_MAX && !this.#usage.has(name)
     if (isFull) throw new CommandInvalid('count', `must not have more than ${USAGE_MAX} names`)
-    this.#usage[name] = total
+    this.#usage.set(name, total)
   }
 
   /**
@@ -385,7 +386,7 @@ export class Attempt {
   }
 
   #usageField(): { usage?: Usage } {
-    return Object.keys(this.#usage).length === 0 ? {} : { usage: { ...this.#usage } }
+    return this.#usage.size === 0 ? {} : { usage: Object.fromEntries(this.#usage) }
   }
 }
 
