@@ -27,6 +27,7 @@ describe('fact codes', () => {
       'run-now': 15,
       prioritise: 16,
       replace: 17,
+      migrate: 18,
       claim: 20,
       start: 21,
       step: 22,
@@ -48,7 +49,7 @@ describe('fact codes', () => {
       force: 63,
       repair: 64,
     })
-    expect(new Set(Object.values(FACT_CODES)).size).toBe(28)
+    expect(new Set(Object.values(FACT_CODES)).size).toBe(29)
   })
 
   it('belong to version 1 of the format', () => {

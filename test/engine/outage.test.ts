@@ -62,7 +62,7 @@ describe('an outage', () => {
   it('of a minute is met by one call in five seconds, and ended by the next one', async () => {
     const outage = new Outage()
     const bench = await EngineBench.open([echo], outage.between)
-    const worker = await bench.work({ poll: '100ms' })
+    const worker = await bench.work({ poll: '100ms', checkup: false })
     await bench.until(() => worker.states[0] === 'Idle')
     outage.isOn = true
     await bench.pass(60_000)
@@ -76,6 +76,17 @@ describe('an outage', () => {
     expect(bench.store.now() - backAt).toBeLessThanOrEqual(5100)
   })
 
+  it('does not stop the doctor, whose rounds add at most two calls in each interval', async () => {
+    const outage = new Outage()
+    const bench = await EngineBench.open([echo], outage.between)
+    const worker = await bench.work({ poll: '100ms', checkup: '10s' })
+    await bench.until(() => worker.states[0] === 'Idle')
+    outage.isOn = true
+    await bench.pass(60_000)
+    expect(outage.calls.length).toBeGreaterThanOrEqual(10 + 5)
+    expect(outage.calls.length).toBeLessThanOrEqual(13 + 2 * 6)
+  })
+
   it('is not asked about more often because there is work in hand', async () => {
     const outage = new Outage()
     const ends: (() => void)[] = []
@@ -87,7 +98,7 @@ describe('an outage', () => {
       },
     })
     const bench = await EngineBench.open([job], outage.between)
-    await bench.work({ concurrency: 5, lease: '5m' })
+    await bench.work({ concurrency: 5, lease: '5m', checkup: false })
     const inputs = Array.from({ length: 5 }, (_, input) => ({ input }))
     await bench.pawl.enqueueMany(job, inputs)
     await bench.until(() => ends.length === 5)
