@@ -37,6 +37,7 @@ const NOT_FOUND = [
 const CONFLICT = [
   'E_COMMITTED',
   'E_EFFECTS_OPEN',
+  'E_JOB_CHANGED',
   'E_JOB_ENDED',
   'E_JOB_EXISTS',
   'E_JOB_NOT_ENDED',
@@ -51,6 +52,7 @@ const CONFLICT = [
   'E_MIGRATION_INVALID',
   'E_NOT_DUE',
   'E_QUEUE_FULL',
+  'E_RUN_DIFFERS',
   'E_RUN_ENDED',
   'E_RUN_EXISTS',
   'E_RUN_HELD',

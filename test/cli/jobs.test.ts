@@ -285,7 +285,7 @@ describe('the verbs of operators', () => {
     writeFileSync(file, OWN_LIFECYCLE)
     const id = (await place.ok('job', 'enqueue', 'own', '--jobs', file)).trim()
     const unknown = await place.run(['job', 'cancel', id, '--reason', 'x'])
-    expect([unknown.code, unknown.stdout]).toEqual([1, expect.stringContaining('E_LIFECYCLE_UN')])
+    expect([unknown.code, unknown.stdout]).toEqual([5, expect.stringContaining('E_LIFECYCLE_UN')])
     expect(await place.ok('job', 'show', id)).toContain('own v1, which is not known here')
     expect(await place.ok('job', 'show', id, '--jobs', file)).toContain('lane ready')
     const line = ['job', 'cancel', id, '--reason', 'x', '--jobs', file]
