@@ -74,8 +74,8 @@ describe('a rescuer and the job that ends before its eyes (river#1302)', () => {
     const held = await almostExpired()
     const [rescuer, holder] = stage.sides
     stage.pass(1)
-    // Before its second statement: the job is read and locked, and nothing is written.
-    const rescueStopped = rescuer.gate.stopAt(2)
+    // After its look for lifecycles and its lock: the job is read, and nothing is written.
+    const rescueStopped = rescuer.gate.stopAt(3)
     const rescue = rescuer.store.recover(9)
     await rescueStopped
     // The clock of the holder's process is a millisecond behind: its success seems to be in time.
