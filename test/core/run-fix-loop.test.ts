@@ -124,6 +124,18 @@ describe('fix attempts', () => {
     }
   })
 
+  it('are not spent by the report of an item that had ended before', () => {
+    const script = unvalidated()
+    start(script, 'page')
+    script.tell({ kind: 'finish-item', key: 'page' })
+    script.tell(record(false))
+    script.walk('FIXING')
+    expect(script.tell({ kind: 'finish-item', key: 'page' })).toEqual({ kind: 'same' })
+    expect(script.run).toMatchObject({ fix_attempts: 0, fix_pending: true })
+    expect(factsOf(script.tell({ kind: 'count-fix' }))).toMatchObject([{ type: 'FIX_ATTEMPTED' }])
+    expect(script.run.fix_attempts).toBe(1)
+  })
+
   it('are not won back by crashing after the work of a fix ran, time after time', () => {
     const script = newRun(3)
     const counts: number[] = []

@@ -69,7 +69,7 @@ export function decideRun(
       : refuse(new RunEnded(run.run_id, run.run_state))
   }
   const decision = decideActive(runMachine, run, command)
-  return countsFix(run, command) ? withFix(run, decision) : decision
+  return countsFix(run, command) ? withFix(run, command, decision) : decision
 }
 
 /** Decides a command for a run that has not ended, or that may be given after the end. */
@@ -204,8 +204,10 @@ function countsFix({ fix_pending }: Run, { kind }: RunCommand): boolean {
 }
 
 /** The count comes first: if only it reaches the disk, the work that it counts did run. */
-function withFix({ fix_attempts }: Run, decision: RunDecision): RunDecision {
+function withFix({ fix_attempts }: Run, { kind }: RunCommand, decision: RunDecision): RunDecision {
   if (decision.kind === 'rejected') return decision
+  // An item that had ended before is reported again: that shows no work of this attempt.
+  if (decision.kind === 'same' && kind !== 'count-fix') return decision
   const counted: RunFact = { type: 'FIX_ATTEMPTED', data: { attempt: fix_attempts + 1 } }
   return accept(counted, ...(decision.kind === 'facts' ? decision.facts : []))
 }
