@@ -10,22 +10,7 @@
 import { createPawl, type Fence, type JobWorker } from 'pawl'
 import { type Database, openSqliteStore, type Ref, type Store } from 'pawl/sqlite'
 import { SeededRandom, SequentialIds } from 'pawl/testing'
-import {
-  type Judged,
-  judgeAcknowledged,
-  judgeAnswers,
-  judgeEffects,
-  judgeJobs,
-  judgeLeases,
-  judgeRows,
-  judgeSpread,
-  judgeSteps,
-  judgeSucceeded,
-  outcomesOf,
-  readStore,
-  type Told,
-  type UserRow,
-} from './checker.ts'
+import { type Judged, outcomesOf, type Told } from './checker.ts'
 import { examine } from './clinic.ts'
 import { repairAll, Vandal } from './damage.ts'
 import { openDatabase } from './database.ts'
@@ -38,6 +23,7 @@ import { SimProcess } from './process.ts'
 import { simulateRun } from './run-world.ts'
 import { Scheduler } from './scheduler.ts'
 import * as size from './sizes.ts'
+import { judge, type Verdict } from './verdict.ts'
 
 /** What a seed came to. */
 export interface SimResult {
@@ -52,8 +38,6 @@ export interface SimResult {
   /** What happened, in order; the same for the same seed. Empty unless asked for. */
   readonly trace: readonly string[]
 }
-
-const WRITES = new Set(['commits', 'approved', 'hardened', 'leased', 'task', 'sends'])
 
 /** In one seed of so many the operator lets the doctor look while things go wrong. */
 const EXAMINED_EVERY = 5
@@ -348,7 +332,9 @@ class World {
     }
   }
 
+  /** Nobody hears what fails in a process that is dead already, on closed connections. */
   #endBy(process: SimProcess, error: unknown): void {
+    if (!process.isAlive) return
     this.history.expectTyped(error)
     process.crash('gives up')
   }
@@ -451,50 +437,22 @@ class World {
     await this.#drive(stopped, this.#scheduler.clock.now() + size.STOP_MS)
   }
 
-  async #judge(): Promise<{ told: Told[]; violations: Judged[] }> {
-    const { acknowledged, pruned, outside, answers } = this.history
+  async #judge(): Promise<Verdict> {
     const store = await this.#openWell()
-    const told = await readStore(store)
-    const parked = (await store.listEffects({ state: 'parked' }, { limit: 500 })).items
-    const now = store.now()
-    const lost = this.#ledger.check(pruned)
-    const examined = await this.#examine(store, told)
-    await store.close()
-    const there = new Set(told.map(({ job }) => job.id))
-    const isThere = (id: string) => there.has(id) || !pruned.has(id)
-    const keys = outside.delivered.filter((key) => isThere(key.slice(0, key.indexOf('/'))))
-    const rows = this.#ledger.all<UserRow>('SELECT job, attempt FROM sim_rows')
-    // What is parked waits for a person, and so does the job that declared it.
-    const waits = new Set(parked.map(({ jobId }) => jobId))
-    const isExcused = ({ promise, job }: Judged) => promise === 'P15' && waits.has(job)
-    const violations = [
-      ...judgeJobs(told, now).filter((judged) => !isExcused(judged)),
-      ...judgeAcknowledged(
-        told,
-        [...acknowledged.keys()].filter(isThere).map((id) => ({ id })),
-      ),
-      ...judgeAnswers(told, answers),
-      ...judgeRows(
-        told,
-        rows.filter(({ job }) => isThere(job)),
-        ({ type }) => WRITES.has(type),
-      ),
-      ...judgeEffects(told, new Set([...keys, ...parked.map(({ key }) => key)]), 'mail'),
-      ...judgeSteps(told, outside.stepped),
-      ...judgeSpread(told),
-      ...lost,
-      ...examined,
-      ...judgeSucceeded(told, this.history.succeeded),
+    const verdict = await judge(store, {
+      history: this.history,
+      ledger: this.#ledger,
+      seqs: this.#seqs,
       // A job that kills its process takes the leases of its neighbours with it.
-      ...(this.#plans.some(({ isPoison }) => isPoison) || this.#vandal.isGuilty
-        ? []
-        : judgeLeases(told, this.#seqs)),
-    ]
-    for (const { facts } of told) {
+      areLeasesSafe: !this.#plans.some(({ isPoison }) => isPoison) && !this.#vandal.isGuilty,
+      examine: (told) => this.#examine(store, told),
+    })
+    await store.close()
+    for (const { facts } of verdict.told) {
       for (const { jobId, seq, at, trigger, to } of facts) {
         this.#trace?.push(`${jobId.slice(-4)}.${seq} ${at - size.START} ${trigger} ${to}`)
       }
     }
-    return { told, violations }
+    return verdict
   }
 }

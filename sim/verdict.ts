@@ -1,0 +1,79 @@
+/** The verdict on a seed: what its store holds in the end, compared with what was seen outside. */
+import type { Store } from 'pawl/sqlite'
+import {
+  type Judged,
+  judgeAcknowledged,
+  judgeAnswers,
+  judgeEffects,
+  judgeJobs,
+  judgeLeases,
+  judgeRows,
+  judgeSpread,
+  judgeSteps,
+  judgeSucceeded,
+  readStore,
+  type Told,
+  type UserRow,
+} from './checker.ts'
+import type { History } from './history.ts'
+import type { Ledger } from './ledger.ts'
+
+/** What is known of a seed besides its store. */
+export interface Evidence {
+  readonly history: History
+  readonly ledger: Ledger
+  /** How far each job was when everybody had noticed that all is well. */
+  readonly seqs: ReadonlyMap<string, number> | undefined
+  /** Whether nothing that lasts beyond the faults can take a lease from its holder. */
+  readonly areLeasesSafe: boolean
+  /** The doctor's opinion. */
+  readonly examine: (told: readonly Told[]) => Promise<readonly Judged[]>
+}
+
+/** Every job as it is in the end, and every promise that is broken. */
+export interface Verdict {
+  readonly told: readonly Told[]
+  readonly violations: readonly Judged[]
+}
+
+/** The types whose handlers write a row of their own with their commit. */
+const WRITES = new Set(['commits', 'approved', 'hardened', 'leased', 'task', 'sends'])
+
+/** Judges a store in which nothing goes on any more. */
+export async function judge(store: Store, evidence: Evidence): Promise<Verdict> {
+  const { history, ledger, seqs, areLeasesSafe, examine } = evidence
+  const { acknowledged, pruned, outside, answers } = history
+  const told = await readStore(store)
+  const parked = (await store.listEffects({ state: 'parked' }, { limit: 500 })).items
+  const now = store.now()
+  const lost = ledger.check(pruned)
+  const examined = await examine(told)
+  const there = new Set(told.map(({ job }) => job.id))
+  const isThere = (id: string) => there.has(id) || !pruned.has(id)
+  const keys = outside.delivered.filter((key) => isThere(key.slice(0, key.indexOf('/'))))
+  const rows = ledger.all<UserRow>('SELECT job, attempt FROM sim_rows')
+  // What is parked waits for a person, and so does the job that declared it.
+  const waits = new Set(parked.map(({ jobId }) => jobId))
+  const isExcused = ({ promise, job }: Judged) => promise === 'P15' && waits.has(job)
+  const violations = [
+    ...judgeJobs(told, now).filter((judged) => !isExcused(judged)),
+    ...judgeAcknowledged(
+      told,
+      [...acknowledged.keys()].filter(isThere).map((id) => ({ id })),
+    ),
+    ...judgeAnswers(told, answers),
+    ...judgeRows(
+      told,
+      rows.filter(({ job }) => isThere(job)),
+      ({ type }) => WRITES.has(type),
+    ),
+    ...judgeEffects(told, new Set([...keys, ...parked.map(({ key }) => key)]), 'mail'),
+    ...judgeSteps(told, outside.stepped),
+    ...judgeSpread(told),
+    ...lost,
+    ...examined,
+    ...judgeSucceeded(told, history.succeeded),
+    ...(areLeasesSafe ? judgeLeases(told, seqs) : []),
+  ]
+  return { told, violations }
+}
