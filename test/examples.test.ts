@@ -32,7 +32,7 @@ describe('the examples', () => {
   })
 
   it('show a release that takes over the jobs of another version', () => {
-    expect(JSON.parse(run('05-versions/main.ts', '--json'))).toEqual({
+    expect(JSON.parse(run('06-versions/main.ts', '--json'))).toEqual({
       foreseen: 3,
       states: Array(3).fill('v2 delivered'),
       healthy: true,

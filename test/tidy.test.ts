@@ -9,7 +9,7 @@ import {
   sqlInStores,
   storeSymmetry,
 } from './tidy/architecture.ts'
-import { linksLeadSomewhere, oneTitle } from './tidy/documents.ts'
+import { decisionsNumbered, linksLeadSomewhere, oneTitle } from './tidy/documents.ts'
 import { type Rule, readFiles, type SourceFile } from './tidy/files.ts'
 import { documentedExports } from './tidy/public-api.ts'
 import { shortFiles, shortFunctions, shortLines } from './tidy/size.ts'
@@ -213,6 +213,19 @@ const documentation: Case[] = [
     files: documents,
     breaking: [doc('# One\n\n# Two\n'), doc('## None\n')],
     keeping: [doc('# One\n\n```sh\n# a comment\n```\n')],
+  },
+  {
+    promise: 'every decision record has a number of its own',
+    rule: decisionsNumbered,
+    files: documents,
+    breaking: [
+      { 'docs/decisions/0001-a.md': '# 0001: A\n', 'docs/decisions/0001-b.md': '# 0001: B\n' },
+      { 'docs/decisions/0002-a.md': '# 0001: A\n' },
+    ],
+    keeping: [
+      { 'docs/decisions/0001-a.md': '# 0001: A\n', 'docs/decisions/0002-b.md': '# 0002: B\n' },
+      doc('# Not a decision\n'),
+    ],
   },
   {
     promise: 'links in documents lead to existing files',

@@ -9,6 +9,21 @@ export const oneTitle: Rule = (files) =>
     return titles === 1 ? [] : `${file.path} has ${titles} titles (lines that begin with "# ")`
   })
 
+/** Every decision record has a number of its own, the same in its file name and its title. */
+export const decisionsNumbered: Rule = (files) => {
+  const owners = new Map<string, string>()
+  return files.flatMap(({ path, text }) => {
+    const number = /^docs\/decisions\/(\d{4})-/.exec(path)?.[1]
+    if (number === undefined) return []
+    const owner = owners.get(number)
+    owners.set(number, path)
+    return [
+      ...(owner === undefined ? [] : [`${path} has the number of ${owner}`]),
+      ...(text.startsWith(`# ${number}: `) ? [] : [`${path} does not begin with "# ${number}: "`]),
+    ]
+  })
+}
+
 /** Links to files of the repository lead somewhere; `exists` tells whether a path is there. */
 export const linksLeadSomewhere =
   (exists: (path: string) => boolean): Rule =>
