@@ -62,6 +62,7 @@ describe.each(STORES)('on $name, a check that throws', ({ open }) => {
     expect(findings.map(({ check, subject, severity }) => [check, subject, severity])).toEqual([
       ['held-jobs-have-leases', `job ${job.id}`, 'error'],
       ['row-is-fold', `job ${job.id}`, 'error'],
+      ['stalled-jobs', `job ${job.id}`, 'error'],
     ])
   })
 })
