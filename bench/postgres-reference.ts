@@ -37,12 +37,13 @@ const DRAIN = `
       lease_until = NULL, updated_at = $4, ended_at = $4, outcome = 'succeeded', place = ${TX}
     FROM item
     WHERE jobs.id = item.id AND jobs.attempt = item.attempt AND jobs.claim = $5
-    RETURNING jobs.id, jobs.seq, jobs.attempt, item.payload
+    RETURNING jobs.id, jobs.seq, jobs.attempt, jobs.run_at, jobs.started_at, item.payload
   ), ended AS (
     INSERT INTO pawl.ledger (tx, job, seq, kind, at, path, actor, attempt, statuses, claim,
       lease_until, data, payload)
     SELECT ${TX}, id, seq, 30, $4, 'running>succeeded', 'worker', attempt, 'CD', $5, $6,
-      '{"error":null,"effects":0,"outcome":"succeeded"}', payload
+      '{"error":null,"effects":0,"outcome":"succeeded","timing":{"queueMs":'
+        || started_at - run_at || ',"durationMs":' || $4 - started_at || '}}', payload
     FROM done
   ), counted AS (
     INSERT INTO pawl.ended_counts (queue, state, jobs)

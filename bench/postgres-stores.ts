@@ -111,6 +111,7 @@ async function dump(url: string): Promise<string[]> {
     JSON.stringify(row)
       .replace(/"(tx|place)":"\d+"/g, '(transaction)')
       .replace(/\b\d{13}\b/g, '(time)')
+      .replace(/Ms\\":\d+/g, 'Ms: (length)')
       .replace(/[0-9a-f]{8}(-[0-9a-f]+){4}/g, '(id)'),
   )
 }

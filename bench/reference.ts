@@ -37,6 +37,8 @@ export interface HeldRow {
   readonly rid: number
   readonly attempt: number
   readonly seq: number
+  readonly run_at: number
+  readonly started_at: number
   readonly input: string
 }
 
@@ -64,7 +66,7 @@ const CLAIM = `
   WHERE rid IN (
     SELECT rid FROM pawl_jobs WHERE lane = 2 AND queue = ?
     ORDER BY priority, run_at, rid LIMIT ?)
-  RETURNING rid, attempt, seq`
+  RETURNING rid, attempt, seq, run_at, started_at`
 const INSERT_CLAIM = `
   INSERT INTO pawl_ledger (job, seq, kind, at, path, actor, attempt, statuses, claim, worker,
     lease_until)
@@ -113,10 +115,11 @@ export class Reference {
 
   #commit(held: readonly HeldRow[], queue: string, now: number): void {
     const { commitJob, insertCommit, countEnded } = this.#statements
-    for (const { rid, attempt, seq } of held) {
+    for (const row of held) {
+      const { rid, attempt, seq } = row
       commitJob.run(now, now, rid, attempt, this.#claim)
       const fence = [attempt, this.#claim, this.#leaseUntil] as const
-      insertCommit.run(rid, seq + 1, now, ...fence, COMMIT_DATA, RESULT)
+      insertCommit.run(rid, seq + 1, now, ...fence, commitData(row, now), RESULT)
     }
     if (held.length > 0) countEnded.run(queue, held.length)
   }
@@ -127,10 +130,11 @@ export class Reference {
     const rows = take.all(claim, WORKER, leaseUntil, now, now, queue, limit) as HeldRow[]
     this.#claim = claim
     this.#leaseUntil = leaseUntil
-    return rows.map(({ rid, attempt, seq }) => {
+    return rows.map((row) => {
+      const { rid, attempt, seq } = row
       insertClaim.run(rid, seq, now, attempt, claim, WORKER, leaseUntil)
       const { payload } = selectInput.get(rid) as { payload: string }
-      return { rid, attempt, seq, input: payload }
+      return { ...row, input: payload }
     })
   }
 
@@ -155,7 +159,10 @@ export const WORKER = 'worker-1'
 export const LEASE_MS = 30_000
 export const RESULT = '{"sent":true}'
 
-const COMMIT_DATA = '{"error":null,"effects":0,"outcome":"succeeded"}'
+function commitData({ run_at, started_at }: HeldRow, now: number): string {
+  return `{"error":null,"effects":0,"outcome":"succeeded",\
+"timing":{"queueMs":${started_at - run_at},"durationMs":${now - started_at}}}`
+}
 
 /** Made for each job, because jobs of one batch may differ in all of it. */
 function createData(queue: string, type: string, now: number): string {

@@ -225,6 +225,7 @@ function dump(path: string): string[] {
   return rows.map((row) =>
     JSON.stringify(row)
       .replace(/\b\d{13}\b/g, '(time)')
+      .replace(/Ms\\":\d+/g, 'Ms: (length)')
       .replace(/[0-9a-f]{8}(-[0-9a-f]+){4}(-[0-9a-f]{8})?/g, '(id)'),
   )
 }

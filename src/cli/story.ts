@@ -136,6 +136,7 @@ export function factLine(fact: Fact, before?: number): string {
     fact.trigger.padEnd(10),
     statesOf(fact),
     attemptOf(fact),
+    timingText(fact),
     whoOf(fact),
     whyOf(fact),
   ]
@@ -161,6 +162,11 @@ function attemptOf({ execution, spends }: Fact): string {
   const why = abort === undefined ? '' : ` (${abort})`
   const cost = spends === undefined ? '' : `, spends one ${spends}`
   return `· attempt ${attempt} ${statuses.join(', ')}${why}${cost}`
+}
+
+function timingText({ timing }: Fact): string {
+  if (timing === undefined) return ''
+  return `· waited ${span(timing.queueMs)}, took ${span(timing.durationMs)}`
 }
 
 function whoOf({ actor, operator, execution }: Fact): string {

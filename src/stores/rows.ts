@@ -182,7 +182,7 @@ const TRIGGERS = new Map(
   Object.entries(FACT_CODES).map(([trigger, code]) => [code as number, trigger as FactTrigger]),
 )
 
-/** The fields of a fact that have columns of their own. */
+/** The fields of a fact that have columns of their own, or that `factData` writes by itself. */
 const COLUMNED: ReadonlySet<string> = new Set([
   'version',
   'jobId',
@@ -194,17 +194,22 @@ const COLUMNED: ReadonlySet<string> = new Set([
   'to',
   'actor',
   'execution',
+  'timing',
 ])
 
 /** The fields of a fact that have no column of their own, as JSON; nothing where there are none. */
 export function factData(fact: Fact): string | null {
-  const { execution } = fact
+  const { execution, timing } = fact
   let fields = ''
   let name: keyof Fact
   for (name in fact) {
     if (COLUMNED.has(name)) continue
     const text = JSON.stringify(fact[name])
     if (text !== undefined) fields += `,"${name}":${text}`
+  }
+  if (timing !== undefined) {
+    // Every attempt ends with it, and JSON.stringify of a small object is slow.
+    fields += `,"timing":{"queueMs":${timing.queueMs},"durationMs":${timing.durationMs}}`
   }
   if (execution?.abort !== undefined) fields += `,"abort":${JSON.stringify(execution.abort)}`
   if (execution?.final) fields += ',"final":true'

@@ -17,6 +17,7 @@ const opened: Execution = {
   status: 'LEASED',
   startedAt: null,
   finishedAt: null,
+  timing: null,
   error: null,
   abort: null,
   final: false,
@@ -33,10 +34,11 @@ describe('the record of an attempt', () => {
     expect(last()).toEqual([started])
     script.clock.advance(5)
     script.tell({ kind: 'commit', fence: script.fence, effects: 1 })
-    expect(last()).toEqual([{ ...started, status: 'COMMITTED' }])
+    const committed = { ...started, timing: { queueMs: 5, durationMs: 5 } }
+    expect(last()).toEqual([{ ...committed, status: 'COMMITTED' }])
     script.clock.advance(5)
     script.tell({ kind: 'done', attempt: 1 })
-    expect(last()).toEqual([{ ...started, status: 'DONE', finishedAt: START + 15 }])
+    expect(last()).toEqual([{ ...committed, status: 'DONE', finishedAt: START + 15 }])
   })
 
   it('is started with its lease where the claim says so', () => {
@@ -56,6 +58,7 @@ describe('the record of an attempt', () => {
         status: 'ABORTED',
         startedAt: START,
         finishedAt: START + 5,
+        timing: { queueMs: 0, durationMs: 5 },
         error: { message: 'never', kind: 'validation', type: 'TERMINAL' },
         abort: 'error',
         final: true,
@@ -104,6 +107,7 @@ describe('the record of an attempt that was aborted', () => {
           leaseExpiresAt: START,
           status: 'ABORTED',
           finishedAt: START,
+          timing: { queueMs: 0, durationMs: 0 },
           abort: 'cancelled',
           final,
         },

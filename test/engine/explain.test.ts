@@ -1,5 +1,5 @@
 // Why a job is not running: every reason, with the sentence and the command that would change it.
-import { type Job, LANES, type Lane, type Lifecycle, leased, standard } from 'pawl'
+import { type Job, LANES, type Lane, type Lifecycle, leased, standard, type Timing } from 'pawl'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import {
@@ -56,9 +56,10 @@ type Given = {
   readonly queue?: Partial<QueueInfo>
   readonly workers?: readonly WorkerInfo[]
   readonly effects?: readonly EffectInfo[]
+  readonly timing?: Timing
 }
 
-function explained({ job, lifecycle = standard, workers, effects = [], ...given }: Given) {
+function explained({ job, lifecycle = standard, workers, effects = [], timing, ...given }: Given) {
   const circumstances: Circumstances = {
     job: { ...JOB, ...job },
     lifecycle: lifecycle ?? undefined,
@@ -66,6 +67,7 @@ function explained({ job, lifecycle = standard, workers, effects = [], ...given 
     workers: workers ?? [worker()],
     effects,
     now: NOW,
+    ...(timing && { timing }),
   }
   return explain(circumstances)
 }
@@ -83,6 +85,15 @@ const ROWS: readonly Row[] = [
     { job: { outcome: 'succeeded', state: 'succeeded', endedAt: NOW - 60_000 } },
     'ended',
     `It succeeded, ${at('08:59:00')} (1m ago).`,
+  ],
+  [
+    'succeeded, with the times of its last attempt',
+    {
+      job: { outcome: 'succeeded', state: 'succeeded', endedAt: NOW - 60_000 },
+      timing: { queueMs: 90_000, durationMs: 1200 },
+    },
+    'ended',
+    `It succeeded, ${at('08:59:00')} (1m ago). Its last attempt waited 1m 30s and took 1.2s.`,
   ],
   [
     'failed for good, where it can be redriven',

@@ -55,6 +55,10 @@ function fromRow(row: Record<string, unknown>): Omit<Execution, 'abort' | 'final
     status: row.status as Execution['status'],
     startedAt: number(row.started_at),
     finishedAt: number(row.finished_at),
+    timing:
+      row.queue_ms === null
+        ? null
+        : { queueMs: Number(row.queue_ms), durationMs: Number(row.duration_ms) },
     error: row.error === null ? null : JSON.parse(String(row.error)),
   }
 }

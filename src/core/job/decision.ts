@@ -10,6 +10,7 @@ import type { JobPolicy } from '../retry.ts'
 import type { Context } from './commands.ts'
 import { type ExecutionChange, FACT_VERSION, type Fact, type FactTrigger } from './facts.ts'
 import type { Job } from './job.ts'
+import { closesAttempt, timingOf } from './timing.ts'
 
 /** What a command comes to: a fact, a no-op that says so, or a refusal. */
 export type Decision =
@@ -43,7 +44,17 @@ export function policyOf({ lifecycle, job }: Situation): JobPolicy {
 /** The fields of a fact that differ from one kind to the next. */
 export type FactFields = Omit<
   Fact,
-  'version' | 'jobId' | 'seq' | 'at' | 'trigger' | 'from' | 'via' | 'to' | 'actor' | 'outcome'
+  | 'version'
+  | 'jobId'
+  | 'seq'
+  | 'at'
+  | 'trigger'
+  | 'from'
+  | 'via'
+  | 'to'
+  | 'actor'
+  | 'outcome'
+  | 'timing'
 >
 
 /** A fact that changes no state. */
@@ -58,6 +69,7 @@ export function accept(
   path: readonly string[],
   fields: FactFields,
 ): Accepted {
+  const { execution } = fields
   const to = path[path.length - 1] ?? job.state
   const outcome = path.length > 0 ? outcomeOf(lifecycle.roles.get(to)) : undefined
   const fact = newFact(context, job.id, job.seq + 1, trigger, job.state, to)
@@ -67,8 +79,10 @@ export function accept(
     fact.outcome = outcome
     // A job that has ended keeps no reason to be parked for.
     if (job.blockedReason !== null) fact.blockedReason = null
-    const { execution } = fields
     if (execution?.abort !== undefined) fact.execution = { ...execution, final: true }
+  }
+  if (execution !== undefined && closesAttempt(execution)) {
+    fact.timing = timingOf(job, execution, context.now)
   }
   return { kind: 'fact', fact }
 }

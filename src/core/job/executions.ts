@@ -3,7 +3,7 @@
  * lifecycle the job's state is in turn a function of them, which `stateOfExecutions` states.
  */
 import { type AbortReason, type ExecutionStatus, executionId } from '../execution.ts'
-import type { Fact } from './facts.ts'
+import type { Fact, Timing } from './facts.ts'
 import type { JobError } from './job.ts'
 
 /** One attempt at a job. */
@@ -17,6 +17,8 @@ export interface Execution {
   readonly status: ExecutionStatus
   readonly startedAt: number | null
   readonly finishedAt: number | null
+  /** How long it waited and took; null while it is open, and if its facts do not say. */
+  readonly timing: Timing | null
   readonly error: JobError | null
   readonly abort: AbortReason | null
   /** The job ended with this aborted attempt. */
@@ -41,6 +43,7 @@ export function executionsOf(facts: readonly Fact[]): Execution[] {
       status,
       startedAt: started ?? opened?.startedAt ?? null,
       finishedAt: status === 'DONE' || status === 'ABORTED' ? fact.at : null,
+      timing: fact.timing ?? opened?.timing ?? null,
       error: (status === 'ABORTED' ? fact.error : undefined) ?? null,
       abort: change.abort ?? null,
       final: change.final ?? false,

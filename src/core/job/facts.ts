@@ -5,6 +5,7 @@
  *
  *   from → via… → to   the edges taken, in order; from = to without via: no edge was taken
  *   execution          the statuses that the attempt entered in this step, in order
+ *   timing             how long the attempt that the step closed had waited, and how long it took
  *   spends             the budget that the step was charged to
  *   resets             the failure and crash budgets start anew
  *   rebased            what the job is from here on, where facts before were lost or contradict
@@ -82,6 +83,14 @@ export interface ExecutionChange {
   readonly final?: true
 }
 
+/** The times of an attempt, by the clock of the store; never negative. */
+export interface Timing {
+  /** From the moment at which the job was due until its attempt began. */
+  readonly queueMs: number
+  /** From the beginning of the attempt until it was closed. */
+  readonly durationMs: number
+}
+
 /** One fact. */
 export interface Fact {
   readonly version: typeof FACT_VERSION
@@ -118,7 +127,12 @@ export interface Fact {
   readonly step?: { readonly name: string; readonly n: number }
   /** How many effects the commit put into the outbox. */
   readonly effects?: number
-  /** Duration, queue time and counters that the handler set. */
+  /**
+   * Present if the step closed an attempt: committed it, or aborted it for any reason. Facts that
+   * were written before this field existed lack it; `timingOf` computes it for them.
+   */
+  readonly timing?: Timing
+  /** Counters that the handler set. */
   readonly usage?: Readonly<Record<string, number>>
   /** What the asker wanted the ledger to say besides. */
   readonly metadata?: Readonly<Record<string, string>>

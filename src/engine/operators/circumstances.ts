@@ -1,5 +1,6 @@
 /** Reads what an explanation of a job is made of. */
 import { JobNotFound } from '../../core/errors.ts'
+import type { Timing } from '../../core/job/facts.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { endOf } from '../../stores/machines.ts'
 import type { EffectInfo, Store } from '../../stores/store.ts'
@@ -32,10 +33,17 @@ export async function circumstancesOf(
   const now = store.now()
   const workers = (await store.listWorkers()).map((row) => workerOf(row, now))
   const time = store.timeStatus?.()
+  const timing = job.outcome === null ? undefined : await lastTiming(store, id)
   const migratesTo = route && endOf(route).lifecycle.version
   return {
     ...{ job, lifecycle, queue, workers, effects, now },
+    ...(timing !== undefined && { timing }),
     ...(time !== undefined && { time }),
     ...(migratesTo !== undefined && { migratesTo }),
   }
+}
+
+async function lastTiming(store: Store, id: string): Promise<Timing | undefined> {
+  const facts = await store.facts(id)
+  return facts.findLast(({ timing }) => timing !== undefined)?.timing
 }

@@ -13,6 +13,7 @@
  *   no-worker, busy     it is ready, and nobody alive takes it; or all who do have their hands full
  *   ready               it is ready, and next
  */
+import type { Timing } from '../../core/job/facts.ts'
 import { DAMAGED } from '../../core/job/isolate.ts'
 import { isCommitted, type Job } from '../../core/job/job.ts'
 import { isDue, laneOf } from '../../core/job/lanes.ts'
@@ -58,6 +59,8 @@ export interface Circumstances {
   /** Those that are not delivered; the first of them. */
   readonly effects: readonly EffectInfo[]
   readonly now: number
+  /** The times of the last attempt of a job that has ended; absent if no fact has them. */
+  readonly timing?: Timing
   /** How the store's time relates to the wall clock of this process, if they can differ. */
   readonly time?: TimeStatus
 }
@@ -116,13 +119,17 @@ function explainJob(circumstances: Circumstances): Explanation {
   }
 }
 
-function ended({ job, lifecycle, now }: Circumstances): Explanation {
+function ended({ job, lifecycle, now, timing }: Circumstances): Explanation {
   const when = moment(job.endedAt ?? job.updatedAt, now)
-  if (job.outcome === 'succeeded') return { kind: 'ended', says: `It succeeded, ${when}.` }
+  const took =
+    timing === undefined
+      ? ''
+      : ` Its last attempt waited ${span(timing.queueMs)} and took ${span(timing.durationMs)}.`
+  if (job.outcome === 'succeeded') return { kind: 'ended', says: `It succeeded, ${when}.${took}` }
   const how = job.outcome === 'cancelled' ? 'It was cancelled' : 'It failed'
   const canLeave = lifecycle !== undefined && pathOf(lifecycle, job.state, 'redrive') !== undefined
   const again = canLeave ? 'a retry runs it again' : 'a retry enqueues a copy of it'
-  const says = `${how}${because(job)}, ${when}; ${again}.`
+  const says = `${how}${because(job)}, ${when}; ${again}.${took}`
   return { kind: 'ended', says, command: act('retry', job) }
 }
 

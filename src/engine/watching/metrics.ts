@@ -5,6 +5,7 @@
  * expects. A label never holds what is unbounded, such as the id of a job.
  */
 import { isCommitted, type Job } from '../../core/job/job.ts'
+import { queueMsOf } from '../../core/job/timing.ts'
 import { codeOf } from '../../stores/outage.ts'
 import type { MovedEvent, PawlEvent, RefusedEvent } from './events.ts'
 
@@ -191,14 +192,14 @@ function measureEnd(metrics: Metrics, job: Job): void {
   const labels = { ...kindOf(job), outcome }
   metrics.count('pawl_executions_total', labels)
   const { startedAt, updatedAt } = job
-  const durationMs = updatedAt - (startedAt ?? updatedAt)
+  // The clock of the store may have been set back meanwhile.
+  const durationMs = Math.max(0, updatedAt - (startedAt ?? updatedAt))
   metrics.observe('pawl_execution_duration_seconds', labels, durationMs / 1000)
 }
 
 /** How long a job has waited for its lease, in seconds, by the clock of the store. */
-function waitOf({ runAt, createdAt, startedAt }: Job): number {
-  const readyAt = runAt ?? createdAt
-  return Math.max(0, (startedAt ?? readyAt) - readyAt) / 1000
+function waitOf(job: Job): number {
+  return job.startedAt === null ? 0 : queueMsOf(job, job.startedAt) / 1000
 }
 
 function kindOf({ queue, type }: Job): { queue: string; kind: string } {

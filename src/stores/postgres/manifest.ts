@@ -491,5 +491,6 @@ CREATE TRIGGER seals_are_never_updated BEFORE UPDATE ON @schema.seals FOR EACH R
 
 -- view executions executions
 CREATE VIEW @schema.executions (exec_id text, job_id uuid, attempt integer, lease_owner text,
-  lease_expires_at bigint, status text, started_at bigint, finished_at bigint, error text)
+  lease_expires_at bigint, status text, started_at bigint, finished_at bigint, error text,
+  queue_ms bigint, duration_ms bigint)
 `

@@ -15,6 +15,7 @@ import { sql as seals } from './migrations/0004-seals.ts'
 import { sql as time } from './migrations/0005-time.ts'
 import { sql as executions } from './migrations/0006-executions.ts'
 import { sql as replace } from './migrations/0007-replace.ts'
+import { sql as timing } from './migrations/0008-timing.ts'
 
 /** Every migration, in order; its number is its place, from 1. */
 const MIGRATIONS: readonly ((schema: string) => string)[] = [
@@ -25,6 +26,7 @@ const MIGRATIONS: readonly ((schema: string) => string)[] = [
   time,
   executions,
   replace,
+  timing,
 ]
 
 /** The name of a schema as statements need it. */

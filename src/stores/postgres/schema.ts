@@ -9,7 +9,7 @@ import type { Drift } from '../examination.ts'
 import { type CatalogueObject, readCatalogue } from './catalogue.ts'
 import type { OwnSession, Session } from './connect.ts'
 import { MANIFEST } from './manifest.ts'
-import { EXECUTIONS_VIEW } from './migrations/0006-executions.ts'
+import { EXECUTIONS_VIEW } from './migrations/0008-timing.ts'
 
 /** Indexes of large tables take their time; nobody else can write to the table meanwhile. */
 const RESTORE_MS = 600_000

@@ -60,6 +60,8 @@ const SUCCESS: Shaped<Plain> = {
   own: [
     ['id', 'uuid', ({ before }) => before.id],
     ['payload', 'text', ({ payload }) => payload],
+    ['queue_ms', 'bigint', ({ fact }) => fact.timing?.queueMs ?? 0],
+    ['duration_ms', 'bigint', ({ fact }) => fact.timing?.durationMs ?? 0],
   ],
   shape: [
     ['before', 'bigint', ({ before }) => before.seq],
@@ -69,7 +71,8 @@ const SUCCESS: Shaped<Plain> = {
     ['state', 'text', ({ after }) => after.state],
     ['path', 'text', ({ fact }) => factPath(fact)],
     ['statuses', 'text', ({ fact }) => factStatuses(fact)],
-    ['data', 'text', ({ fact }) => factData(fact)],
+    // Without the times of the attempt, which differ from job to job: see `withTiming`.
+    ['data', 'text', ({ fact: { timing: _, ...rest } }) => factData(rest)],
   ],
   // Of one claim and one lifecycle, with nothing said of its cost.
   isAlike: (a, b) =>
@@ -82,6 +85,13 @@ const SUCCESS: Shaped<Plain> = {
     a.fact.usage === undefined &&
     b.fact.usage === undefined,
 }
+
+/**
+ * The data of a success as `factData` writes it. The times are added by the statement, so that what
+ * the jobs of a batch have in common is sent once.
+ */
+const withTiming = `left(data, -1) || ',"timing":{"queueMs":' || queue_ms || ',"durationMs":'
+      || duration_ms || '}}'`
 
 /** Under the whole fence and the very lease, but by no lane: that would tempt the planner away. */
 const succeed = (s: string, first: number) => `
@@ -96,13 +106,14 @@ const succeed = (s: string, first: number) => `
       AND jobs.attempt = item.attempt AND jobs.claim = item.claim
       AND jobs.lease_until = item.lease_until
     RETURNING jobs.id, jobs.queue, jobs.state, jobs.seq, jobs.attempt, jobs.claim, jobs.place,
-      item.lease_until, item.path, item.statuses, item.data, item.payload
+      item.lease_until, item.path, item.statuses, item.data, item.queue_ms, item.duration_ms,
+      item.payload
   ),
   ended AS (
     INSERT INTO ${s}.ledger
       (tx, job, seq, kind, at, path, actor, attempt, statuses, claim, lease_until, data, payload)
     SELECT place, id, seq, ${FACT_CODES.commit}, $${first}, path, 'worker', attempt, statuses,
-      claim, lease_until, data, payload
+      claim, lease_until, ${withTiming}, payload
     FROM done
   ),
   counted AS (

@@ -36,6 +36,12 @@ const UPDATE_JOB = `${SET_JOB} AND seq = ?`
 /** Facts of one call are mostly alike: the same step, at the same time, under the same claim. */
 const SHARED = 'kind, at, path, actor, statuses, claim, worker, lease_until, data'
 const INSERT_FACTS = insertInto('pawl_ledger', SHARED, 'job, seq, attempt, payload')
+/** Facts that close attempts differ in their data: each has the times of its attempt. */
+const INSERT_CLOSINGS = insertInto(
+  'pawl_ledger',
+  SHARED.replace(', data', ''),
+  'job, seq, attempt, payload, data',
+)
 /** The ledger itself says which job a first fact creates. */
 const INSERT_CREATIONS = insertInto('pawl_ledger', SHARED, 'job, seq, creates, payload')
 
@@ -172,7 +178,7 @@ interface FactEntry {
 /** What a fact has in common with most others of its call, in the order of the INSERT. */
 export function sharedColumns(fact: Fact): Value[] {
   const { execution } = fact
-  return [
+  const columns = [
     FACT_CODES[fact.trigger],
     fact.at,
     factPath(fact),
@@ -181,8 +187,9 @@ export function sharedColumns(fact: Fact): Value[] {
     execution?.claim ?? null,
     execution?.worker ?? null,
     execution?.leaseUntil ?? null,
-    factData(fact),
   ]
+  if (fact.timing === undefined) columns.push(factData(fact))
+  return columns
 }
 
 /** Appends a block of facts that have the same shared columns. */
@@ -194,8 +201,10 @@ function insertFacts(
   const values = [...shared]
   for (const { rid, fact, payload } of facts) {
     values.push(rid, fact.seq, fact.execution?.attempt ?? null, payload)
+    if (fact.timing !== undefined) values.push(factData(fact))
   }
-  insertBlock(connection, INSERT_FACTS, facts.length, values)
+  const isClosing = facts[0]?.fact.timing !== undefined
+  insertBlock(connection, isClosing ? INSERT_CLOSINGS : INSERT_FACTS, facts.length, values)
 }
 
 /** Appends one fact; the row is the caller's affair. */
@@ -218,7 +227,7 @@ export function insertCreations(
 type PendingFact = FactEntry & { readonly shared: readonly Value[] }
 
 function haveSameColumns(a: PendingFact, b: PendingFact): boolean {
-  return a.shared.every((value, i) => value === b.shared[i])
+  return a.shared.length === b.shared.length && a.shared.every((value, i) => value === b.shared[i])
 }
 
 /**

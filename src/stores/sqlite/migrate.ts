@@ -14,9 +14,19 @@ import { sql as seals } from './migrations/0004-seals.ts'
 import { sql as time } from './migrations/0005-time.ts'
 import { sql as executions } from './migrations/0006-executions.ts'
 import { sql as replace } from './migrations/0007-replace.ts'
+import { sql as timing } from './migrations/0008-timing.ts'
 
 /** Every migration, in order; its number is its place, from 1. */
-const MIGRATIONS: readonly string[] = [ledger, runs, doctor, seals, time, executions, replace]
+const MIGRATIONS: readonly string[] = [
+  ledger,
+  runs,
+  doctor,
+  seals,
+  time,
+  executions,
+  replace,
+  timing,
+]
 
 const RECORD_TABLE = `CREATE TABLE IF NOT EXISTS pawl_migrations (
   number INTEGER PRIMARY KEY, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL

@@ -34,6 +34,55 @@ export const settleCases: Cases = {
     assert.deepEqual(answer.fact.usage, { ms: 12 })
   },
 
+  'the fact that closes an attempt has its queue time and duration': async (bench) => {
+    const closings: Record<string, (held: Held) => Promise<unknown>> = {
+      commit: (held) => bench.settle(held, { kind: 'commit' }, '1'),
+      'commit with an effect': (held) =>
+        bench.store.commit(held, (tx) => {
+          tx.effect('send', '{}')
+          return 'null'
+        }),
+      fail: (held) => bench.fail(held, 'transient'),
+      release: (held) => bench.settle(held, { kind: 'release' }),
+      cancel: (held) => bench.tell(held.job.id, { kind: 'cancel' }),
+    }
+    for (const [name, close] of Object.entries(closings)) {
+      const { id } = await bench.enqueue({ queue: name })
+      await bench.advance(70)
+      const held = one(await bench.claim({ queues: [name] }))
+      await bench.advance(30)
+      await close(held)
+      const { timing } = await bench.lastFact(id)
+      assert.deepEqual(timing, { queueMs: 70, durationMs: 30 }, name)
+    }
+  },
+
+  'successes of one batch have each their own queue time': async (bench) => {
+    const waits = [50, 20, 0]
+    for (const [i, wait] of waits.entries()) {
+      await bench.enqueue()
+      await bench.advance(wait - (waits[i + 1] ?? 0))
+    }
+    const held = await bench.claim({ limit: 10 })
+    await bench.advance(5)
+    const settlements = held.map((one) => settlement(one, { kind: 'commit' }, '1'))
+    const { answers } = await bench.store.settle(settlements)
+    for (const [i, { job }] of held.entries()) {
+      const expected = { queueMs: waits[i], durationMs: 5 }
+      assert.deepEqual((await bench.lastFact(job.id)).timing, expected)
+      const answer = answers[i]
+      assert.deepEqual(answer?.kind === 'done' && answer.fact.timing, expected)
+    }
+  },
+
+  'an attempt that expired has the time until that was noticed': async (bench) => {
+    const held = await bench.hold()
+    await bench.advance(LEASE_MS + 250)
+    await bench.store.recover(10)
+    const fact = await bench.lastFact(held.job.id)
+    assert.deepEqual(fact.timing, { queueMs: 0, durationMs: LEASE_MS + 250 })
+  },
+
   'an implicit commit ends the job and keeps its result': async (bench) => {
     const held = await bench.hold({ input: '"in"' })
     const { job } = done(await bench.settle(held, { kind: 'commit' }, '{"ok":true}'))

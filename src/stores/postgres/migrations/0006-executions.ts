@@ -16,8 +16,7 @@ const OWNER = ofAttempt('worker', '', 'ASC')
 const EXPIRY = ofAttempt('lease_until', ' AND fact.lease_until IS NOT NULL', 'DESC')
 const START = ofAttempt('at', " AND fact.statuses LIKE '%I%'", 'DESC')
 
-/** Servers write views down in different words, so the doctor restores it from this text. */
-export const EXECUTIONS_VIEW = `
+const EXECUTIONS_VIEW = `
 CREATE VIEW @schema.executions AS
 SELECT last.job::text || '/' || last.attempt AS exec_id,
   last.job AS job_id,
