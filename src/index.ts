@@ -191,4 +191,9 @@ export { type HttpSinkOptions, httpSink } from './runs/telemetry/http-sink.ts'
 export type { TelemetryEvent, TelemetrySink } from './runs/telemetry/telemetry.ts'
 export type { AuditEntry, AuditFilter, AuditOptions } from './stores/audit.ts'
 export type { Notice } from './stores/notices.ts'
+export type {
+  QueueRecord,
+  QueueRecordFilter,
+  QueueSettings,
+} from './stores/queue-records.ts'
 export type { Pruning, Removal, Seal, SealTables } from './stores/seals.ts'

@@ -13,6 +13,7 @@ import { type Environment, systemEnvironment } from '../environment/system.ts'
 import { CLIENT } from '../stores/asker.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from '../stores/audit.ts'
 import { StoreClosed } from '../stores/errors.ts'
+import type { QueueRecord } from '../stores/queue-records.ts'
 import { type PayloadOptions, payloadBoundsOf } from '../stores/requests.ts'
 import type { SoundnessOptions } from '../stores/soundness.ts'
 import type { Asker, EnqueueItem, OnConflict, Store } from '../stores/store.ts'
@@ -115,6 +116,9 @@ export interface EnqueueOptions {
   readonly jobId?: string
 }
 
+/** Who bounds the queues that the options name. */
+const OPENER: Asker = { actor: 'client', note: 'the option queues of createPawl' }
+
 /** Opens Pawl: the store is made or brought up to date as needed. */
 export async function createPawl(options: PawlOptions): Promise<Pawl> {
   checkPawlOptions(options)
@@ -144,8 +148,9 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
     )
   const store = typeof given === 'string' ? await open(given) : given
   const storeName = typeof given === 'string' ? given : undefined
+  const watched = watchStore(store, { worker: null, observe, lifecycles })
   for (const [queue, limits] of Object.entries(options.queues ?? {})) {
-    await store.limitQueue(queue, limitsOf(limits))
+    await watched.limitQueue(queue, limitsOf(limits), OPENER)
   }
   const deliverable = deliverableOf(jobs, options.notify, environment)
   const parts = { environment, isReal, logger, jobs, deliverable, bounds, lifecycles, observe }
@@ -286,19 +291,26 @@ export class Pawl implements AsyncDisposable {
     return auditOf(this.store, filter, options)
   }
 
-  /** Stops claims from a queue; what runs, runs on. */
-  pauseQueue(queue: string, asker: Asker = CLIENT): Promise<void> {
+  /**
+   * Stops claims from a queue; what runs, runs on. Returns the record of the change, or `undefined`
+   * if the queue is paused already.
+   */
+  pauseQueue(queue: string, asker: Asker = CLIENT): Promise<QueueRecord | undefined> {
     return this.store.pauseQueue(queue, asker)
   }
 
-  /** Lets a queue be claimed from again. */
-  resumeQueue(queue: string, asker: Asker = CLIENT): Promise<void> {
+  /** Lets a queue be claimed from again; `undefined` if it is not paused. */
+  resumeQueue(queue: string, asker: Asker = CLIENT): Promise<QueueRecord | undefined> {
     return this.store.resumeQueue(queue, asker)
   }
 
-  /** Bounds what a queue will take, for every process. */
-  limitQueue(queue: string, limits: QueueOptions): Promise<void> {
-    return this.store.limitQueue(queue, limitsOf(limits))
+  /** Bounds what a queue will take, for every process; `undefined` if nothing changes. */
+  async limitQueue(
+    queue: string,
+    limits: QueueOptions,
+    asker: Asker = CLIENT,
+  ): Promise<QueueRecord | undefined> {
+    return this.store.limitQueue(queue, limitsOf(limits), asker)
   }
 
   /** Starts a worker, for every kind of job that has code here unless said otherwise. */

@@ -17,6 +17,8 @@ export interface QueueRow {
   readonly paused_by: string | null
   readonly max_depth: number | null
   readonly max_wait_ms: number | null
+  /** Why it is paused; only if it was asked for. */
+  readonly pause_note?: string | null
 }
 
 const NAMES = new Map(Object.entries(LANES).map(([lane, code]) => [code as number, lane as Lane]))
@@ -36,13 +38,15 @@ export function queuesOf(counts: readonly QueueCount[], rows: readonly QueueRow[
     info.lanes[NAMES.get(lane) as Lane] += jobs
     if (lane === LANES.ready && first !== null) info.readySince = first
   }
-  for (const { name, paused_at, paused_by, max_depth, max_wait_ms } of rows) {
+  for (const row of rows) {
+    const { name, paused_at, paused_by, max_depth, max_wait_ms, pause_note = null } = row
     const info = queueOf(name)
     if (max_depth !== null) info.maxDepth = max_depth
     if (max_wait_ms !== null) info.maxWaitMs = max_wait_ms
     if (paused_at === null) continue
     info.pausedAt = paused_at
     if (paused_by !== null) info.pausedBy = paused_by
+    if (pause_note !== null) info.pauseReason = pause_note
   }
   return [...queues.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
 }

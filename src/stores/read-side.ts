@@ -13,6 +13,11 @@ import {
   type PageOptions,
 } from './filters.ts'
 import type { MachineRow } from './machines.ts'
+import {
+  checkQueueRecordFilter,
+  type QueueRecord,
+  type QueueRecordFilter,
+} from './queue-records.ts'
 import { checkLimit, checkPlace } from './requests.ts'
 import type {
   Counts,
@@ -29,6 +34,8 @@ import type {
 } from './store.ts'
 
 const LIST_BUDGET_MS = 200
+/** Records of queues are numbered the same way in every store. */
+const RECORD_NUMBER = /^\d{1,15}$/
 
 type Awaitable<T> = T | Promise<T>
 
@@ -45,6 +52,11 @@ export interface Queries<C> {
   nextDue(connection: C): Awaitable<number | undefined>
   counts(connection: C): Awaitable<Counts>
   listQueues(connection: C): Awaitable<QueueInfo[]>
+  listQueueRecords(
+    connection: C,
+    filter: QueueRecordFilter,
+    page: PageOptions,
+  ): Awaitable<Page<QueueRecord>>
   listWorkers(connection: C): Awaitable<WorkerRow[]>
   listMachines(connection: C): Awaitable<MachineRow[]>
   list(
@@ -137,6 +149,16 @@ export abstract class ReadSide<C> {
 
   listQueues(): Promise<QueueInfo[]> {
     return this.read((connection) => this.#queries.listQueues(connection))
+  }
+
+  async listQueueRecords(
+    filter: QueueRecordFilter,
+    page: PageOptions = {},
+  ): Promise<Page<QueueRecord>> {
+    checkQueueRecordFilter(filter)
+    checkPage(page)
+    checkPlace('after', page.after, RECORD_NUMBER)
+    return this.read((connection) => this.#queries.listQueueRecords(connection, filter, page))
   }
 
   listWorkers(): Promise<WorkerRow[]> {

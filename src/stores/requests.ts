@@ -23,15 +23,11 @@ import type {
   EffectClaim,
   EffectReport,
   PruneRequest,
-  QueueLimits,
   Settlement,
 } from './store.ts'
 
 /** No verb takes, returns or removes more than this at once. */
 export const LIMIT_MAX = 10_000
-
-/** A bound on a queue is found out by counting, so it must not be any number. */
-const DEPTH_MAX = 1_000_000
 
 /** How many things a verb may take at once. */
 export function checkLimit(limit: number): void {
@@ -68,15 +64,6 @@ export function checkPrune({ endedBefore, limit }: PruneRequest): void {
   check([
     ['endedBefore', time(endedBefore)],
     ['limit', count(limit, 0, LIMIT_MAX)],
-  ])
-}
-
-/** What a queue is to take. */
-export function checkLimits(queue: string, { maxDepth, maxWaitMs }: QueueLimits): void {
-  check([
-    ['queue', name(queue)],
-    ['maxDepth', optional(maxDepth ?? undefined, (max) => count(max, 0, DEPTH_MAX))],
-    ['maxWaitMs', optional(maxWaitMs ?? undefined, (max) => count(max, 0, DELAY_MAX_MS))],
   ])
 }
 

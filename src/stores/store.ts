@@ -37,6 +37,7 @@ import type {
   EffectReport,
   HeldEffect,
 } from './outbox-types.ts'
+import type { QueueRecord, QueueRecordFilter } from './queue-records.ts'
 import type { RunTables } from './runs.ts'
 import type { SealTables } from './seals.ts'
 import type { StoreTime } from './store-time.ts'
@@ -236,8 +237,9 @@ export interface QueueInfo {
   readonly maxDepth?: number
   readonly maxWaitMs?: number
   readonly pausedAt?: number
-  /** The operator who paused it. */
+  /** The operator who paused it, and why. */
   readonly pausedBy?: string
+  readonly pauseReason?: string
 }
 
 /**
@@ -388,10 +390,13 @@ export interface Store extends StoreTime, AsyncDisposable {
    */
   isolate(): Promise<Isolated[]>
 
-  pauseQueue(queue: string, asker: Asker): Promise<void>
-  resumeQueue(queue: string, asker: Asker): Promise<void>
-  /** Bounds what a queue will take, for every process. */
-  limitQueue(queue: string, limits: QueueLimits): Promise<void>
+  /**
+   * Pauses, resumes or bounds a queue for every process, and records who asked and why. Returns the
+   * record, or `undefined` if the settings of the queue stay the same; then nothing is written.
+   */
+  pauseQueue(queue: string, asker: Asker): Promise<QueueRecord | undefined>
+  resumeQueue(queue: string, asker: Asker): Promise<QueueRecord | undefined>
+  limitQueue(queue: string, limits: QueueLimits, asker?: Asker): Promise<QueueRecord | undefined>
   /** Ends jobs that a queue has no room or no time for; at most `limit` of them. */
   shed(limit: number): Promise<Answer[]>
 
@@ -442,6 +447,11 @@ export interface Store extends StoreTime, AsyncDisposable {
   counts(): Promise<Counts>
   /** Every queue that has or had jobs, or is paused, by name. */
   listQueues(): Promise<QueueInfo[]>
+  /** Records of changes of queues, newest first. */
+  listQueueRecords(
+    filter: QueueRecordFilter,
+    options?: { limit?: number; after?: string },
+  ): Promise<Page<QueueRecord>>
   /**
    * Facts of all jobs by filter and keyset, in the order of the ledger or against it: of what is
    * complete, so that nothing appears later at a place that was passed.

@@ -32,7 +32,7 @@ describe('pawl queue', () => {
     )
     const rows = (await place.ok('queue', 'list')).trimEnd().split('\n')
     expect(rows[0]).toMatch(
-      /^mail\t1\t1\t0\t0\t0\t0\t\S+\t0\tpaused by ada at \S+; no live worker$/,
+      /^mail\t1\t1\t0\t0\t0\t0\t\S+\t0\tpaused by ada at \S+ \(x\); no live worker$/,
     )
     expect(rows[1]).toMatch(/^other\t0(\t0){5}\t-\t0\tpaused by ada/)
     expect(await place.ok('queue', 'resume', 'mail', '--reason', 'x')).toBe('mail resumed\n')

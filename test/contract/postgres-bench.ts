@@ -21,7 +21,7 @@ const MANY_VALUES = 'hostile values'
 
 const TABLES = [
   ...['jobs', 'ledger', 'outbox', 'workers', 'pruned', 'queues', 'ended_counts', 'machines'],
-  ...['seals', 'seal_removals', 'own_texts'],
+  ...['seals', 'seal_removals', 'queue_records', 'own_texts'],
 ]
 
 /**

@@ -17,22 +17,28 @@ const told = ({ findings }: Report) => findings.map(({ check, subject }) => `${c
 const done = ({ repairs }: Report) => repairs.map(({ remedy, subject }) => `${remedy}: ${subject}`)
 
 describe('a table of a SQLite file that was dropped', () => {
-  it.each(['workers', 'outbox', 'queues', 'ended_counts', 'pruned', 'duties', 'quarantined'])(
-    'is told of, and is there again after a repair: %s',
-    async (table) => {
-      const examined = await FILE.open()
-      await fill(examined)
-      await examined.sql(`DROP TABLE @${table}`)
-      const doctor = await doctorOf(examined)
-      const found = await doctor.check({ full: true })
-      expect(found.ok).toBe(false)
-      expect(told(found)).toContain(`schema-is-as-declared: table pawl_${table}`)
-      const repaired = await doctor.repair(ANN)
-      expect(told(repaired)).toContain(`schema-is-as-declared: table pawl_${table}`)
-      expect(done(repaired)).toContain(`restore the schema: table pawl_${table}`)
-      expect(await doctor.check({ full: true })).toMatchObject({ ok: true, repairCount: 0 })
-    },
-  )
+  it.each([
+    'workers',
+    'outbox',
+    'queues',
+    'queue_records',
+    'ended_counts',
+    'pruned',
+    'duties',
+    'quarantined',
+  ])('is told of, and is there again after a repair: %s', async (table) => {
+    const examined = await FILE.open()
+    await fill(examined)
+    await examined.sql(`DROP TABLE @${table}`)
+    const doctor = await doctorOf(examined)
+    const found = await doctor.check({ full: true })
+    expect(found.ok).toBe(false)
+    expect(told(found)).toContain(`schema-is-as-declared: table pawl_${table}`)
+    const repaired = await doctor.repair(ANN)
+    expect(told(repaired)).toContain(`schema-is-as-declared: table pawl_${table}`)
+    expect(done(repaired)).toContain(`restore the schema: table pawl_${table}`)
+    expect(await doctor.check({ full: true })).toMatchObject({ ok: true, repairCount: 0 })
+  })
 
   it('comes back with every job, where the facts are still there', async () => {
     const examined = await FILE.open()

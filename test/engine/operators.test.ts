@@ -12,6 +12,7 @@ import { task } from '../../src/core/lifecycles/task.ts'
 import type { Operator } from '../../src/engine/operators/operators.ts'
 import type { OperatorReport } from '../../src/engine/operators/report.ts'
 import { createPawl } from '../../src/engine/pawl.ts'
+import type { PawlEvent } from '../../src/engine/watching/events.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Store } from '../../src/stores/store.ts'
@@ -384,6 +385,41 @@ describe.each(Object.entries(stores))('an operator on %s', (_name, openStore) =>
     expect(await bench.claim()).toEqual([])
     await ada.resumeQueue('main')
     expect(await bench.claim()).toHaveLength(1)
+  })
+
+  it('bounds a queue under its name; bounds of the options are recorded once', async () => {
+    const [bench, ada] = await open()
+    await ada.limitQueue('main', { maxDepth: 1, maxWait: '5m' })
+    await expect(ada.limitQueue('main', { depth: 1 } as never)).rejects.toMatchObject({
+      code: 'E_COMMAND_INVALID',
+    })
+    const queues = { main: { maxDepth: 2 } }
+    for (let i = 0; i < 2; i++) await createPawl({ store: bench.store, queues })
+    const { items } = await bench.store.listQueueRecords({ queue: 'main' })
+    const set = { pausedAt: null, maxDepth: 1, maxWaitMs: 300_000 }
+    expect(items).toMatchObject([
+      { action: 'limit', actor: 'client', note: 'the option queues of createPawl', before: set },
+      { action: 'limit', actor: 'operator', operator: 'ada', note: 'INC-7', after: set },
+    ])
+  })
+
+  it('a change of a queue is an event and a log line; no change is neither', async () => {
+    const events: PawlEvent[] = []
+    const lines: unknown[] = []
+    const note = (fields: object) => lines.push(fields)
+    const logger = { debug() {}, info: note, warn: note, error: note }
+    await using pawl = await createPawl({
+      store: 'sqlite::memory:',
+      logger,
+      onEvent: (event) => events.push(event),
+    })
+    const ada = pawl.operator(ADA)
+    const record = await ada.limitQueue('main', { maxDepth: 5 })
+    expect(await ada.limitQueue('main', { maxDepth: 5 })).toBeUndefined()
+    expect(events).toEqual([{ type: 'queue', worker: null, record }])
+    expect(lines).toMatchObject([
+      { event: 'queue.changed', queue: 'main', action: 'limit', operator: 'ada', reason: 'INC-7' },
+    ])
   })
 })
 

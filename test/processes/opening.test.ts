@@ -42,6 +42,8 @@ describe('several processes', OPERATING, () => {
           { number: 5 },
           { number: 6 },
           { number: 7 },
+          { number: 8 },
+          { number: 9 },
         ])
         expect(rowsOf(path, 'SELECT * FROM pawl_machines')).toHaveLength(LIFECYCLES.length)
         expect(integrityOf(path)).toEqual(['ok'])

@@ -382,6 +382,7 @@ describe.each(['ON', 'OFF'])('with REPLACE, on a connection with recursive_trigg
     ['quarantined', `VALUES (1, 2, 'o', NULL, 'c', 'w', 'other', 'n')`],
     ['seals', `VALUES (1, 2, 1, 1, 1, 1, 1, 'other', 'c')`],
     ['seal_removals', `VALUES (1, 2, 2, 2, 'other', NULL)`],
+    ['queue_records', `(number, at, queue, action, actor) VALUES (1, 2, 'other', 'pause', 'a')`],
   ])('no row of pawl_%s is exchanged for another', (table, values) => {
     raw.exec('BEGIN IMMEDIATE')
     raw.exec(`INSERT INTO pawl_${table} ${values}`)

@@ -53,6 +53,7 @@ const unpairedStoreFiles = [
   'listen.ts',
   'settling.ts',
   'manifest.ts',
+  'manifest-rules.ts',
   'open.ts',
   'replication.ts',
   'runner.ts',

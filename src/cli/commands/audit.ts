@@ -84,7 +84,8 @@ export const commands: readonly CommandSpec[] = [
     summary: 'List what happened to jobs, newest first: each step, who made it, and why',
     details:
       'Conditions are combined. A step that went through several states is found by each of ' +
-      'them. With --json each fact is one line, with its place (pos) in the ledger.',
+      'them. With --json each fact is one line, with its place (pos) in the ledger. For changes ' +
+      'of queues see pawl queue history.',
     options: [...AUDIT_OPTIONS, { flags: '--oldest', says: 'oldest first' }, ...PAGING_OPTIONS],
     examples: [
       ['pawl audit list --actor operator --from 7d', 'what people did this week'],

@@ -8,7 +8,7 @@ import type { CommandSpec } from '../spec.ts'
 export const NOUNS: Readonly<Record<string, string>> = {
   job: 'Enqueue, read and change jobs',
   effect: 'What jobs do to the world outside, and what of it is stuck',
-  queue: 'Depth, pauses and workers of queues',
+  queue: 'Depth, pauses, bounds and workers of queues, and who changed them',
   worker: 'Who works, and on what',
   audit: 'What happened to jobs, by whom and why, and proof that nothing is missing',
   run: 'Start, resume and read runs',
@@ -31,6 +31,7 @@ const FILES: readonly (readonly [
   [['job'], () => import('./job-act.ts')],
   [['effect'], () => import('./effect.ts')],
   [['queue', 'worker'], () => import('./queue.ts')],
+  [['queue'], () => import('./queue-act.ts')],
   [['doctor'], () => import('./doctor.ts')],
   [['audit'], () => import('./audit.ts')],
   [['audit'], () => import('./audit-seal.ts')],

@@ -1,11 +1,10 @@
-/** `pawl queue list|pause|resume`, and `pawl worker list`. */
-import { span, stamp } from '../../environment/times.ts'
+/** `pawl queue list` and `pawl worker list`. */
+import { span } from '../../environment/times.ts'
 import type { QueueInfo } from '../../stores/store.ts'
 import { workerOf } from '../../stores/worker-info.ts'
 import { withPawl } from '../opening.ts'
 import type { Call, CommandSpec } from '../spec.ts'
-import { visible } from '../visible.ts'
-import { identityOf, OPERATOR_OPTIONS } from './job-act.ts'
+import { noteOf } from './queue-act.ts'
 
 async function listQueues(call: Call): Promise<undefined> {
   const { output } = call
@@ -44,35 +43,19 @@ function printQueues(
     { head: 'note' },
   ]
   const rows = queues.map((queue) => {
-    const { name, lanes: counts, readySince, pausedAt, pausedBy } = queue
-    const paused = pausedAt === undefined ? '' : `paused by ${pausedBy} at ${stamp(pausedAt)}`
+    const { name, lanes: counts, readySince } = queue
     const workers = liveOn(queue)
-    const lonely = workers === 0 ? 'no live worker' : ''
+    const lonely = workers === 0 ? ['no live worker'] : []
     return [
       name,
       ...lanes.map((lane) => String(counts[lane])),
       readySince === undefined ? '-' : span(now - readySince),
       String(workers),
-      [paused, lonely].filter((note) => note !== '').join('; '),
+      [...noteOf(queue), ...lonely].join('; '),
     ]
   })
   output.table(columns, rows)
 }
-
-const pausing =
-  (verb: 'pause' | 'resume') =>
-  async (call: Call): Promise<undefined> => {
-    const identity = identityOf(call)
-    await withPawl(call, async (pawl) => {
-      const operator = pawl.operator(identity)
-      for (const queue of call.args) {
-        await (verb === 'pause' ? operator.pauseQueue(queue) : operator.resumeQueue(queue))
-        if (call.output.json) call.output.record({ queue, paused: verb === 'pause' })
-        else call.output.line(`${visible(queue)} ${verb}d`)
-      }
-    })
-    return undefined
-  }
 
 async function listWorkers(call: Call): Promise<undefined> {
   const { output } = call
@@ -111,29 +94,13 @@ async function listWorkers(call: Call): Promise<undefined> {
 export const commands: readonly CommandSpec[] = [
   {
     name: 'queue list',
-    summary: 'List queues: depth by lane, oldest ready job, pauses, and who works on them',
+    summary: 'List queues: depth by lane, oldest ready job, pauses, bounds, and who works on them',
     details: 'A queue that no live worker takes jobs from says so.',
     examples: [
       ['pawl queue list', 'all queues'],
       ['pawl queue list --json | jq "select(.workers == 0).name"', 'where nobody works'],
     ],
     run: listQueues,
-  },
-  {
-    name: 'queue pause',
-    summary: 'Stop claims from queues; what runs, runs on',
-    args: [{ flags: '<queues...>', says: 'their names' }],
-    options: OPERATOR_OPTIONS,
-    examples: [['pawl queue pause mail --reason "the relay is down"', 'one queue']],
-    run: pausing('pause'),
-  },
-  {
-    name: 'queue resume',
-    summary: 'Let queues be claimed from again',
-    args: [{ flags: '<queues...>', says: 'their names' }],
-    options: OPERATOR_OPTIONS,
-    examples: [['pawl queue resume mail --reason "the relay is back"', 'one queue']],
-    run: pausing('resume'),
   },
   {
     name: 'worker list',

@@ -225,7 +225,8 @@ function ready(circumstances: Circumstances): Explanation {
   if (queue?.pausedAt !== undefined) {
     const by = queue.pausedBy === undefined ? '' : ` by ${queue.pausedBy}`
     const since = moment(queue.pausedAt, now)
-    const says = `Its queue ${queue.name} is paused${by} since ${since}${bound}.`
+    const why = queue.pauseReason === undefined ? '' : ` (${queue.pauseReason})`
+    const says = `Its queue ${queue.name} is paused${by} since ${since}${why}${bound}.`
     const command = `pawl queue resume --reason … ${word(queue.name)}`
     return { kind: 'paused', says, command }
   }

@@ -24,10 +24,13 @@ import { isCommitted, type Job } from '../../core/job/job.ts'
 import { type Lifecycle, pathOf } from '../../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../../environment/system.ts'
 import { contextOf } from '../../stores/asker.ts'
+import type { QueueRecord } from '../../stores/queue-records.ts'
 import type { Answer, Asker, EnqueueItem, Store } from '../../stores/store.ts'
 import { type JobAsDecided, type Versions, versionsOf } from '../../stores/versions.ts'
 import { type EffectSelection, type EffectsReport, retryEffects } from '../effects/retry-effects.ts'
 import { JobChanged, JobNotEnded, JobNotStalled, JobRunning } from '../errors.ts'
+import { limitsOf } from '../options.ts'
+import type { QueueOptions } from '../pawl.ts'
 import type { PawlEvent } from '../watching/events.ts'
 import { type MigrationReport, type MigrationSelection, migrateJobs } from './migrate.ts'
 import { type OperatorReport, type Outcome, Tally } from './report.ts'
@@ -173,14 +176,22 @@ export class Operator {
     return migrateJobs(this.#parts.store, this.#asker, selection, options)
   }
 
-  /** Stops claims from a queue; what runs, runs on. */
-  pauseQueue(queue: string): Promise<void> {
+  /**
+   * Stops claims from a queue; what runs, runs on. Returns the record of the change, or `undefined`
+   * if the queue is paused already.
+   */
+  pauseQueue(queue: string): Promise<QueueRecord | undefined> {
     return this.#parts.store.pauseQueue(queue, this.#asker)
   }
 
-  /** Lets a queue be claimed from again. */
-  resumeQueue(queue: string): Promise<void> {
+  /** Lets a queue be claimed from again; `undefined` if it is not paused. */
+  resumeQueue(queue: string): Promise<QueueRecord | undefined> {
     return this.#parts.store.resumeQueue(queue, this.#asker)
+  }
+
+  /** Bounds a queue for every process; `null` lifts a bound. `undefined` if nothing changes. */
+  async limitQueue(queue: string, limits: QueueOptions): Promise<QueueRecord | undefined> {
+    return this.#parts.store.limitQueue(queue, limitsOf(limits), this.#asker)
   }
 
   async #tell(

@@ -8,6 +8,7 @@ import type { ActorKind, FactTrigger } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Lane } from '../../core/job/lanes.ts'
 import type { Finding } from '../../doctor/finding.ts'
+import type { QueueRecord } from '../../stores/queue-records.ts'
 import type { EffectReport } from '../../stores/store.ts'
 import type { TimeChange } from '../../stores/store-time.ts'
 import type { SlotMove } from '../worker/slots.ts'
@@ -123,6 +124,13 @@ export interface IsolatedEvent {
   readonly why: string
 }
 
+/** The settings of a queue that this process has changed. */
+export interface QueueEvent {
+  readonly type: 'queue'
+  readonly worker: string | null
+  readonly record: QueueRecord
+}
+
 /** What happens in a process. */
 export type PawlEvent =
   /** Accepted, or part of a transaction of the user's own that may yet be rolled back. */
@@ -149,6 +157,7 @@ export type PawlEvent =
   | ExpiredEvent
   | EffectEvent
   | IsolatedEvent
+  | QueueEvent
   /** The store is waited for (`connect: 'wait'`); the states are those of the worker machine. */
   | {
       readonly type: 'connection'

@@ -14,6 +14,7 @@
  *   silent    warn
  *   effect    debug   delivered; error where it is parked, and warn where it is tried again
  *   isolated  error   a damaged job was set aside
+ *   queue     info    a queue was paused, resumed or bounded
  *   connection  warn  while a store is waited for, and info when it is there
  *   error     error
  */
@@ -27,6 +28,7 @@ import type {
   ExpiredEvent,
   MovedEvent,
   PawlEvent,
+  QueueEvent,
   RefusedEvent,
   StuckEvent,
 } from './events.ts'
@@ -85,6 +87,9 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
       logger.error(fields, `A damaged job was set aside: ${why}. Run "pawl doctor --full --plan"`)
       break
     }
+    case 'queue':
+      logQueue(logger, event)
+      break
     case 'finding':
       logFinding(logger, event.worker, event.finding)
       break
@@ -115,6 +120,16 @@ function logRefused(logger: Logger, event: RefusedEvent): void {
     hint: error.hint,
   }
   logger[error instanceof InvalidTransition ? 'error' : 'warn'](fields, error.message)
+}
+
+const QUEUE_WORDS = { pause: 'paused', resume: 'resumed', limit: 'bounded' } as const
+
+function logQueue(logger: Logger, { worker, record }: QueueEvent): void {
+  const { queue, action, actor, operator, note, before, after } = record
+  const by = { actor, ...(operator !== undefined && { operator }) }
+  const why = note === undefined ? {} : { reason: note }
+  const fields = { event: 'queue.changed', worker_id: worker, queue, action, ...by, ...why }
+  logger.info({ ...fields, before, after }, `The queue was ${QUEUE_WORDS[action]}`)
 }
 
 function logConnection(

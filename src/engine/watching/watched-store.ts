@@ -9,6 +9,7 @@ import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { CLIENT } from '../../stores/asker.ts'
 import { passing } from '../../stores/passing.ts'
+import type { QueueRecord } from '../../stores/queue-records.ts'
 import type {
   Answer,
   Asker,
@@ -105,7 +106,20 @@ export function watchStore(store: Store, watch: Watch): Store {
       return answers
     },
   }
-  return passing(store, watched)
+  return passing(store, { ...watched, ...watchQueues(store, watch) })
+}
+
+/** The verbs that change queues. */
+function watchQueues(store: Store, watch: Watch): Partial<Store> {
+  const note = (record: QueueRecord | undefined) => {
+    if (record !== undefined) watch.observe({ type: 'queue', worker: watch.worker, record })
+    return record
+  }
+  return {
+    pauseQueue: async (queue, asker) => note(await store.pauseQueue(queue, asker)),
+    resumeQueue: async (queue, asker) => note(await store.resumeQueue(queue, asker)),
+    limitQueue: async (...asked) => note(await store.limitQueue(...asked)),
+  }
 }
 
 /** Notes what a verb has moved, and passes it on. */

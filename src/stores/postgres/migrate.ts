@@ -16,6 +16,7 @@ import { sql as time } from './migrations/0005-time.ts'
 import { sql as executions } from './migrations/0006-executions.ts'
 import { sql as replace } from './migrations/0007-replace.ts'
 import { sql as timing } from './migrations/0008-timing.ts'
+import { sql as queueRecords } from './migrations/0009-queue-records.ts'
 
 /** Every migration, in order; its number is its place, from 1. */
 const MIGRATIONS: readonly ((schema: string) => string)[] = [
@@ -27,6 +28,7 @@ const MIGRATIONS: readonly ((schema: string) => string)[] = [
   executions,
   replace,
   timing,
+  queueRecords,
 ]
 
 /** The name of a schema as statements need it. */

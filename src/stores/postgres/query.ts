@@ -265,7 +265,13 @@ const COUNT_BY_QUEUE = statement((s) =>
     `SELECT queue, ${LANES.ended}, sum(jobs)::bigint, NULL FROM ${s}.ended_counts GROUP BY queue`,
   ].join(' UNION ALL '),
 )
-const SELECT_QUEUES = statement((s) => `SELECT * FROM ${s}.queues`)
+const SELECT_QUEUES = statement(
+  (s) => `
+  SELECT *, CASE WHEN paused_at IS NOT NULL THEN (
+    SELECT note FROM ${s}.queue_records WHERE queue = name AND action = 'pause'
+    ORDER BY number DESC LIMIT 1) END AS pause_note
+  FROM ${s}.queues`,
+)
 
 /** Every queue, by name, with what is in it. */
 export async function listQueues(session: Session): Promise<QueueInfo[]> {

@@ -11,47 +11,12 @@ import type { Clock } from '../../core/ports.ts'
 import type { Accepted } from '../accept.ts'
 import { QueueFull } from '../errors.ts'
 import { isFailedWhenFull, needsRoom, shedCommand, shedder } from '../shedding.ts'
-import type { Answer, Asker, QueueLimits } from '../store.ts'
+import type { Answer, Asker } from '../store.ts'
 import { answer } from './answer.ts'
 import { Changes } from './apply.ts'
 import { type Session, statement } from './connect.ts'
 import { type LockedRow, type Read, type Shared, toSound } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
-
-const SET_PAUSED = statement(
-  (s) => `
-  INSERT INTO ${s}.queues (name, paused_at, paused_by) VALUES ($1, $2, $3)
-  ON CONFLICT (name) DO UPDATE SET paused_at = excluded.paused_at, paused_by = excluded.paused_by`,
-)
-
-/** Pauses a queue, or with no time resumes it. */
-export async function setPaused(
-  session: Session,
-  queue: string,
-  pausedAt: number | null,
-  asker: Asker,
-): Promise<void> {
-  await session.query(SET_PAUSED, [queue, pausedAt, asker.operator ?? asker.actor])
-}
-
-const SET_LIMITS = statement(
-  (s) => `
-  INSERT INTO ${s}.queues AS queue (name, max_depth, max_wait_ms) VALUES ($1, $2, $3)
-  ON CONFLICT (name) DO UPDATE SET
-    max_depth = CASE WHEN $4::int = 1 THEN excluded.max_depth ELSE queue.max_depth END,
-    max_wait_ms = CASE WHEN $5::int = 1 THEN excluded.max_wait_ms ELSE queue.max_wait_ms END`,
-)
-
-/** Bounds a queue. */
-export async function setLimits(
-  session: Session,
-  queue: string,
-  limits: QueueLimits,
-): Promise<void> {
-  const { maxDepth, maxWaitMs } = limits
-  const isGiven = [maxDepth, maxWaitMs].map((limit) => (limit === undefined ? 0 : 1))
-  await session.query(SET_LIMITS, [queue, maxDepth ?? null, maxWaitMs ?? null, ...isGiven])
-}
 
 const SELECT_BOUNDED = statement((s) => `SELECT name FROM ${s}.queues WHERE max_depth IS NOT NULL`)
 

@@ -9,12 +9,13 @@ import type { Drift } from '../examination.ts'
 import { type CatalogueObject, readCatalogue } from './catalogue.ts'
 import type { OwnSession, Session } from './connect.ts'
 import { MANIFEST } from './manifest.ts'
+import { RULES } from './manifest-rules.ts'
 import { EXECUTIONS_VIEW } from './migrations/0008-timing.ts'
 
 /** Indexes of large tables take their time; nobody else can write to the table meanwhile. */
 const RESTORE_MS = 600_000
 
-const EXPECTED: readonly CatalogueObject[] = MANIFEST.trim()
+const EXPECTED: readonly CatalogueObject[] = `${MANIFEST.trim()}\n\n${RULES.trim()}`
   .split('\n\n')
   .map((paragraph) => {
     const [head = '', ...lines] = paragraph.split('\n')

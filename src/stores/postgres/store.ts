@@ -7,13 +7,13 @@ import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
 import { checkMigration, type Migration, type MigrationRequest } from '../migration.ts'
 import type { Trouble } from '../outage.ts'
+import { checkQueueChange, type QueueChange, type QueueRecord } from '../queue-records.ts'
 import { ReadSide } from '../read-side.ts'
 import {
   checkClaim,
   checkEffectClaim,
   checkLease,
   checkLimit,
-  checkLimits,
   checkName,
   checkProgress,
   checkPrune,
@@ -37,7 +37,8 @@ import { migrateJobs } from './migrate-jobs.ts'
 import { claimEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
-import { BoundedQueues, setLimits, setPaused, shed } from './queues.ts'
+import { changeQueue } from './queue-records.ts'
+import { BoundedQueues, shed } from './queues.ts'
 import { PLACES, QUERIES } from './reads.ts'
 import { recover } from './recover.ts'
 import { Runner } from './runner.ts'
@@ -389,25 +390,25 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     )
   }
 
-  async pauseQueue(queue: string, asker: contract.Asker): Promise<void> {
-    checkName('queue', queue)
-    return this.#write('pauseQueue', (now) =>
-      this.#runner.atOnce((session) => setPaused(session, queue, now, asker)),
-    )
+  async pauseQueue(queue: string, asker: contract.Asker): Promise<QueueRecord | undefined> {
+    return this.#changeQueue({ action: 'pause', queue }, asker)
   }
 
-  resumeQueue(queue: string, asker: contract.Asker): Promise<void> {
-    return this.#write('resumeQueue', () =>
-      this.#runner.atOnce((session) => setPaused(session, queue, null, asker)),
-    )
+  async resumeQueue(queue: string, asker: contract.Asker): Promise<QueueRecord | undefined> {
+    return this.#changeQueue({ action: 'resume', queue }, asker)
   }
 
-  async limitQueue(queue: string, limits: contract.QueueLimits): Promise<void> {
-    checkLimits(queue, limits)
-    await this.#write('limitQueue', () =>
-      this.#runner.atOnce((session) => setLimits(session, queue, limits)),
-    )
+  async limitQueue(queue: string, limits: contract.QueueLimits, asker = CLIENT) {
+    const record = await this.#changeQueue({ action: 'limit', queue, limits }, asker)
     this.#bounded.forget()
+    return record
+  }
+
+  #changeQueue(change: QueueChange, asker: contract.Asker): Promise<QueueRecord | undefined> {
+    checkQueueChange(change, asker)
+    return this.#change(`${change.action}Queue`, (session, now) =>
+      changeQueue(session, now, change, asker),
+    )
   }
 
   async shed(limit: number): Promise<contract.Answer[]> {

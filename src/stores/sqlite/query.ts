@@ -171,11 +171,17 @@ const COUNT_BY_QUEUE = [
   `SELECT queue, ${LANES.ended}, sum(jobs), NULL FROM pawl_ended_counts GROUP BY queue`,
 ].join(' UNION ALL ')
 
+const SELECT_QUEUES = `
+  SELECT *, CASE WHEN paused_at IS NOT NULL THEN (
+    SELECT note FROM pawl_queue_records WHERE queue = name AND action = 'pause'
+    ORDER BY number DESC LIMIT 1) END AS pause_note
+  FROM pawl_queues`
+
 /** Every queue, by name, with what is in it. */
 export function listQueues(connection: Connection): QueueInfo[] {
   return queuesOf(
     connection.all<QueueCount>(COUNT_BY_QUEUE),
-    connection.all<QueueRow>('SELECT * FROM pawl_queues'),
+    connection.all<QueueRow>(SELECT_QUEUES),
   )
 }
 

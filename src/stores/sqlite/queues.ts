@@ -4,37 +4,10 @@
  * as the bound, by the index of those that are ready.
  */
 import { isFailedWhenFull, shedCommand, shedder } from '../shedding.ts'
-import type { Answer, Asker, QueueLimits } from '../store.ts'
+import type { Answer, Asker } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
 import { type NumberedRow, type Read, type Shared, toSound } from './context.ts'
-
-const SET_PAUSED = `
-  INSERT INTO pawl_queues (name, paused_at, paused_by) VALUES (?, ?, ?)
-  ON CONFLICT (name) DO UPDATE SET paused_at = excluded.paused_at, paused_by = excluded.paused_by`
-
-/** Pauses a queue, or with no time resumes it. */
-export function setPaused(
-  connection: Connection,
-  queue: string,
-  pausedAt: number | null,
-  asker: Asker,
-): void {
-  connection.run(SET_PAUSED, queue, pausedAt, asker.operator ?? asker.actor)
-}
-
-const SET_LIMITS = `
-  INSERT INTO pawl_queues (name, max_depth, max_wait_ms) VALUES (?1, ?2, ?3)
-  ON CONFLICT (name) DO UPDATE SET
-    max_depth = iif(?4, excluded.max_depth, max_depth),
-    max_wait_ms = iif(?5, excluded.max_wait_ms, max_wait_ms)`
-
-/** Bounds a queue. */
-export function setLimits(connection: Connection, queue: string, limits: QueueLimits): void {
-  const { maxDepth, maxWaitMs } = limits
-  const isGiven = [maxDepth, maxWaitMs].map((limit) => (limit === undefined ? 0 : 1))
-  connection.run(SET_LIMITS, queue, maxDepth ?? null, maxWaitMs ?? null, ...isGiven)
-}
 
 const SELECT_DEPTHS = 'SELECT name, max_depth FROM pawl_queues WHERE max_depth IS NOT NULL'
 

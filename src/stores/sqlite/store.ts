@@ -10,13 +10,13 @@ import { CLIENT } from '../asker.ts'
 import { isDamage, settleEach } from '../damage.ts'
 import { StoreClosed, StoreUnsafe } from '../errors.ts'
 import { checkMigration, type Migration, type MigrationRequest } from '../migration.ts'
+import { checkQueueChange, type QueueChange, type QueueRecord } from '../queue-records.ts'
 import { ReadSide } from '../read-side.ts'
 import {
   checkClaim,
   checkEffectClaim,
   checkLease,
   checkLimit,
-  checkLimits,
   checkName,
   checkProgress,
   checkPrune,
@@ -51,7 +51,8 @@ import { migrateJobs } from './migrate-jobs.ts'
 import { claimEffects, findDueEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
-import { setLimits, setPaused, shed } from './queues.ts'
+import { changeQueue } from './queue-records.ts'
+import { shed } from './queues.ts'
 import { PLACES, QUERIES } from './reads.ts'
 import { recover } from './recover.ts'
 import { SqliteRuns } from './runs.ts'
@@ -431,18 +432,21 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     return this.#write('migrate', (db, now) => migrateJobs(this.#shared, db, now, request, asker))
   }
 
-  async pauseQueue(queue: string, asker: contract.Asker): Promise<void> {
-    checkName('queue', queue)
-    return this.#write('pauseQueue', (db, now) => setPaused(db, queue, now, asker))
+  async pauseQueue(queue: string, asker: contract.Asker): Promise<QueueRecord | undefined> {
+    return this.#changeQueue({ action: 'pause', queue }, asker)
   }
 
-  resumeQueue(queue: string, asker: contract.Asker): Promise<void> {
-    return this.#write('resumeQueue', (db) => setPaused(db, queue, null, asker))
+  async resumeQueue(queue: string, asker: contract.Asker): Promise<QueueRecord | undefined> {
+    return this.#changeQueue({ action: 'resume', queue }, asker)
   }
 
-  async limitQueue(queue: string, limits: contract.QueueLimits): Promise<void> {
-    checkLimits(queue, limits)
-    return this.#write('limitQueue', (db) => setLimits(db, queue, limits))
+  async limitQueue(queue: string, limits: contract.QueueLimits, asker = CLIENT) {
+    return this.#changeQueue({ action: 'limit', queue, limits }, asker)
+  }
+
+  #changeQueue(change: QueueChange, asker: contract.Asker): Promise<QueueRecord | undefined> {
+    checkQueueChange(change, asker)
+    return this.#write(`${change.action}Queue`, (db, now) => changeQueue(db, now, change, asker))
   }
 
   async shed(limit: number): Promise<contract.Answer[]> {

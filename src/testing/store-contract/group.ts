@@ -87,6 +87,7 @@ const VERBS: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unk
   shed: (store) => store.shed(1),
   reportWorker: (store) => store.reportWorker({ id: 'a', state: 'b', info: 'c' }),
   removeWorker: (store) => store.removeWorker('a'),
+  listQueueRecords: (store) => store.listQueueRecords({}),
   listWorkers: (store) => store.listWorkers(),
   prune: (store) => store.prune({ endedBefore: 1, limit: 1 }),
   get: (store) => store.get('a'),

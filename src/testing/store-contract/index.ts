@@ -21,6 +21,7 @@ import { limitCases } from './limits.ts'
 import { noticeCases } from './notices.ts'
 import { cancelCases, operatorCases } from './operators.ts'
 import { outboxCases } from './outbox.ts'
+import { queueRecordCases } from './queue-records.ts'
 import { queueCases, queueListCases, wakeCases, workerCases } from './queues-and-workers.ts'
 import { listCases, readingCases } from './reading.ts'
 import { promoteCases, recoverCases } from './recover-and-promote.ts'
@@ -64,6 +65,7 @@ const THEMES: Readonly<Record<string, Cases>> = {
   notices: noticeCases,
   steps: stepCases,
   queues: { ...queueCases, ...queueListCases },
+  'records of queues': queueRecordCases,
   'bounded queues': boundedQueueCases,
   workers: workerCases,
   'wake-ups': wakeCases,

@@ -83,10 +83,16 @@ export const queueListCases: Cases = {
     assert.deepEqual(c, { name: 'c', lanes: lanes({ ended: 1 }) })
   },
 
-  'a paused queue tells since when and by whom, also where it is empty': async ({ store }) => {
+  'a paused queue tells since when, by whom and why, also where it is empty': async ({ store }) => {
     const pausedAt = store.now()
     await store.pauseQueue('later', OPERATOR)
-    const paused = { name: 'later', lanes: lanes({}), pausedAt, pausedBy: 'ann' }
+    const paused = {
+      name: 'later',
+      lanes: lanes({}),
+      pausedAt,
+      pausedBy: 'ann',
+      pauseReason: OPERATOR.note,
+    }
     assert.deepEqual(await store.listQueues(), [paused])
     await store.resumeQueue('later', OPERATOR)
     assert.deepEqual(await store.listQueues(), [{ name: 'later', lanes: lanes({}) }])
