@@ -15,6 +15,8 @@ import type { CommandSpec } from './spec.ts'
 import { visible } from './visible.ts'
 
 const DOCUMENT = 'docs/reference/errors.md'
+/** How long a command may take to release what it holds after the second signal. */
+const RELEASE_MS = 1500
 
 const { argv, env, stdin, stdout, stderr } = process
 const code = await main(argv.slice(2))
@@ -58,13 +60,18 @@ async function run(
   }
 }
 
-/** The first signal asks, the second insists; one more than a command can use ends it at once. */
+/**
+ * The first signal asks the command to end. The second one ends the process: a command that drains
+ * gets `RELEASE_MS` to release what it holds. What it cannot release by then is recovered by others
+ * when its lease has expired. A third signal ends the process at once.
+ */
 function listenToSignals({ drains }: CommandSpec) {
   const [first, second] = [new AbortController(), new AbortController()]
   const onSignal = () => {
     if (!first.signal.aborted) return first.abort()
-    if (drains && !second.signal.aborted) return second.abort()
-    process.exit(EXIT.interrupted)
+    if (!drains || second.signal.aborted) process.exit(EXIT.interrupted)
+    setTimeout(() => process.exit(EXIT.interrupted), RELEASE_MS)
+    second.abort()
   }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal)
   return { interrupted: first.signal, interruptedAgain: second.signal }

@@ -99,10 +99,11 @@ function budgetLine({ job, lifecycle }: Story): string {
   const policy = job.policy ?? lifecycle?.policy
   const of = (count: number, max: number | undefined) =>
     max === undefined ? `${count}` : `${count} of ${max}`
+  // The counts are of further starts: the failure or crash that ends a job spends none of them.
   const spent = [
-    `${of(job.failures, policy?.retry.max)} failures`,
-    `${of(job.crashes, policy?.crashesMax)} crashes`,
-    `${of(job.releases, policy?.releasesMax)} give-backs`,
+    `${of(job.failures, policy?.retry.max)} retries`,
+    `${of(job.crashes, policy?.crashesMax)} restarts after crashes`,
+    `${of(job.releases, policy?.releasesMax)} releases`,
   ]
   return `${job.attempt}  (${spent.join(', ')})`
 }

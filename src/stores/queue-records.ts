@@ -21,16 +21,14 @@ export interface QueueSettings {
   readonly maxWaitMs: number | null
 }
 
-/** The verbs that change a queue. */
-export const QUEUE_ACTIONS = ['pause', 'resume', 'limit'] as const
-
 /** One change of a queue's settings. */
 export interface QueueRecord {
   /** Grows with every record of the store; gaps are possible. */
   readonly number: number
   readonly at: number
   readonly queue: string
-  readonly action: (typeof QUEUE_ACTIONS)[number]
+  /** The verb that changed it. */
+  readonly action: 'pause' | 'resume' | 'limit'
   readonly actor: ActorKind
   readonly operator?: string
   /** Why, in the operator's words. */
@@ -164,7 +162,7 @@ export function valuesOf(record: Omit<QueueRecord, 'number'>): (string | number 
 }
 
 /** A record as it was stored. */
-export function toQueueRecord(row: QueueRecordRow): QueueRecord {
+function toQueueRecord(row: QueueRecordRow): QueueRecord {
   const { number, at, queue, action, actor, operator, note } = row
   return {
     number,

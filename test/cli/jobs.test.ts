@@ -126,7 +126,7 @@ describe('pawl job show', () => {
       const parts = [
         /^job \S+ {2}mail\n/,
         /state +quarantined {2}lane parked {2}lifecycle standard v1/,
-        /attempts +1 {2}\(0 of 3 failures, 0 of 3 crashes, 0 of 100 give-backs\)/,
+        /attempts +1 {2}\(0 of 3 retries, 0 of 3 restarts after crashes, 0 of 100 releases\)/,
         /error +TERMINAL terminal: no route to host/,
         /input +\{"n":0\}/,
         /next +pawl job redrive/,

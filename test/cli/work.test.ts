@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Job } from '../../src/core/job/job.ts'
+import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { startPostgres } from '../support/postgres/server.ts'
 import { ended, linesOf, Place, said } from './pawl.ts'
 
@@ -184,7 +185,49 @@ describe('pawl work', () => {
     const [{ job } = {} as { job: Job }] = await place.json<{ job: Job }>('job', 'show', id)
     expect(job).toMatchObject({ state: 'queued', releases: 1, failures: 0 })
   })
+
+  it('releases a job at the second signal although its handler ignores its abort', async () => {
+    const { place, id, endNow } = await workOnDeaf()
+    expect(await endNow()).toEqual({ code: 130, isQuick: true })
+    const [{ job } = {} as { job: Job }] = await place.json<{ job: Job }>('job', 'show', id)
+    expect(job).toMatchObject({ state: 'queued', releases: 1, failures: 0 })
+  })
+
+  it('ends at the second signal although the store can release nothing', async () => {
+    const { place, id, endNow } = await workOnDeaf()
+    const { DatabaseSync } = loadDriver()
+    const locking = new DatabaseSync(place.path)
+    locking.exec('BEGIN IMMEDIATE')
+    expect(await endNow()).toEqual({ code: 130, isQuick: true })
+    locking.close()
+    const [{ job } = {} as { job: Job }] = await place.json<{ job: Job }>('job', 'show', id)
+    expect(job).toMatchObject({ state: 'running', releases: 0 })
+  })
 })
+
+/** A worker that runs a job whose handler ignores its abort, and how it ends by two signals. */
+async function workOnDeaf() {
+  const place = placeWith(`import { defineJob } from 'pawl'
+    export default defineJob({
+      name: 'deaf',
+      run: () => new Promise((resolve) => setTimeout(resolve, 60_000)),
+    })`)
+  const id = (await place.ok('job', 'enqueue', 'deaf', '--jobs', 'jobs.ts')).trim()
+  const child = place.start(['work', '--jobs', 'jobs.ts', '--json'])
+  const asked = said(child.stderr, /Finishing what runs/)
+  const running = said(child.stdout, /"started"/)
+  const over = ended(child)
+  await running
+  const endNow = async () => {
+    child.kill('SIGTERM')
+    await asked
+    const start = performance.now()
+    child.kill('SIGTERM')
+    const { code } = await over
+    return { code, isQuick: performance.now() - start < 4000 }
+  }
+  return { place, id, endNow }
+}
 
 async function untilRunning(place: Place, id: string): Promise<void> {
   for (let look = 0; look < 50; look++) {

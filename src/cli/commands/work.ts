@@ -1,6 +1,7 @@
 /**
  * `pawl work`: a worker for the jobs of users' own files. The first signal stops it gently: nothing
- * new, what runs may finish. The second one tells handlers to stop and gives their jobs back.
+ * new, what runs may finish. The second one aborts handlers and releases their jobs; `main.ts`
+ * bounds the time for that.
  */
 import { hostname } from 'node:os'
 import { isCommitted } from '../../core/job/job.ts'
@@ -175,7 +176,7 @@ export const commands: readonly CommandSpec[] = [
     summary: 'Work on the jobs of your own TypeScript or JavaScript files',
     details:
       'Every export that defineJob made is worked on. SIGTERM or Ctrl-C finishes what runs and ' +
-      'ends with exit code 0; a second signal gives it back at once. The store is made where ' +
+      'ends with exit code 0; a second signal releases it at once. The store is made where ' +
       'there is none. A database that is away or a file that is locked is waited for, before ' +
       'and while it works. With --json each event is one line.',
     options: [

@@ -125,10 +125,10 @@ export class Attempt {
     this.#after(GRACE_MS, () => this.#conclude(this.#cancelled()))
   }
 
-  /** The worker cannot wait any longer: the job is given back. */
-  giveBack(): void {
+  /** The worker cannot wait any longer: the job is released, also if its handler goes on. */
+  giveBack(graceMs = GRACE_MS): void {
     this.#abort.abort(new ShuttingDown())
-    this.#after(GRACE_MS, () => this.#conclude(this.#released()))
+    this.#after(graceMs, () => this.#conclude(this.#released()))
   }
 
   #openSteps(): Steps {

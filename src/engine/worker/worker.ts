@@ -36,6 +36,8 @@ const WORKER_ROW_MS = 5000
 const GIVE_UP_MS = 15_000
 /** The same while the store says that trying again will not help. */
 const LASTING_GIVE_UP_MS = 1000
+/** How long handlers have to end after their abort if `stop` is called again. */
+const HURRY_MS = 200
 const LASTING_RETRY_MS = 250
 
 interface Running {
@@ -129,11 +131,12 @@ export class JobWorker implements AsyncDisposable {
 
   /**
    * Takes nothing new, waits for what runs, tells it to stop when the time is up, gives back what
-   * is not finished, and ends. Called again, it does not wait any longer.
+   * is not finished, and ends. Called again, it aborts what runs and releases it a moment later,
+   * also if a handler ignores its abort.
    */
   async stop(): Promise<void> {
     if (this.#isStopping) {
-      this.#giveBack()
+      this.#giveBack(HURRY_MS)
       void this.#parts.dispatcher?.stop(this.#now())
     }
     this.#isStopping = true
@@ -435,8 +438,8 @@ export class JobWorker implements AsyncDisposable {
     if (!this.#isStopping) void this.stop()
   }
 
-  #giveBack(): void {
-    for (const { attempt } of this.#running.values()) attempt.giveBack()
+  #giveBack(graceMs?: number): void {
+    for (const { attempt } of this.#running.values()) attempt.giveBack(graceMs)
   }
 
   /** Draining: nothing new; what runs is waited for, then told to stop, then given back. */
