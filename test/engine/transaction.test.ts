@@ -92,6 +92,20 @@ describe.each(PLACES)('on $name', ({ name, place }) => {
     expect(await brokenPromises(pawl.store)).toEqual([])
   })
 
+  it('no job joins a transaction that the database has ended', { timeout }, async () => {
+    const { pawl } = await place()
+    const breaking = isPostgres
+      ? 'INSERT INTO bookings VALUES (NULL, NULL)'
+      : 'INSERT OR ROLLBACK INTO bookings VALUES (NULL, NULL)'
+    const going = pawl.transaction(async (tx) => {
+      await tx.query(breaking).catch(() => {})
+      await expect(pawl.enqueue(follow, 'a', { tx })).rejects.toThrow()
+      await expect(pawl.enqueueMany(follow, [{ input: 'b' }], { tx })).rejects.toThrow()
+    })
+    await expect(going).rejects.toMatchObject({ code: 'E_TX_BROKEN' })
+    expect((await pawl.store.list({})).items).toEqual([])
+  })
+
   it('a tx of another store is refused', { timeout }, async () => {
     const [one, other] = [await place(), await place()]
     await one.pawl.transaction(async (tx) => {

@@ -7,7 +7,7 @@
 
 import { realpathSync } from 'node:fs'
 import { messageOf } from '../../core/errors.ts'
-import { TxEnded, TxForeign, TxInvalid } from '../errors.ts'
+import { TxBroken, TxEnded, TxForeign, TxInvalid } from '../errors.ts'
 import { Connection } from './connect.ts'
 import type { Database } from './driver.ts'
 
@@ -26,7 +26,11 @@ export function lendConnection(tx: object, connection: Connection): () => void {
 /** The user's handle, or a tx of ours, as a connection of this store. */
 export function joinTransaction(tx: unknown, own: Connection): Connection {
   const lender = typeof tx === 'object' && tx !== null ? lent.get(tx) : undefined
-  if (lender === own) return own
+  if (lender === own) {
+    // After INSERT OR ROLLBACK or RAISE(ROLLBACK) the jobs would be committed at once, and alone.
+    if (!isInTransaction(own.database)) throw new TxBroken()
+    return own
+  }
   if (lender === null) throw new TxEnded()
   if (lender !== undefined) throw new TxInvalid('it belongs to another store')
   if (!isDatabase(tx)) throw new TxInvalid('it is no handle of a SQLite database')
