@@ -93,6 +93,38 @@ const OWNERSHIP: readonly Canary[] = [
   ),
 ]
 
+const TIME: readonly Canary[] = [
+  canary(
+    'every process goes by its own wall clock',
+    'P11',
+    change(
+      sqlite('clock'),
+      'const state = this.#state;\n        if (state === undefined)\n            return Math.floor(this.#host.wall());',
+      'const state = this.#state;\n        if (true)\n            return Math.floor(this.#host.wall());',
+    ),
+  ),
+  canary(
+    'leases are not extended when the time of the file moves forward',
+    'P7',
+    change(sqlite('clock'), 'connection.run(sql, movedMs, at - movedMs)', ''),
+  ),
+  canary(
+    'the time of a file is set back with the wall clock',
+    'P11',
+    change(
+      'core/time-base.js',
+      'const behindMs = aheadMs > STEP_MS ? aheadMs : 0;\n    const reason',
+      'const behindMs = 0;\n    const reason',
+    ),
+    change(
+      'core/time-base.js',
+      'const offsetMs = Math.ceil(nowMs - elapsedMs);\n    return { ...base, offsetMs',
+      'const offsetMs = Math.ceil(wallMs - elapsedMs);\n    return { ...base, offsetMs',
+    ),
+    change(sqlite('clock'), 'this.#latest = Math.max(this.#latest, now);', 'this.#latest = now;'),
+  ),
+]
+
 const BUDGETS: readonly Canary[] = [
   canary(
     'attempts are not counted when they begin',
@@ -395,6 +427,7 @@ const DOCTOR: readonly Canary[] = [
 /** All of them. */
 export const CANARIES: readonly Canary[] = [
   ...OWNERSHIP,
+  ...TIME,
   ...BUDGETS,
   ...RECORDS,
   ...EFFECTS,

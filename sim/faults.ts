@@ -25,8 +25,10 @@ const FAULTS = {
   'stop-twice': 0.5, // it is told so again
   'stop-killed': 0.3, // it is killed while it stops
   // Clocks.
-  'clock-skew': 0.3, // a process starts with a clock that is wrong
-  'clock-leap': 0.03, // its clock leaps ahead
+  'clock-skew': 0.3, // a process starts with a wall clock that is wrong
+  'clock-leap': 0.03, // its wall clock is set ahead
+  'clock-set-back': 0.03, // its wall clock is set back
+  'machine-clock-set': 0.05, // the wall clock of the machine is set, ahead or back
   suspend: 0.02, // the machine sleeps: all clocks leap ahead
   // The way to the store.
   unavailable: 0.02, // it is not reached

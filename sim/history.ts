@@ -3,6 +3,7 @@ import { type Fact, type Fence, PawlError } from 'pawl'
 import type {
   Answer,
   Beat,
+  ClaimRequest,
   CommitAnswer,
   Heartbeat,
   Held,
@@ -13,6 +14,21 @@ import type {
 import type { Answered, Judged } from './checker.ts'
 import type { Outside } from './jobs.ts'
 import { Crashed } from './process.ts'
+
+/** An answer of the store that reached its caller. */
+export interface Reply {
+  readonly verb: string
+  readonly values: readonly unknown[]
+  readonly result: unknown
+  /** The time of the file, as the caller sees it. */
+  readonly storeNow: number
+  /** When the store was asked and when it answered, by the clock that nobody can step. */
+  readonly askedAt: number
+  readonly at: number
+}
+
+/** The verbs that look at the newest base of time while they hold the write lock. */
+const TIMED: readonly string[] = ['enqueue', 'settle', 'heartbeat', 'promote', 'recover']
 
 /** The history of one seed. */
 export class History {
@@ -29,6 +45,14 @@ export class History {
   readonly answers: Answered[] = []
   readonly outside: Outside = { delivered: [], stepped: [] }
   readonly judged: Judged[] = []
+  /** The latest time of the file that anybody was told of. */
+  #latest = 0
+  /** Until when leases last at least, by the clock that nobody can step; by job and claim. */
+  readonly #leases = new Map<string, number>()
+  /** The numbers that heartbeats use for jobs, by id. */
+  readonly #refOf = new Map<string, Ref>()
+  /** Jobs whose leases were taken back too early; only a sound row shows that. */
+  readonly early: Judged[] = []
   readonly #idOf = new Map<string, string>()
   /** Told of each lease that somebody was told to have renewed. */
   readonly #onRenewed: (ref: Ref, fence: Fence, now: number) => void
@@ -62,16 +86,59 @@ export class History {
     }
   }
 
-  /** An answer of the store that reached its caller, and the caller's time. */
-  note(verb: string, values: readonly unknown[], result: unknown, now: number): void {
+  /** An answer of the store that reached its caller. */
+  note({ verb, values, result, storeNow, askedAt, at }: Reply): void {
+    if (TIMED.includes(verb)) this.#noteTime(storeNow)
+    this.#noteLeases({ verb, values, result, askedAt, at })
     if (verb === 'settle') this.#noteSettled(values[0] as Settlement[], result as Settled)
     else if (verb === 'commit') this.#noteCommit(values[0] as Held, result as CommitAnswer)
     else if (verb === 'heartbeat') {
-      this.#noteBeats(values[0] as Beat[], result as Heartbeat, now)
+      this.#noteBeats(values[0] as Beat[], result as Heartbeat, storeNow)
     } else if (verb === 'tell' || verb === 'cancel' || verb === 'recover') {
       for (const answer of result as Answer[]) {
         if (answer.kind === 'done') this.answers.push({ fact: answer.fact })
       }
+    }
+  }
+
+  /** All processes have the same time, and it never runs backwards. */
+  #noteTime(now: number): void {
+    if (now < this.#latest) {
+      this.blame('P11', '', `the time of the file ran back by ${this.#latest - now} ms`)
+    }
+    this.#latest = Math.max(this.#latest, now)
+  }
+
+  /**
+   * P7: a lease lasts as long as it was asked for, whatever happens to wall clocks. It began when
+   * it was asked for or later, and was taken back when that was answered or earlier.
+   */
+  #noteLeases({ verb, values, result, askedAt, at }: Omit<Reply, 'storeNow'>): void {
+    if (verb === 'claim') this.#noteClaims(result as Held[], values[0] as ClaimRequest, askedAt)
+    else if (verb === 'settle' && values[1] !== undefined) {
+      this.#noteClaims((result as Settled).claimed, values[1] as ClaimRequest, askedAt)
+    } else if (verb === 'heartbeat') {
+      const { lost } = result as Heartbeat
+      for (const { ref, fence } of values[0] as Beat[]) {
+        if (lost.includes(ref)) continue
+        this.#leases.set(`${ref} ${fence.claim}`, askedAt + (values[1] as number))
+      }
+    } else if (verb === 'recover') {
+      for (const answer of result as Answer[]) {
+        if (answer.kind !== 'done' || answer.fact.execution?.abort !== 'lease_expired') continue
+        const { jobId: job, execution } = answer.fact
+        const leftMs = (this.#leases.get(`${this.#refOf.get(job)} ${execution.claim}`) ?? 0) - at
+        if (leftMs <= 0) continue
+        const what = `lost its lease ${leftMs} ms before the end`
+        this.early.push({ promise: 'P7', job, what, facts: [answer.fact] })
+      }
+    }
+  }
+
+  #noteClaims(claimed: readonly Held[], { leaseMs }: ClaimRequest, askedAt: number): void {
+    for (const { ref, job } of claimed) {
+      this.#refOf.set(job.id, ref)
+      this.#leases.set(`${ref} ${job.execution?.claim}`, askedAt + leaseMs)
     }
   }
 

@@ -7,7 +7,7 @@
  * Crashes at named places are thrown: what the code does while that unwinds is undone, because
  * every further place throws as well, and because nothing is committed in between.
  */
-import type { IdSource, Random, Timer } from 'pawl'
+import type { HostTime, IdSource, Random, Timer } from 'pawl'
 import {
   type Environment,
   openSqliteStore,
@@ -18,6 +18,7 @@ import {
 import { SeededRandom } from 'pawl/testing'
 import { FaultyDriver } from './database.ts'
 import type { FaultKind, Faults } from './faults.ts'
+import type { Reply } from './history.ts'
 import type { Scheduler } from './scheduler.ts'
 
 /** Unwinds what a dead process was doing. */
@@ -32,15 +33,12 @@ export interface ProcessParts {
   readonly ids: IdSource
   readonly location: string
   readonly leaseMs: number
-  /** By how much its clock is wrong. */
+  /** By how much its wall clock is wrong, besides that of the machine. */
   readonly skewMs: number
+  /** By how much the wall clock of the machine is wrong now. */
+  readonly machineMs: () => number
   /** Told of each answer of the store that reached the process, before anything else happens. */
-  readonly onAnswer: (
-    verb: string,
-    values: readonly unknown[],
-    result: unknown,
-    now: number,
-  ) => void
+  readonly onAnswer: (reply: Reply) => void
   /** Told when others may find something to do. */
   readonly onWrite: (writer: SimProcess) => void
   readonly log: (line: string) => void
@@ -56,6 +54,12 @@ const WAKING = new Set(
   ),
 )
 
+/** The clocks of the machine as a process sees them: only its wall clock can be wrong. */
+export function hostOf(now: () => number, wrongBy: () => number): HostTime {
+  const boot = 'sim'
+  return { boot, wall: () => now() + wrongBy(), elapsed: now, suspended: () => null }
+}
+
 /** A process that can crash, pause and have a wrong clock. */
 export class SimProcess {
   readonly name: string
@@ -69,6 +73,7 @@ export class SimProcess {
   #pausedUntil = 0
   #deafUntil = 0
   #leapMs = 0
+  #storeNow = () => 0
 
   constructor(parts: ProcessParts) {
     const { name, scheduler, skewMs, ids, random } = parts
@@ -77,7 +82,13 @@ export class SimProcess {
     this.#random = new SeededRandom(Math.floor(random.next() * 2 ** 32))
     this.#driver = new FaultyDriver(parts.faults, () => this.#isAlive)
     this.environment = {
-      clock: { now: () => scheduler.clock.now() + skewMs + this.#leapMs },
+      clock: {
+        now: () => scheduler.clock.now() + skewMs + this.#leapMs,
+        host: hostOf(
+          () => scheduler.clock.now(),
+          () => parts.machineMs() + skewMs + this.#leapMs,
+        ),
+      },
       timers: {
         after: (delayMs, callback) => this.#after(delayMs, callback),
         defer: (callback) => scheduler.defer(() => this.#happen(callback)),
@@ -107,7 +118,9 @@ export class SimProcess {
     const { location } = this.#parts
     const { environment } = this
     const driver = this.#driver
-    return this.#faulty(await openSqliteStore({ path: location, environment, driver }))
+    const store = await openSqliteStore({ path: location, environment, driver })
+    this.#storeNow = () => store.now()
+    return this.#faulty(store)
   }
 
   /** Ends the process without warning. */
@@ -136,7 +149,12 @@ export class SimProcess {
     this.#deafUntil = this.#parts.scheduler.clock.now() + ms
   }
 
-  /** Its clock leaps ahead. */
+  /** The time of the file, as this process sees it; nothing before it has opened the file. */
+  get storeNow(): number {
+    return this.#storeNow()
+  }
+
+  /** Its wall clock is set, ahead or back. */
   leap(ms: number): void {
     this.#parts.log(`${this.name} leaps by ${ms}`)
     this.#leapMs += ms
@@ -230,6 +248,7 @@ export class SimProcess {
     }
     // A claim that is made twice would only be one that is lost.
     if (!name.startsWith('claim') && faults.strikes('duplicate')) await verb(...values)
+    const askedAt = scheduler.clock.now()
     const result = await verb(...values)
     log(`${this.name} ${name}`)
     if (WAKING.has(name)) this.#parts.onWrite(this)
@@ -238,7 +257,8 @@ export class SimProcess {
       log(`${this.name} ${name} loses its reply`)
       throw new StoreUnavailable(0, 'simulated')
     }
-    this.#parts.onAnswer(name, values, result, this.environment.clock.now())
+    const [storeNow, at] = [this.#storeNow(), scheduler.clock.now()]
+    this.#parts.onAnswer({ verb: name, values, result, storeNow, askedAt, at })
     if (faults.strikes('late-reply')) await scheduler.sleep(faults.between(leaseMs, leaseMs * 3))
     await this.#gate()
     return result

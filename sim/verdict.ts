@@ -26,6 +26,8 @@ export interface Evidence {
   readonly seqs: ReadonlyMap<string, number> | undefined
   /** Whether nothing that lasts beyond the faults can take a lease from its holder. */
   readonly areLeasesSafe: boolean
+  /** Whether rows were damaged past the store. */
+  readonly isDamaged: boolean
   /** The doctor's opinion. */
   readonly examine: (told: readonly Told[]) => Promise<readonly Judged[]>
 }
@@ -41,7 +43,7 @@ const WRITES = new Set(['commits', 'approved', 'hardened', 'leased', 'task', 'se
 
 /** Judges a store in which nothing goes on any more. */
 export async function judge(store: Store, evidence: Evidence): Promise<Verdict> {
-  const { history, ledger, seqs, areLeasesSafe, examine } = evidence
+  const { history, ledger, seqs, areLeasesSafe, isDamaged, examine } = evidence
   const { acknowledged, pruned, outside, answers } = history
   const told = await readStore(store)
   const parked = (await store.listEffects({ state: 'parked' }, { limit: 500 })).items
@@ -74,6 +76,8 @@ export async function judge(store: Store, evidence: Evidence): Promise<Verdict> 
     ...examined,
     ...judgeSucceeded(told, history.succeeded),
     ...(areLeasesSafe ? judgeLeases(told, seqs) : []),
+    // The repair of a damaged row gives a lease the end that its facts tell of.
+    ...(isDamaged ? [] : history.early),
   ]
   return { told, violations }
 }

@@ -19,7 +19,7 @@ import { History } from './history.ts'
 import { jobsOf, type Plan, planOf } from './jobs.ts'
 import { Ledger } from './ledger.ts'
 import { type Desk, enqueueOne, meddle } from './people.ts'
-import { SimProcess } from './process.ts'
+import { hostOf, SimProcess } from './process.ts'
 import { simulateRun } from './run-world.ts'
 import { Scheduler } from './scheduler.ts'
 import * as size from './sizes.ts'
@@ -93,6 +93,8 @@ class World {
   readonly #names: string[] = []
   #office: SimProcess | undefined
   #isMeddling = false
+  /** By how much the wall clock of the machine is wrong. */
+  #machineMs = 0
   /** Which job the client asks for next. */
   #next = 0
   #healedAt = Number.POSITIVE_INFINITY
@@ -223,7 +225,8 @@ class World {
   }
 
   #well() {
-    const { clock } = this.#scheduler
+    const { now } = this.#scheduler.clock
+    const clock = { now, host: hostOf(now, () => this.#machineMs) }
     return { clock, timers: this.#scheduler, random: new SeededRandom(1), ids: this.#ids }
   }
 
@@ -244,7 +247,8 @@ class World {
       location: this.#location,
       leaseMs: this.#leaseMs,
       skewMs,
-      onAnswer: (...answer) => this.history.note(...answer),
+      machineMs: () => this.#machineMs,
+      onAnswer: (reply) => this.history.note(reply),
       onWrite: (writer) => {
         for (const process of this.#everybody()) if (process !== writer) process.hint()
       },
@@ -363,8 +367,16 @@ class World {
     }
     if (faults.strikes('no-heartbeats')) process.deafen(faults.between(lease / 2, lease * 2))
     if (faults.strikes('clock-leap')) process.leap(faults.between(1, 30_000))
+    if (faults.strikes('clock-set-back')) process.leap(-faults.between(1, 30_000))
+    if (faults.strikes('machine-clock-set')) this.#setClock(faults.between(-120_000, 120_000))
     if (faults.strikes('suspend')) this.#scheduler.leap(faults.between(1000, 120_000))
     if (faults.strikes('stop')) this.#stop(member)
+  }
+
+  /** The wall clock of the machine is set, for all its processes. */
+  #setClock(ms: number): void {
+    this.#log(`the machine's clock is set by ${ms}`)
+    this.#machineMs += ms
   }
 
   #stop(member: Member): void {
@@ -417,9 +429,9 @@ class World {
 
   /** P7: nobody holds a job for long whose lease has run out. */
   #checkHeld(): void {
-    const now = this.#scheduler.clock.now()
-    if (now < this.#healedAt + size.GRACE_MS) return
+    if (this.#scheduler.clock.now() < this.#healedAt + size.GRACE_MS) return
     this.#seqs ??= this.#ledger.seqs()
+    const now = Math.max(...this.#everybody().map(({ storeNow }) => storeNow))
     for (const id of this.#ledger.heldSince(now - size.RECOVER_MS - 2000)) {
       this.history.blame('P7', id, 'is held, though its lease ran out long ago')
     }
@@ -443,6 +455,7 @@ class World {
       history: this.history,
       ledger: this.#ledger,
       seqs: this.#seqs,
+      isDamaged: this.#vandal.isGuilty,
       // A job that kills its process takes the leases of its neighbours with it.
       areLeasesSafe: !this.#plans.some(({ isPoison }) => isPoison) && !this.#vandal.isGuilty,
       examine: (told) => this.#examine(store, told),
