@@ -153,7 +153,7 @@ const BUDGETS: readonly Canary[] = [
   canary(
     'retries are not spread',
     'P11',
-    change('core/retry.js', '(1 + policy.jitter * random)', '1'),
+    change('core/retry.js', 'policy.jitter * random * Math.max(grown, crowdMs)', '0'),
   ),
   canary(
     'jobs are claimed before they are due',
@@ -221,8 +221,8 @@ const RECORDS: readonly Canary[] = [
     ),
     change(
       sqlite('promote'),
-      'let promoted = 0;',
-      'let promoted = 0;\n' +
+      'const promoted = [];',
+      'const promoted = [];\n' +
         "    connection.run('UPDATE pawl_ledger SET worker = NULL WHERE kind = 20');",
     ),
   ),
@@ -252,6 +252,37 @@ const RECORDS: readonly Canary[] = [
     'errors of the database have no code',
     'P16',
     change(sqlite('writer'), 'throw group[0]?.alone ?', 'throw true ?'),
+  ),
+]
+
+const VERSIONS: readonly Canary[] = [
+  canary(
+    'migrations write no fact',
+    'P9',
+    change(
+      sqlite('apply'),
+      'pending.write(connection);\n}\n/** Writes the row and',
+      '}\n/** Writes the row and',
+    ),
+  ),
+  canary(
+    'jobs of an old version keep their state',
+    'P2',
+    change(
+      'core/lifecycles/migration.js',
+      'return states.get(state) ?? (next.roles.has(state) ? state : undefined);',
+      'return state;',
+    ),
+    change(
+      'core/job/decide-migrate.js',
+      '!isSameToScheduler(before, next, job.state, to)',
+      'false',
+    ),
+  ),
+  canary(
+    'jobs of an old version are not claimed by the release that replaced it',
+    'P15',
+    change('stores/machines.js', 'this.#routes = new Map(routes);', 'this.#routes = new Map();'),
   ),
 ]
 
@@ -430,6 +461,7 @@ export const CANARIES: readonly Canary[] = [
   ...TIME,
   ...BUDGETS,
   ...RECORDS,
+  ...VERSIONS,
   ...EFFECTS,
   ...LIVENESS,
   ...FILES,

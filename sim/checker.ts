@@ -22,6 +22,8 @@ import {
   findLifecycle,
   isCommitted,
   type Job,
+  LIFECYCLES,
+  type Lifecycle,
   laneOf,
   retryDelayBounds,
 } from 'pawl'
@@ -87,11 +89,15 @@ export async function readStore(store: Store): Promise<Told[]> {
 }
 
 /** What the ledgers and rows say by themselves, and which jobs have not come out. */
-export function judgeJobs(told: readonly Told[], now: number): Judged[] {
+export function judgeJobs(
+  told: readonly Told[],
+  now: number,
+  lifecycles: readonly Lifecycle[] = LIFECYCLES,
+): Judged[] {
   return told.flatMap(({ job, facts }) => {
-    const lifecycle = findLifecycle(job.lifecycle, job.lifecycleVersion)
-    const broken = [...checkFacts(lifecycle, facts), ...checkP9(job, facts)].map((found) =>
-      judged(found.promise, job.id, `${found.what} (fact ${found.seq})`, facts),
+    const lifecycle = findLifecycle(job.lifecycle, job.lifecycleVersion, lifecycles)
+    const broken = [...checkFacts(lifecycle, facts, lifecycles), ...checkP9(job, facts)].map(
+      (found) => judged(found.promise, job.id, `${found.what} (fact ${found.seq})`, facts),
     )
     const lane = laneOf(lifecycle, job, now)
     // A job that was never submitted owes nothing; one that stalled waits for a person.
@@ -222,9 +228,13 @@ export function judgeAnswers(told: readonly Told[], answers: readonly Answered[]
 const SPREAD_MIN = 4
 
 /** P11: retries that are to be spread do not all come at the first moment. */
-export function judgeSpread(told: readonly Told[]): Judged[] {
+export function judgeSpread(
+  told: readonly Told[],
+  lifecycles: readonly Lifecycle[] = LIFECYCLES,
+): Judged[] {
   const early = told.flatMap(({ job, facts }) => {
-    const { retry } = job.policy ?? findLifecycle(job.lifecycle, job.lifecycleVersion).policy
+    const { lifecycle, lifecycleVersion: version } = job
+    const { retry } = job.policy ?? findLifecycle(lifecycle, version, lifecycles).policy
     let failures = 0
     return facts.flatMap(({ trigger, at, runAt, spends, resets }) => {
       if (resets) failures = 0

@@ -3,9 +3,10 @@
  * that a promise is broken. In some seeds a job is then damaged on purpose, past the store and its
  * guards; the doctor must see that, and mend it with a fact that says who asked for it.
  */
-import { Doctor, type DoctorReport, type Finding, LIFECYCLES, type Random } from 'pawl'
+import { Doctor, type DoctorReport, type Finding, type Random } from 'pawl'
 import type { Database, Store } from 'pawl/sqlite'
 import { type Judged, judgeJobs, readStore, type Told } from './checker.ts'
+import { EVERY_LIFECYCLE } from './parcels.ts'
 
 /** What is damaged: how, and the promise that the doctor must find broken. */
 interface Damage {
@@ -71,7 +72,7 @@ export async function examine(
   told: readonly Told[],
   { random, isDamaged }: { readonly random: Random; readonly isDamaged: boolean },
 ): Promise<Judged[]> {
-  const doctor = new Doctor({ store, environment, lifecycles: LIFECYCLES })
+  const doctor = new Doctor({ store, environment, lifecycles: EVERY_LIFECYCLE })
   const judged = judgeReport(await doctor.check({ full: true }))
   if (judged.length > 0 || !isDamaged) return judged
   return operate(store, doctor, auditor, told, random)
@@ -106,6 +107,6 @@ async function operate(
   return [
     ...left.map(({ promise, what }) => judged(promise, `is not mended: ${what}`)),
     ...(isSigned ? [] : [judged('P2', 'was mended without a fact')]),
-    ...judgeJobs(after, store.now()).filter(({ promise }) => promise !== 'P15'),
+    ...judgeJobs(after, store.now(), EVERY_LIFECYCLE).filter(({ promise }) => promise !== 'P15'),
   ]
 }

@@ -3,9 +3,10 @@
  * constraints. Nobody else may be stopped by it: every other job comes to its end while the damaged
  * ones wait. Then the doctor repairs them, and they come to theirs.
  */
-import { Doctor, LIFECYCLES } from 'pawl'
+import { Doctor } from 'pawl'
 import type { Database, Store } from 'pawl/sqlite'
 import type { Faults } from './faults.ts'
+import { EVERY_LIFECYCLE } from './parcels.ts'
 
 /** Values that no job has, each in a column that the constraints leave open. */
 const FIELDS = [
@@ -50,5 +51,5 @@ export async function repairAll(
   store: Store,
   environment: ConstructorParameters<typeof Doctor>[0]['environment'],
 ): Promise<void> {
-  await new Doctor({ store, environment, lifecycles: LIFECYCLES }).repair(REPAIR)
+  await new Doctor({ store, environment, lifecycles: EVERY_LIFECYCLE }).repair(REPAIR)
 }

@@ -20,6 +20,7 @@ const FAULTS = {
   'pause-beyond-lease': 0.05, // it notices nothing until it has lost everything
   'same-id': 0.3, // it starts under the name of one that died, or that still lives
   'old-release': 0.3, // it knows only some of the kinds of job
+  'old-version': 0.4, // it has the version of a lifecycle that another release has replaced
   stop: 0.03, // it is told to stop, and does so in good order
   'stop-while-paused': 0.3, // it is told so, and notices when it has lost everything
   'stop-twice': 0.5, // it is told so again

@@ -18,6 +18,7 @@ import {
 } from 'pawl'
 import type { StepRun } from './checker.ts'
 import type { Faults } from './faults.ts'
+import { parcelOf, type Release } from './parcels.ts'
 import type { SimProcess } from './process.ts'
 
 /** What one job does. */
@@ -54,6 +55,7 @@ const TYPES = [
   'leased',
   'document',
   'task',
+  'parcel',
 ] as const
 /** What an old release knows. */
 const OLD_TYPES: readonly string[] = ['plain', 'commits', 'flaky', 'sends', 'hardened']
@@ -82,7 +84,7 @@ export function jobsOf(
   process: SimProcess,
   faults: Faults,
   outside: Outside,
-  isOld = false,
+  { isOld = false, release = 2 }: { readonly isOld?: boolean; readonly release?: Release } = {},
 ): SimJob[] {
   const code = new Code(plans, process, faults, outside)
   const input = typed<{ n: number }>()
@@ -115,6 +117,7 @@ export function jobsOf(
     defineJob({ input, name: 'leased', lifecycle: leased, run: (c) => code.commit(c) }),
     defineJob({ input, name: 'document', lifecycle: document, run: (c) => code.work(c) }),
     defineJob({ input, name: 'task', lifecycle: task, run: (c) => code.commit(c) }),
+    defineJob({ input, name: 'parcel', lifecycle: parcelOf(release), run: (c) => code.commit(c) }),
   ]
   return isOld ? jobs.filter(({ name }) => OLD_TYPES.includes(name)) : jobs
 }

@@ -5,6 +5,7 @@ import type { Vandal } from './damage.ts'
 import type { Faults } from './faults.ts'
 import type { History } from './history.ts'
 import type { Plan } from './jobs.ts'
+import { EVERY_LIFECYCLE } from './parcels.ts'
 import type { SimProcess } from './process.ts'
 
 /** A process that people work with. */
@@ -106,7 +107,7 @@ async function resume(operator: Operator, history: History): Promise<void> {
 async function forceSomewhere(pawl: Pawl, id: string, faults: Faults): Promise<void> {
   const job = await pawl.store.get(id)
   if (job === undefined) return
-  const { roles } = findLifecycle(job.lifecycle, job.lifecycleVersion)
+  const { roles } = findLifecycle(job.lifecycle, job.lifecycleVersion, EVERY_LIFECYCLE)
   const targets = [...roles].filter(([, role]) => FORCED.includes(role)).map(([state]) => state)
   const to = targets[faults.between(0, targets.length)] as string
   await pawl.operator({ name: 'ada', reason: 'to see what happens' }).force(id, to)

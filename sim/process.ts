@@ -7,7 +7,7 @@
  * Crashes at named places are thrown: what the code does while that unwinds is undone, because
  * every further place throws as well, and because nothing is committed in between.
  */
-import type { HostTime, IdSource, Random, Timer } from 'pawl'
+import type { HostTime, IdSource, Lifecycle, Random, Timer } from 'pawl'
 import {
   type Environment,
   openSqliteStore,
@@ -114,11 +114,11 @@ export class SimProcess {
   }
 
   /** Opens its store; may fail. */
-  async open(): Promise<Store> {
+  async open(lifecycles: readonly Lifecycle[]): Promise<Store> {
     const { location } = this.#parts
     const { environment } = this
     const driver = this.#driver
-    const store = await openSqliteStore({ path: location, environment, driver })
+    const store = await openSqliteStore({ path: location, environment, driver, lifecycles })
     this.#storeNow = () => store.now()
     return this.#faulty(store)
   }

@@ -17,6 +17,7 @@ import {
 } from './checker.ts'
 import type { History } from './history.ts'
 import type { Ledger } from './ledger.ts'
+import { EVERY_LIFECYCLE, judgeMigrations } from './parcels.ts'
 
 /** What is known of a seed besides its store. */
 export interface Evidence {
@@ -39,7 +40,7 @@ export interface Verdict {
 }
 
 /** The types whose handlers write a row of their own with their commit. */
-const WRITES = new Set(['commits', 'approved', 'hardened', 'leased', 'task', 'sends'])
+const WRITES = new Set(['commits', 'approved', 'hardened', 'leased', 'task', 'sends', 'parcel'])
 
 /** Judges a store in which nothing goes on any more. */
 export async function judge(store: Store, evidence: Evidence): Promise<Verdict> {
@@ -58,7 +59,7 @@ export async function judge(store: Store, evidence: Evidence): Promise<Verdict> 
   const waits = new Set(parked.map(({ jobId }) => jobId))
   const isExcused = ({ promise, job }: Judged) => promise === 'P15' && waits.has(job)
   const violations = [
-    ...judgeJobs(told, now).filter((judged) => !isExcused(judged)),
+    ...judgeJobs(told, now, EVERY_LIFECYCLE).filter((judged) => !isExcused(judged)),
     ...judgeAcknowledged(
       told,
       [...acknowledged.keys()].filter(isThere).map((id) => ({ id })),
@@ -71,7 +72,8 @@ export async function judge(store: Store, evidence: Evidence): Promise<Verdict> 
     ),
     ...judgeEffects(told, new Set([...keys, ...parked.map(({ key }) => key)]), 'mail'),
     ...judgeSteps(told, outside.stepped),
-    ...judgeSpread(told),
+    ...judgeSpread(told, EVERY_LIFECYCLE),
+    ...judgeMigrations(told),
     ...lost,
     ...examined,
     ...judgeSucceeded(told, history.succeeded),

@@ -18,6 +18,7 @@ import { type FaultKind, Faults } from './faults.ts'
 import { History } from './history.ts'
 import { jobsOf, type Plan, planOf } from './jobs.ts'
 import { Ledger } from './ledger.ts'
+import { EVERY_LIFECYCLE, lifecyclesOf, type Release } from './parcels.ts'
 import { type Desk, enqueueOne, meddle } from './people.ts'
 import { hostOf, SimProcess } from './process.ts'
 import { simulateRun } from './run-world.ts'
@@ -70,6 +71,7 @@ interface Member {
   worker?: JobWorker
   isStopping?: true
   readonly isOld: boolean
+  readonly release: Release
 }
 
 class World {
@@ -214,14 +216,14 @@ class World {
 
   /** Makes the tables, before anything can go wrong. */
   async #prepare(): Promise<void> {
-    const store = await this.#openWell()
+    const store = await this.#openWell(lifecyclesOf(1))
     await store.close()
     this.#auditor.exec('CREATE TABLE sim_rows (job TEXT NOT NULL, attempt INTEGER NOT NULL)')
   }
 
   /** A store that nothing happens to. */
-  #openWell() {
-    return openSqliteStore({ path: this.#location, environment: this.#well() })
+  #openWell(lifecycles = EVERY_LIFECYCLE) {
+    return openSqliteStore({ path: this.#location, environment: this.#well(), lifecycles })
   }
 
   #well() {
@@ -266,19 +268,26 @@ class World {
     if (!isNamesake) this.#names.push(name)
     const skewMs = faults.strikes('clock-skew') ? faults.between(-60_000, 60_000) : 0
     const process = this.#newProcess(name, skewMs)
-    const member: Member = { process, isOld: faults.strikes('old-release') }
+    const isOld = faults.strikes('old-release')
+    const member: Member = { process, isOld, release: this.#release() }
     this.#members.push(member)
     this.#log(`${name} starts, ${skewMs} ms off`)
     void this.#employ(member)
   }
 
+  /** Which of two releases a new process has. */
+  #release(): Release {
+    return this.#faults.strikes('old-version') ? 1 : 2
+  }
+
   async #employ(member: Member): Promise<void> {
-    const { process, isOld } = member
+    const { process, isOld, release } = member
     const { environment } = process
     const { outside } = this.history
-    const jobs = jobsOf(this.#plans, process, this.#faults, outside, isOld)
+    const jobs = jobsOf(this.#plans, process, this.#faults, outside, { isOld, release })
     try {
-      const pawl = await createPawl({ store: await process.open(), environment, jobs })
+      const store = await process.open(lifecyclesOf(release))
+      const pawl = await createPawl({ store, environment, jobs })
       const worker = await pawl.work({
         id: process.name,
         concurrency: 3,
@@ -301,8 +310,10 @@ class World {
     this.#isMeddling = false
     const run = async () => {
       const { environment } = process
-      const jobs = jobsOf(this.#plans, process, this.#faults, this.history.outside)
-      const pawl = await createPawl({ store: await process.open(), environment, jobs })
+      const release = this.#release()
+      const jobs = jobsOf(this.#plans, process, this.#faults, this.history.outside, { release })
+      const store = await process.open(lifecyclesOf(release))
+      const pawl = await createPawl({ store, environment, jobs })
       const desk = { process, pawl, jobs, vandal: this.#vandal }
       await Promise.all([this.#enqueueAll(desk), this.#operate(desk)])
     }
@@ -404,8 +415,9 @@ class World {
     this.#faults.end()
     this.history.isExamined = false
     this.#log('all is well')
-    for (const { process, isOld, isStopping } of this.#members) {
-      if (!process.isWell || isOld || isStopping) process.crash('is replaced')
+    for (const { process, isOld, release, isStopping } of this.#members) {
+      const isReplaced = isOld || release === 1 || isStopping
+      if (!process.isWell || isReplaced) process.crash('is replaced')
     }
     this.#replaceTheDead()
     // A poisonous job still kills whoever runs it, until it is given up.
