@@ -105,6 +105,21 @@ async function claimOne(store: Store): Promise<Held> {
 }
 
 describe('on one SQLite file', () => {
+  it('a process that was idle while the time ran slower has the time of the others', async () => {
+    const [setBack, idle] = [machine.process(), machine.process()]
+    const [busy, late] = [await machine.open(setBack), await machine.open(idle)]
+    setBack.offMs = -60_000
+    await busy.enqueue([item()])
+    expect(setBack.changes).toMatchObject([{ reason: 'slower' }])
+    machine.pass(600_000)
+    // Nothing was read from the file since the time runs slower.
+    expect(late.now()).toBe(WALL + 600_000)
+    await late.enqueue([item()])
+    await busy.enqueue([item()])
+    expect(late.now()).toBe(busy.now())
+    expect(busy.now()).toBeLessThan(WALL + 580_000)
+  })
+
   it('processes whose wall clocks differ by ten minutes have the same time', async () => {
     const stores: Store[] = []
     for (const off of [0, 600_000, -600_000, 30_000]) {

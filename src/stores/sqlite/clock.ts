@@ -139,7 +139,7 @@ export class FileClock implements Clock {
     const adopted = isKnown ? known : row && this.#adopt(host, row)
     if (adopted === undefined) this.#recordFirst(connection, host, row)
     else if (this.#mayChange) this.#follow(connection, host, known, adopted)
-    else this.#state = adopted
+    else this.#use(adopted)
     return this.now()
   }
 
@@ -152,7 +152,7 @@ export class FileClock implements Clock {
 
   /** What `begin` has recorded is undone, and will be done again. */
   rolledBack(): void {
-    if (this.#before !== undefined) this.#state = this.#before.state
+    if (this.#before !== undefined) this.#use(this.#before.state)
     this.#before = undefined
     this.#untold = []
   }
@@ -167,7 +167,7 @@ export class FileClock implements Clock {
     const newest = readNewest(connection)
     if (newest === 'no-table' || newest === this.#state?.number) return
     const row = readBase(connection, newest)
-    this.#state = (row && this.#adopt(host, row)) ?? this.#state
+    this.#use((row && this.#adopt(host, row)) ?? this.#state)
   }
 
   /** How the time of the file and the wall clock of this process differ. */
@@ -252,6 +252,15 @@ export class FileClock implements Clock {
 
   #replace(state: State): void {
     this.#before ??= { state: this.#state }
+    this.#use(state)
+  }
+
+  /**
+   * What this process said by an older base does not count any more. While it did not look, others
+   * may have made file time slower; if it kept to what it said, it would be ahead of them.
+   */
+  #use(state: State | undefined): void {
+    if (state?.number !== this.#state?.number) this.#latest = Number.NEGATIVE_INFINITY
     this.#state = state
   }
 }
