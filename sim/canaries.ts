@@ -99,8 +99,8 @@ const TIME: readonly Canary[] = [
     'P11',
     change(
       sqlite('clock'),
-      'const state = this.#state;\n        if (state === undefined)\n            return Math.floor(this.#host.wall());',
-      'const state = this.#state;\n        if (true)\n            return Math.floor(this.#host.wall());',
+      'if (state === undefined)\n            return Math.floor(this.#host.wall());',
+      'if (true)\n            return Math.floor(this.#host.wall());',
     ),
   ),
   canary(
@@ -263,20 +263,6 @@ const VERSIONS: readonly Canary[] = [
       sqlite('apply'),
       'pending.write(connection);\n}\n/** Writes the row and',
       '}\n/** Writes the row and',
-    ),
-  ),
-  canary(
-    'jobs of an old version keep their state',
-    'P2',
-    change(
-      'core/lifecycles/migration.js',
-      'return states.get(state) ?? (next.roles.has(state) ? state : undefined);',
-      'return state;',
-    ),
-    change(
-      'core/job/decide-migrate.js',
-      '!isSameToScheduler(before, next, job.state, to)',
-      'false',
     ),
   ),
   canary(
