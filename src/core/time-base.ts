@@ -10,7 +10,8 @@
  *   held back   a part of `elapsed` since the base was set, while the file is ahead of wall time:
  *               file time then runs slower by `SLOWED_BY`, until it has lost `behindMs` in all
  *
- * A process follows wall time in three cases, and records it as a new base:
+ * A process that finds the newest base damaged records a new one: by the base before it, or by wall
+ * time. A process follows wall time in three other cases, and records it as a new base:
  *
  *   the base is of another boot
  *   it sees its own wall clock step (wall − elapsed changes by more than `STEP_MS`)
@@ -43,20 +44,30 @@ export interface HostReading {
   readonly suspendedMs: number | null
 }
 
-/** Why a base was recorded. */
-export type TimeBaseReason =
+const REASONS = [
   /** The first base of the file. */
-  | 'first'
+  'first',
   /** The machine was started again. */
-  | 'boot'
+  'boot',
   /** Wall time was ahead: file time has moved forward. */
-  | 'forward'
+  'forward',
   /** Wall time was behind: file time runs slower. */
-  | 'slower'
+  'slower',
   /** Wall time and file time agree again before the end of a slow phase. */
-  | 'agreed'
+  'agreed',
   /** The machine was suspended, and wall time did not move with it. */
-  | 'resumed'
+  'resumed',
+  /** The row of the newest base was damaged: the base before it, or wall time, counts. */
+  'repaired',
+] as const
+
+/** Why a base was recorded. */
+export type TimeBaseReason = (typeof REASONS)[number]
+
+/** Whether a text is a reason for which bases are recorded. */
+export function isTimeBaseReason(reason: string): reason is TimeBaseReason {
+  return (REASONS as readonly string[]).includes(reason)
+}
 
 /** What the file says about its time. */
 export interface TimeBase {
@@ -111,7 +122,7 @@ export function firstBase(
   boot: string,
   { wallMs, elapsedMs, suspendedMs }: HostReading,
   lastMs: number | undefined,
-  reason: 'first' | 'boot',
+  reason: 'first' | 'boot' | 'repaired',
 ): TimeBase {
   const startMs = Math.max(wallMs, lastMs ?? wallMs)
   const aheadMs = startMs - wallMs

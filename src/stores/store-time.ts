@@ -51,6 +51,8 @@ function sayTimeChange({ reason, movedMs, aheadMs }: TimeChange): string {
       return 'The wall clock and the time of the file agree again'
     case 'resumed':
       return 'The machine was suspended; the time of the file did not count that time'
+    case 'repaired':
+      return 'The newest time base of the file was damaged; the one before it or wall time counts'
     case 'disputed': {
       const where = aheadMs > 0 ? 'behind' : 'ahead of'
       return `The wall clock of this process is ${difference} ${where} the time of the file`
@@ -61,7 +63,7 @@ function sayTimeChange({ reason, movedMs, aheadMs }: TimeChange): string {
 /** Logs a change: as a warning if the wall clock was stepped or differs. */
 export function logTimeChange(logger: Logger | undefined, change: TimeChange): void {
   const { reason, movedMs, aheadMs } = change
-  const isWarning = ['forward', 'slower', 'disputed'].includes(reason)
+  const isWarning = ['forward', 'slower', 'disputed', 'repaired'].includes(reason)
   const fields = { event: `store.time_${reason}`, moved_ms: movedMs, ahead_ms: aheadMs }
   logger?.[isWarning ? 'warn' : 'info'](fields, sayTimeChange(change))
 }

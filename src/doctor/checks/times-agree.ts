@@ -37,6 +37,10 @@ function lookAt(status: TimeStatus, now: number): Omit<Finding, 'check'>[] {
     const what = `it is ${by} ahead of the wall clock, and runs slower until they agree`
     return [{ ...about, severity: 'notice', what }]
   }
+  if (last.reason === 'repaired' && now - last.at <= NOTICED_MS) {
+    const what = `its newest base was damaged and was replaced at ${stamp(last.at)}`
+    return [{ ...about, severity: 'notice', what }]
+  }
   if (last.reason !== 'forward' || now - last.at > NOTICED_MS) return []
   const what = `it was moved forward by ${span(last.movedMs)} to wall time at ${stamp(last.at)}`
   return [{ ...about, severity: 'notice', what }]

@@ -16,6 +16,7 @@ import {
   type HostReading,
   isDisputed,
   isOfBoot,
+  isTimeBaseReason,
   leftToLose,
   STEP_MS,
   type TimeBase,
@@ -25,7 +26,10 @@ import type { TimeChange, TimeStatus } from '../store-time.ts'
 import { SILENT_AFTER_MS } from '../worker-info.ts'
 import type { Connection } from './connect.ts'
 
-const SELECT_NEWEST = 'SELECT max(number) AS number FROM pawl_time'
+/** JavaScript cannot count above this: such a number was not written by Pawl. */
+const NUMBER_MAX = 9_000_000_000_000_000
+const SELECT_NEWEST = `
+  SELECT number FROM pawl_time WHERE number < ${NUMBER_MAX} ORDER BY number DESC LIMIT 1`
 const SELECT_BASE = 'SELECT * FROM pawl_time WHERE number = ?'
 const INSERT_BASE = `
   INSERT INTO pawl_time
@@ -34,7 +38,13 @@ const INSERT_BASE = `
 const DELETE_OLD = 'DELETE FROM pawl_time WHERE number <= ?'
 const ROWS_MAX = 100
 
-const SELECT_LAST = 'SELECT at FROM pawl_ledger ORDER BY pos DESC LIMIT 1'
+const SELECT_EARLIER = `
+  SELECT number FROM pawl_time WHERE number < ? ORDER BY number DESC LIMIT 3`
+
+/** In the order of their positions, facts were written at times that never fall. */
+const SELECT_LAST = `
+  SELECT at FROM (SELECT at FROM pawl_ledger ORDER BY pos DESC LIMIT 3)
+  WHERE at BETWEEN 0 AND ${NUMBER_MAX}`
 
 /** A live worker whose wall clock differs from that of this process: ?1 is now, ?2 the latter. */
 const SELECT_OTHER_WALL = `
@@ -137,7 +147,9 @@ export class FileClock implements Clock {
     const isKnown = known !== undefined && known.number === newest
     const row = isKnown ? undefined : readBase(connection, newest)
     const adopted = isKnown ? known : row && this.#adopt(host, row)
-    if (adopted === undefined) this.#recordFirst(connection, host, row)
+    if (adopted === undefined && row !== undefined && !isSound(row)) {
+      this.#recordAgain(connection, host, row.number)
+    } else if (adopted === undefined) this.#recordFirst(connection, host, row, 'boot')
     else if (this.#mayChange) this.#follow(connection, host, known, adopted)
     else this.#use(adopted)
     return this.now()
@@ -181,24 +193,49 @@ export class FileClock implements Clock {
     return { aheadMs, leftMs, last: { reason: base.reason, movedMs: base.movedMs, at } }
   }
 
-  /** The state with the base of a row; nothing if the row is of another boot. */
+  /** The state with the base of a row; nothing if the row is damaged or of another boot. */
   #adopt(host: HostTime, row: BaseRow): State | undefined {
+    if (!isSound(row)) return undefined
     const base = toBase(row)
-    const correctionMs = correctionFor(base, host.suspended(), this.#state?.correctionMs ?? 0)
+    const measuredMs = correctionFor(base, host.suspended(), this.#state?.correctionMs ?? 0)
+    const correctionMs = isBelievable(base, host, measuredMs) ? measuredMs : 0
     const elapsedMs = host.elapsed() + correctionMs
     if (!isOfBoot(base, host.boot, elapsedMs)) return undefined
     const leadMs = host.wall() - elapsedMs
     return { number: row.number, base, at: row.at, correctionMs, leadMs, comparedMs: elapsedMs }
   }
 
-  #recordFirst(connection: Connection, host: HostTime, row: BaseRow | undefined): void {
-    const last = connection.get<{ at: number }>(SELECT_LAST)?.at
+  #recordFirst(
+    connection: Connection,
+    host: HostTime,
+    row: BaseRow | undefined,
+    why: 'boot' | 'repaired',
+    number = (row?.number ?? 0) + 1,
+  ): void {
     const reading = readingOf(host, 0)
-    const reason = row === undefined ? 'first' : 'boot'
+    const reason = row === undefined && why === 'boot' ? 'first' : why
     // The time of the last base counts as well: heartbeats and reports write no facts.
-    const lastMs = row === undefined ? last : Math.max(last ?? row.at, row.at)
+    const lastMs = lastFactAt(connection, reading.wallMs, row?.at)
     const base = firstBase(host.boot, reading, lastMs, reason)
-    this.#record(connection, base, (row?.number ?? 0) + 1, 0, reading)
+    this.#record(connection, base, number, 0, reading)
+  }
+
+  /** Records a base in place of a damaged one: by the one before it, or else by wall time. */
+  #recordAgain(connection: Connection, host: HostTime, damaged: number): void {
+    const numbers = connection.all<{ number: number }>(SELECT_EARLIER, damaged)
+    const rows = numbers.flatMap(({ number }) => readBase(connection, number) ?? [])
+    const row = rows.find(isSound)
+    const state = row && this.#adopt(host, row)
+    if (state !== undefined) {
+      const reading = readingOf(host, state.correctionMs)
+      const base = { ...afterSuspension(state.base, reading), reason: 'repaired' } as const
+      const lastMs = lastFactAt(connection, reading.wallMs, state.at) ?? 0
+      if (fileTimeAt(base, reading.elapsedMs) >= lastMs) {
+        this.#record(connection, base, damaged + 1, state.correctionMs, reading)
+        return
+      }
+    }
+    this.#recordFirst(connection, host, row, 'repaired', damaged + 1)
   }
 
   /** Records a new base if this process must; `known` is what it saw last. */
@@ -302,8 +339,61 @@ function readNewest(connection: Connection): number | null | 'no-table' {
   }
 }
 
+/** A row that cannot be read has no values that a base could have. */
 function readBase(connection: Connection, number: number | null): BaseRow | undefined {
-  return number === null ? undefined : connection.get<BaseRow>(SELECT_BASE, number)
+  if (number === null) return undefined
+  try {
+    return connection.get<BaseRow>(SELECT_BASE, number)
+  } catch (error) {
+    if (!/too large/.test(messageOf(error))) throw error
+    return { ...UNREADABLE, number }
+  }
+}
+
+const UNREADABLE: Omit<BaseRow, 'number'> = {
+  at: Number.NaN,
+  boot: '',
+  offset_ms: Number.NaN,
+  elapsed_ms: Number.NaN,
+  suspended_ms: null,
+  behind_ms: Number.NaN,
+  reason: '',
+  moved_ms: Number.NaN,
+}
+
+/**
+ * Whether Pawl can have written a row. The time at which it was written follows from two other
+ * columns, so a change of any of the three shows.
+ */
+function isSound({ at, offset_ms, elapsed_ms, behind_ms, moved_ms, reason }: BaseRow): boolean {
+  if (![at, offset_ms, behind_ms, moved_ms].every(Number.isSafeInteger)) return false
+  const isCount = at >= 0 && behind_ms >= 0 && moved_ms >= 0
+  return isCount && at === Math.floor(elapsed_ms + offset_ms) && isTimeBaseReason(reason)
+}
+
+/** Beyond this, file time that is ahead of wall time needs a second witness. */
+const BELIEVED_MS = 24 * 60 * 60 * 1000
+
+/** A correction of the monotonic clock by which alone file time would be far in the future. */
+function isBelievable(base: TimeBase, host: HostTime, correctionMs: number): boolean {
+  if (correctionMs <= BELIEVED_MS) return true
+  const aheadMs = fileTimeAt(base, host.elapsed() + correctionMs) - host.wall()
+  return aheadMs <= BELIEVED_MS || aheadMs - correctionMs > BELIEVED_MS
+}
+
+/**
+ * The time of the last fact, or of the last base if that is later. A fact that is far ahead of wall
+ * time counts only if another one, or the base, is near it: `at` may be damaged in one of them.
+ */
+function lastFactAt(
+  connection: Connection,
+  wallMs: number,
+  baseMs: number | undefined,
+): number | undefined {
+  const facts = connection.all<{ at: number }>(SELECT_LAST).map(({ at }) => at)
+  const times = [...facts, ...(baseMs === undefined ? [] : [baseMs])].sort((a, b) => b - a)
+  const isNear = (at: number) => times.filter((other) => at - other <= BELIEVED_MS).length > 1
+  return times.find((at) => at <= wallMs + BELIEVED_MS || times.length === 1 || isNear(at))
 }
 
 function toBase(row: BaseRow): TimeBase {
