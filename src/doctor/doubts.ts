@@ -5,6 +5,7 @@
  * doubt: it is enough to note it.
  */
 import { FACT_CODES, sinceRebase } from '../core/job/facts.ts'
+import { DAMAGE, DAMAGED, STEP_DAMAGED } from '../core/job/isolate.ts'
 import type { Patient } from './patient.ts'
 
 /** What is doubted: what the job is, or only how it got there. */
@@ -29,9 +30,17 @@ export function doubtsOf(patient: Patient): Doubt[] {
       const kind = HISTORY.includes(promise) ? 'history' : 'state'
       return { kind, what: `fact ${seq}: ${what}` }
     }),
+    ...(isStepLost(patient) ? [state(STEP_DAMAGED)] : []),
     ...(isInputLost(patient) ? [state('its input is not there')] : []),
     ...lostEffects(patient).map((what): Doubt => ({ kind: 'history', what })),
   ]
+}
+
+/** Whether an attempt was ended because it could not read what an earlier one had finished. */
+function isStepLost({ facts, folded }: Patient): boolean {
+  if (folded?.blockedReason !== DAMAGED) return false
+  const fact = facts.findLast(({ blockedReason }) => blockedReason === DAMAGED)
+  return fact?.metadata?.[DAMAGE] === STEP_DAMAGED
 }
 
 /** Whether a job that may yet run has no input, or one that is no JSON. */

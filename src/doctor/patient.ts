@@ -120,9 +120,14 @@ function faultOf(fact: Fact): string | undefined {
   if (!isPlausible(fact)) return 'its number is beyond all measure'
   if (!ACTORS.includes(fact.actor)) return `it was made by "${fact.actor}"`
   if (fact.created !== undefined && !areAttributes(fact.created)) return 'it creates no whole job'
+  if (fact.trigger === 'step' && !isStep(fact.step)) return 'it names no step'
   return fact.execution?.statuses.includes(undefined as never)
     ? 'it enters a status that does not exist'
     : undefined
+}
+
+function isStep(step: Fact['step']): boolean {
+  return typeof step?.name === 'string' && Number.isSafeInteger(step.n)
 }
 
 /** Columns that the fact does not account for were not written with it. */

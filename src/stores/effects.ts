@@ -32,6 +32,9 @@ export const STATE_AFTER: Readonly<Record<EffectReport['kind'], EffectState>> = 
   parked: 'parked',
 }
 
+/** Why an effect is parked whose row does not refer to a job of its type. */
+export const ORPHANED = 'its job is missing, or is of another type'
+
 /** The same for every delivery of an effect: by it the receiver knows a repetition. */
 function keyOf({ job_id, name, n }: Pick<EffectRow, 'job_id' | 'name' | 'n'>): string {
   return `${job_id}/${name}/${n}`

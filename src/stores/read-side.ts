@@ -5,6 +5,7 @@
 import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from './audit.ts'
+import { JobDamaged } from './errors.ts'
 import {
   checkAudit,
   checkEffectFilter,
@@ -135,9 +136,18 @@ export abstract class ReadSide<C> {
     return this.read((connection) => this.#queries.progress(connection, id))
   }
 
-  steps(ref: Ref): Promise<StepResult[]> {
-    return this.read((connection) => this.#queries.steps(connection, ref))
+  /** A later attempt would repeat what was done already: the job waits for a repair instead. */
+  async steps(ref: Ref): Promise<StepResult[]> {
+    try {
+      return await this.read((connection) => this.#queries.steps(connection, ref))
+    } catch (error) {
+      if (error instanceof JobDamaged) await this.setHeldAside(error)
+      throw error
+    }
   }
+
+  /** Sets aside a job that is held, because one of its facts cannot be read. */
+  protected abstract setHeldAside(damage: JobDamaged): Promise<void>
 
   nextDue(): Promise<number | undefined> {
     return this.read((connection) => this.#queries.nextDue(connection))

@@ -15,6 +15,9 @@ export const DAMAGED = 'damaged'
 /** Under which name the fact says what is wrong with the row. */
 export const DAMAGE = 'damage'
 
+/** What it says if a step would have to run again, because its result is lost. */
+export const STEP_DAMAGED = 'the result of a step cannot be read'
+
 const DAMAGE_MAX = 1000
 
 /**

@@ -18,7 +18,7 @@ import type { Job } from '../../core/job/job.ts'
 import { pathOf } from '../../core/lifecycles/lifecycle.ts'
 import type { Logger, Timer } from '../../core/ports.ts'
 import type { Environment } from '../../environment/system.ts'
-import { isOutage, UseTx } from '../../stores/errors.ts'
+import { isOutage, JobDamaged, UseTx } from '../../stores/errors.ts'
 import type { Held, Settlement, Store } from '../../stores/store.ts'
 import type { Handler, JobContext, JobDefinition } from '../define-job.ts'
 import { openTx, type Tx } from '../effects/effects.ts'
@@ -317,8 +317,16 @@ export class Attempt {
       return result
     } catch (error) {
       this.#hasStoreFailed = isOutage(error)
+      if (error instanceof JobDamaged) this.#setAside(error)
       throw error
     }
+  }
+
+  /** The store has set the job aside: neither a failure nor a result can be reported. */
+  #setAside(damage: JobDamaged): void {
+    if (this.#isClear) return
+    this.#abort.abort(damage)
+    this.#conclude({ kind: 'lost' })
   }
 
   /** An output that cannot be stored is a failure that no retry cures. */
@@ -362,6 +370,7 @@ export class Attempt {
     const { bounds, store } = this.#parts
     const { name, effects } = this.#definition
     this.#showLife()
+    if (this.#abort.reason instanceof JobDamaged) throw this.#abort.reason
     const answer = await store.commit(
       this.held,
       (inner) =>

@@ -3,6 +3,7 @@
  * them aside; `../damage.ts` has the rules. Looking is bounded and by index.
  */
 import { DAMAGED } from '../../core/job/isolate.ts'
+import { LANES } from '../../core/job/lanes.ts'
 import { distrust, isolated, isolationOf, type PlacedRow } from '../damage.ts'
 import type { JobDamaged } from '../errors.ts'
 import type { Isolated } from '../store.ts'
@@ -95,15 +96,39 @@ export async function setAside(
   now: number,
   id: string,
 ): Promise<Isolated[]> {
-  const { machines } = shared
-  const find = (name: string, version: number) =>
-    machines.at(machines.numberOf({ name, version }) ?? -1)
   await session.query(LOCK_JOB, [id])
   const [row] = await session.query<PlacedRow>(SELECT_ONE, [id])
   const damage = row && distrustRow(shared, row, now)
-  const seen = damage && (await dossier(session, id))
-  if (seen === undefined || row === undefined) return []
-  const isolation = isolationOf(seen, find, now, damage?.why ?? '')
+  if (row === undefined || damage === undefined) return []
+  return setOneAside(shared, session, now, row, damage.why)
+}
+
+/** Sets aside a job that is held, although its row can be trusted. */
+export async function setHeldAside(
+  shared: Shared,
+  session: Session,
+  now: number,
+  id: string,
+  why: string,
+): Promise<Isolated[]> {
+  await session.query(LOCK_JOB, [id])
+  const [row] = await session.query<PlacedRow>(SELECT_ONE, [id])
+  return row?.lane === LANES.held ? setOneAside(shared, session, now, row, why) : []
+}
+
+async function setOneAside(
+  { machines }: Shared,
+  session: Session,
+  now: number,
+  row: PlacedRow,
+  why: string,
+): Promise<Isolated[]> {
+  const { id } = row
+  const find = (name: string, version: number) =>
+    machines.at(machines.numberOf({ name, version }) ?? -1)
+  const seen = await dossier(session, id)
+  if (seen === undefined) return []
+  const isolation = isolationOf(seen, find, now, why)
   const { before, fact } = isolation
   const lifecycle = before && find(before.lifecycle, before.lifecycleVersion)
   if (lifecycle && fact) {

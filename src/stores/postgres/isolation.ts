@@ -1,10 +1,11 @@
 /** How this store goes on without damaged rows; `../damage.ts` has the rules. */
 import { aroundDamage, IsolatedJobs } from '../damage.ts'
+import type { JobDamaged } from '../errors.ts'
 import type { ClaimRequest, Isolated, Ref } from '../store.ts'
 import { candidates } from './claim.ts'
 import type { Session } from './connect.ts'
 import { isUuid, type Shared } from './context.ts'
-import { findDamage, setAside } from './isolate.ts'
+import { findDamage, setAside, setHeldAside } from './isolate.ts'
 
 /** What the store lends for it. */
 export interface IsolationAccess {
@@ -41,6 +42,14 @@ export class Isolation {
       findDamage(shared, session, this.#access.now()),
     )
     return this.#setAsideEach([...met, ...suspects, ...found.map(({ ref }) => ref)])
+  }
+
+  /** Sets aside one that is held and whose row is sound, but not what belongs to it. */
+  async setHeldAside({ ref, why }: JobDamaged): Promise<void> {
+    const gone = await this.#access.change('isolate', (session, now) =>
+      setHeldAside(this.#access.shared, session, now, String(ref), why),
+    )
+    this.#isolated.add(gone)
   }
 
   /** Looks, sets aside, and reports everything that was set aside since the last time. */

@@ -9,7 +9,7 @@
 import type { Job } from '../../core/job/job.ts'
 import { ENGINE } from '../asker.ts'
 import { COUNT_MAX } from '../damage.ts'
-import { type EffectRow, STATE_AFTER, toHeldEffect } from '../effects.ts'
+import { type EffectRow, ORPHANED, STATE_AFTER, toHeldEffect } from '../effects.ts'
 import { NOTICE } from '../notices.ts'
 import type { Answer, EffectClaim, EffectReport, HeldEffect } from '../store.ts'
 import { answer } from './answer.ts'
@@ -38,7 +38,15 @@ const wanted = (s: string) => `
     SELECT type FROM pending WHERE type IS NOT NULL
   )`
 
-const TAKEN = 'SELECT *, job AS job_id FROM took ORDER BY eid'
+/**
+ * `job_id` is null for orphans. A look by the primary key for each effect, in the same statement; a
+ * join would let the planner read the whole index of jobs instead.
+ */
+const taken = (s: string) => `
+  SELECT took.*, (
+    SELECT owner.id FROM ${s}.jobs AS owner
+    WHERE owner.id = took.job AND took.type IN (owner.type, '${NOTICE}')) AS job_id
+  FROM took ORDER BY took.eid`
 
 const TAKE = statement(
   (s) => `
@@ -52,7 +60,7 @@ const TAKE = statement(
     UPDATE ${s}.outbox SET claim = $2, run_at = $3, tries = least(tries, ${COUNT_MAX}) + 1
     WHERE eid = ANY (ARRAY (SELECT eid FROM pick))
     RETURNING *
-  ) ${TAKEN}`,
+  ) ${taken(s)}`,
 )
 
 /** By the index of what is due, and told from others of the same millisecond by the claim. */
@@ -62,7 +70,13 @@ const RECALL = statement(
     SELECT * FROM ${s}.outbox
     WHERE state = 'pending' AND type = ANY (ARRAY (SELECT type FROM wanted))
       AND run_at = $3 AND claim = $2
-  ) ${TAKEN}`,
+  ) ${taken(s)}`,
+)
+
+const PARK_ORPHANS = statement(
+  (s) => `
+  UPDATE ${s}.outbox SET state = 'parked', claim = NULL, run_at = $1, error = '${ORPHANED}'
+  WHERE eid = ANY ($2::bigint[]) AND claim = $3`,
 )
 
 /** Takes effects that are due and that nobody is delivering; first those of a lost answer. */
@@ -76,7 +90,12 @@ export async function claimEffects(
   const lease = [asked, claimId, now + leaseMs]
   const mine = redo ? await session.query<EffectRow>(RECALL, lease) : []
   const rows = mine.length > 0 ? mine : await session.query<EffectRow>(TAKE, [...lease, now, limit])
-  return rows.map((row) => toHeldEffect(claimId, row))
+  // Without its job, the key by which its receiver knows it is not known.
+  const orphans = rows.filter(({ job_id }) => job_id === null)
+  if (orphans.length === 0) return rows.map((row) => toHeldEffect(claimId, row))
+  const eids = arrayOf(orphans.map(({ eid }) => eid))
+  await session.query(PARK_ORPHANS, [now, eids, claimId])
+  return rows.filter(({ job_id }) => job_id !== null).map((row) => toHeldEffect(claimId, row))
 }
 
 const REPORT = statement(

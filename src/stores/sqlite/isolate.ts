@@ -4,6 +4,7 @@
  */
 
 import { DAMAGED } from '../../core/job/isolate.ts'
+import { LANES } from '../../core/job/lanes.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { distrust, isolated, isolationOf, type PlacedRow } from '../damage.ts'
 import type { JobDamaged } from '../errors.ts'
@@ -76,6 +77,18 @@ export function setAside(
     const damage = row && distrustRow(shared, row, now)
     return damage === undefined ? [] : setOneAside(shared, connection, now, rid, damage.why)
   })
+}
+
+/** Sets aside a job that is held, although its row can be trusted. */
+export function setHeldAside(
+  shared: Shared,
+  connection: Connection,
+  now: number,
+  rid: number,
+  why: string,
+): Isolated[] {
+  const row = connection.get<Placed>(SELECT_ONE, rid)
+  return row?.lane === LANES.held ? setOneAside(shared, connection, now, rid, why) : []
 }
 
 const SET_LANE = `

@@ -1,10 +1,11 @@
 /** How this store goes on without damaged rows; `../damage.ts` has the rules. */
 import { aroundDamage, IsolatedJobs } from '../damage.ts'
+import type { JobDamaged } from '../errors.ts'
 import type { ClaimRequest, Isolated, Ref } from '../store.ts'
 import { candidates } from './claim.ts'
 import type { Connection } from './connect.ts'
 import type { Shared } from './context.ts'
-import { findDamage, setAside } from './isolate.ts'
+import { findDamage, setAside, setHeldAside } from './isolate.ts'
 import type { Work } from './writer.ts'
 
 /** What the store lends for it. */
@@ -33,6 +34,15 @@ export class Isolation {
   async isolate(): Promise<Isolated[]> {
     await this.#setAside([])
     return this.#isolated.take()
+  }
+
+  /** Sets aside one that is held and whose row is sound, but not what belongs to it. */
+  async setHeldAside({ ref, why }: JobDamaged): Promise<void> {
+    const { shared } = this.#access
+    const gone = await this.#access.write('isolate', (db, now) =>
+      setHeldAside(shared, db, now, Number(ref), why),
+    )
+    this.#isolated.add(gone)
   }
 
   /** Sets aside these jobs, what a claim would take, and what a look finds, if it is damaged. */

@@ -9,7 +9,7 @@
 import { PawlError } from '../../core/errors.ts'
 import { ENGINE } from '../asker.ts'
 import { COUNT_MAX } from '../damage.ts'
-import { type EffectRow, STATE_AFTER, toHeldEffect } from '../effects.ts'
+import { type EffectRow, ORPHANED, STATE_AFTER, toHeldEffect } from '../effects.ts'
 import { NOTICE } from '../notices.ts'
 import type { Answer, EffectClaim, EffectReport, HeldEffect } from '../store.ts'
 import { answer } from './answer.ts'
@@ -48,10 +48,12 @@ export function findDueEffects(
 const TAKE = `
   UPDATE pawl_outbox SET claim = ?1, run_at = ?2, tries = min(tries, ${COUNT_MAX}) + 1
   WHERE eid IN (SELECT value FROM json_each(?3))
-  RETURNING *, (SELECT id FROM pawl_jobs WHERE rid = pawl_outbox.job) AS job_id`
+  RETURNING *, (
+    SELECT id FROM pawl_jobs WHERE rid = pawl_outbox.job
+      AND pawl_outbox.type IN (type, '${NOTICE}')) AS job_id`
 
 const PARK_ORPHAN = `
-  UPDATE pawl_outbox SET state = 'parked', claim = NULL, run_at = ?, error = 'its job is missing'
+  UPDATE pawl_outbox SET state = 'parked', claim = NULL, run_at = ?, error = '${ORPHANED}'
   WHERE eid = ?`
 
 /** Takes effects that are due and that nobody is delivering. */
@@ -67,7 +69,7 @@ export function claimEffects(
   const rows = connection.all<EffectRow>(TAKE, claim, now + request.leaseMs, due)
   // The order of RETURNING is not defined.
   rows.sort((a, b) => a.eid - b.eid)
-  // Without its job nobody can say under which key its receiver knows it.
+  // Without its job, the key by which its receiver knows it is not known.
   const orphans = rows.filter(({ job_id }) => job_id === null)
   for (const { eid } of orphans) connection.run(PARK_ORPHAN, now, eid)
   return rows.filter(({ job_id }) => job_id !== null).map((row) => toHeldEffect(claim, row))
