@@ -17,6 +17,7 @@ import { type Versions, versionsOf } from '../stores/versions.ts'
 import { SILENT_AFTER_MS } from '../stores/worker-info.ts'
 import type { JobCheck, Patience, Sighting, StoreCheck, Surgery, Ward } from './checks/check.ts'
 import { FULL_CHECKS, JOB_CHECKS, QUICK_CHECKS } from './checks/index.ts'
+import { machinesAreKnown } from './checks/machines-are-known.ts'
 import { lookAtRuns, type RunRecords } from './checks/runs-are-whole.ts'
 import { schemaIsAsDeclared } from './checks/schema-is-as-declared.ts'
 import type { Finding } from './finding.ts'
@@ -113,6 +114,7 @@ export class Doctor {
     if (fault !== undefined) throw fault
     const tally = new Tally(options, { operator, note: reason })
     await this.#restoreTables(tally)
+    await this.#restoreMachines(tally)
     await this.#walk({ ...options, full: true }, tally)
     return tally.report()
   }
@@ -137,6 +139,16 @@ export class Doctor {
     const { name: check } = schemaIsAsDeclared
     for (const finding of await schemaIsAsDeclared.look(this.#surgery())) {
       const [repair] = repairOfStore(store, finding, gone)
+      if (repair !== undefined) await tally.repairFirst({ check, ...finding }, repair)
+    }
+  }
+
+  /** Jobs are rebuilt by the numbers of their lifecycles. */
+  async #restoreMachines(tally: Tally): Promise<void> {
+    const { name: check } = machinesAreKnown
+    const findings = await machinesAreKnown.look(this.#surgery()).catch(() => [])
+    for (const finding of findings) {
+      const [repair] = repairOfStore(this.#parts.store, finding, [])
       if (repair !== undefined) await tally.repairFirst({ check, ...finding }, repair)
     }
   }

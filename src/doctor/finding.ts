@@ -28,6 +28,7 @@ export type Remedy =
   | 'make the job ready'
   | 'rebuild the counters'
   | 'restore the schema'
+  | 'restore the lifecycle'
   | 'rebuild the snapshot'
 
 /** One finding. */

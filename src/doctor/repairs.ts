@@ -3,6 +3,7 @@
  * repairs that nobody carries out.
  */
 import { isCommitted } from '../core/job/job.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Dossier, Drift, Surgeon } from '../stores/examination.ts'
 import { columnsOf } from '../stores/rows.ts'
 import type { Asker, Store } from '../stores/store.ts'
@@ -140,6 +141,16 @@ export function repairOfStore(
     const { origin, state } = finding.evidence
     const carryOut = (by: Surgeon) =>
       examination.note(String(origin), String(state), finding.what, by)
+    return [{ ...base, carryOut }]
+  }
+  if (finding.remedy === 'restore the lifecycle') {
+    const carryOut = async () => {
+      const faults = await examination.machineFaults()
+      const isSame = ({ name, version }: Pick<Lifecycle, 'name' | 'version'>) =>
+        finding.subject === `lifecycle ${name} v${version}`
+      const fault = faults.find(({ lifecycle }) => isSame(lifecycle))
+      if (fault !== undefined) await examination.restoreMachine(fault)
+    }
     return [{ ...base, carryOut }]
   }
   if (finding.remedy !== 'restore the schema') return []

@@ -5,7 +5,7 @@
  */
 import type { JsonBounds } from '../core/canonical-json.ts'
 import { uuid } from '../core/checks.ts'
-import { CommandInvalid, LifecycleUnknown, PawlError } from '../core/errors.ts'
+import { CommandInvalid, PawlError } from '../core/errors.ts'
 import { decide } from '../core/job/decide.ts'
 import { evolve } from '../core/job/evolve.ts'
 import type { Fact } from '../core/job/facts.ts'
@@ -38,7 +38,10 @@ export interface Accepted {
 /** What decisions on offers need of a store. */
 interface Acceptance {
   readonly environment: Environment
-  readonly machines: { idOf(lifecycle: Lifecycle): number | undefined }
+  readonly machines: {
+    idOf(lifecycle: Lifecycle): number | undefined
+    missing(lifecycle: Lifecycle): PawlError
+  }
   readonly payloadBounds: JsonBounds
 }
 
@@ -76,7 +79,7 @@ export class Acceptor {
     const decision = decide(lifecycle, null, create, context)
     if (decision.kind === 'rejected') return decision.error
     const machine = machines.idOf(lifecycle)
-    if (machine === undefined) return new LifecycleUnknown(lifecycle.name, lifecycle.version)
+    if (machine === undefined) return machines.missing(lifecycle)
     const { fact } = decision as { fact: Fact }
     const job = evolve(null, fact)
     const lane = LANES[laneOf(lifecycle, job, fact.at)]

@@ -20,7 +20,7 @@ import { uuid } from '../core/checks.ts'
 import { LedgerBroken, messageOf, type PawlError } from '../core/errors.ts'
 import { evolve, fold } from '../core/job/evolve.ts'
 import type { Fact } from '../core/job/facts.ts'
-import { isolate } from '../core/job/isolate.ts'
+import { isolate, STEP_DAMAGED } from '../core/job/isolate.ts'
 import type { Job } from '../core/job/job.ts'
 import { LANES, type Lane } from '../core/job/lanes.ts'
 import type { Lifecycle, Role } from '../core/lifecycles/lifecycle.ts'
@@ -61,6 +61,11 @@ export function readRow(
   const fault = letterFault(row)
   if (fault !== undefined) return new JobDamaged(row.id, fault, ref)
   return readJob(row, ref, () => toJob(row, lifecycle))
+}
+
+/** Why a row whose lifecycle has no row cannot be read. */
+export function unknownMachine({ id, machine }: Pick<JobRow, 'id' | 'machine'>, ref: Ref) {
+  return new JobDamaged(id, `its machine ${machine} is not known`, ref)
 }
 
 /** The job that is made of a row, or why it cannot be one. */
@@ -348,13 +353,14 @@ export class JobPage {
   }
 }
 
-/** The step whose result a fact holds. */
-export function stepIn(ref: Ref, data: string): Pick<StepResult, 'name' | 'n'> {
+/** The step of a fact, with its result; throws `JobDamaged` if either cannot be read. */
+export function stepIn(ref: Ref, data: string, payload: string): StepResult {
   try {
     const { step } = JSON.parse(data) as { step: { name: string; n: number } }
-    if (typeof step.name === 'string' && Number.isSafeInteger(step.n)) return step
+    const isSound = typeof step.name === 'string' && Number.isSafeInteger(step.n)
+    if (isSound && isJson(payload)) return { name: step.name, n: step.n, payload }
   } catch {
     // Reported below: the parser does not know whose fact it is.
   }
-  throw new JobDamaged(String(ref), 'the result of a step cannot be read', ref)
+  throw new JobDamaged(String(ref), STEP_DAMAGED, ref)
 }

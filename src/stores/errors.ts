@@ -214,6 +214,18 @@ export class JobDamaged extends PawlError {
   }
 }
 
+/** The stored row of a lifecycle cannot be used; its jobs wait until it is repaired. */
+export class MachineDamaged extends PawlError {
+  readonly code = 'E_MACHINE_DAMAGED'
+  constructor(name: string, version: number, why: string) {
+    super(
+      `The stored row of lifecycle "${name}" version ${version} is damaged: ${why}`,
+      'Nothing was written. Run "pawl doctor --full --plan", then --apply; other lifecycles go on.',
+      { name, version, why },
+    )
+  }
+}
+
 /** The key of a new job belongs to a job already, and the caller asked for a refusal. */
 export class KeyTaken extends PawlError {
   readonly code = 'E_KEY_TAKEN'

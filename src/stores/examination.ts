@@ -8,6 +8,7 @@ import type { Job } from '../core/job/job.ts'
 import type { Lane } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { JobDamaged } from './errors.ts'
+import type { MachineFault } from './machines.ts'
 import type { FactRow, JobRow } from './rows.ts'
 import type { EffectState, Ref } from './store.ts'
 
@@ -145,6 +146,8 @@ export interface Examination {
    * Looks at the next ones of each lane, by index; costs a few milliseconds, however much is there.
    */
   damaged(): Promise<JobDamaged[]>
+  /** Rows of lifecycles that are not as the code of this process has them. */
+  machineFaults(): Promise<MachineFault[]>
   /** What the database says of its own file; nothing where it has no such check. */
   storage(): Promise<string[]>
   /** What a server says of its durability and its standbys; absent if a store has no server. */
@@ -167,6 +170,8 @@ export interface Examination {
   ): Promise<Mending | undefined>
   /** Makes the counters what the rows say. */
   recount(): Promise<void>
+  /** Makes the row of a lifecycle what the code of this process says. */
+  restoreMachine(fault: MachineFault): Promise<void>
   /** Makes one object as the migrations made it. */
   restore(drift: Drift): Promise<void>
 

@@ -10,7 +10,12 @@
  * although the code of the versions on it is gone.
  */
 import { createHash } from 'node:crypto'
-import { LifecycleUnknown, MachineChanged, MigrationInvalid } from '../core/errors.ts'
+import {
+  LifecycleUnknown,
+  MachineChanged,
+  MigrationInvalid,
+  type PawlError,
+} from '../core/errors.ts'
 import type { Context, Fence } from '../core/job/commands.ts'
 import { decideMigrate } from '../core/job/decide-migrate.ts'
 import type { Decision } from '../core/job/decision.ts'
@@ -25,6 +30,7 @@ import {
 } from '../core/lifecycles/definition.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { findMappingProblems } from '../core/lifecycles/migration.ts'
+import { MachineDamaged } from './errors.ts'
 
 /** A version of a lifecycle as a store keeps it. */
 export interface MachineRow {
@@ -78,6 +84,80 @@ export function followRoute(
   return { job: migrated, facts }
 }
 
+/** Numbers and versions of stored lifecycles that can be used; others are damage. */
+export const MACHINES_MAX = 10_000
+export const VERSION_MAX = 2_147_483_647
+
+/** The condition for rows that can be used, for statements that read them. */
+export const USABLE = `id BETWEEN 1 AND ${MACHINES_MAX} AND version BETWEEN 1 AND ${VERSION_MAX}`
+
+/** The row of a lifecycle as it is, with numbers as text, because they may be beyond all bounds. */
+export interface RawMachine {
+  readonly id: string
+  readonly name: string
+  readonly version: string
+  readonly held: string
+  readonly definition: string
+}
+
+/** A stored lifecycle that is not as the code of this process has it, and how to restore it. */
+export interface MachineFault {
+  readonly lifecycle: Lifecycle
+  readonly what: string
+  /** The number of the row now; nothing if there is no row. */
+  readonly row: string | null
+  /** The row as it is to be. */
+  readonly number: number
+  readonly definition: string
+}
+
+function isUsable({ id, version }: RawMachine): boolean {
+  const isWithin = (text: string, max: number) => Number(text) >= 1 && Number(text) <= max
+  return isWithin(id, MACHINES_MAX) && isWithin(version, VERSION_MAX)
+}
+
+/**
+ * Compares the rows with the code. `numbers` are those by which this process knew its lifecycles,
+ * `taken` those that rows of jobs refer to.
+ */
+export function machineFaults(
+  rows: readonly RawMachine[],
+  lifecycles: readonly Lifecycle[],
+  numbers: (lifecycle: Lifecycle) => number | undefined,
+  taken: readonly number[],
+): MachineFault[] {
+  const used = new Set([...taken, ...rows.filter(isUsable).map(({ id }) => Number(id))])
+  const next = () => {
+    let number = 1
+    while (used.has(number)) number++
+    used.add(number)
+    return number
+  }
+  return lifecycles.flatMap((lifecycle): MachineFault[] => {
+    const { name, version } = lifecycle
+    const own = definitionOf(lifecycle)
+    const row = rows.find((one) => one.name === name && one.version === String(version))
+    if (row === undefined) {
+      const number = numbers(lifecycle) ?? next()
+      const there = rows.find(({ id }) => id === String(number))
+      const what = there ? `its row says "${there.name}" version ${there.version}` : 'it has no row'
+      return [{ lifecycle, what, row: there?.id ?? null, number, definition: own }]
+    }
+    const restored = { lifecycle, row: row.id, number: Number(row.id), definition: own }
+    if (!isUsable(row)) {
+      const number = numbers(lifecycle) ?? next()
+      return [{ ...restored, what: `its number is ${row.id}`, number }]
+    }
+    const compared = compareDefinitions(row.definition, lifecycle)
+    if (compared.kind === 'damaged' || compared.kind === 'changed') {
+      return [{ ...restored, what: 'its definition is not the one that was stored' }]
+    }
+    // Mappings that another release added stay as they are.
+    if (row.held === lifecycle.held) return []
+    return [{ ...restored, what: `its held state is "${row.held}"`, definition: row.definition }]
+  })
+}
+
 /** A stable name for a definition, for people to compare. */
 function hashOf(definition: string): string {
   return createHash('sha256').update(definition).digest('hex').slice(0, 16)
@@ -113,6 +193,11 @@ export class Machines {
     return this.#routes
   }
 
+  /** Every lifecycle of this process, stored or not. */
+  get own(): readonly Lifecycle[] {
+    return this.#own
+  }
+
   get rows(): readonly MachineRow[] {
     return this.#rows
   }
@@ -125,6 +210,13 @@ export class Machines {
   /** Nothing for a lifecycle that was not registered. */
   idOf({ name, version }: Pick<Lifecycle, 'name' | 'version'>): number | undefined {
     return this.#ids.get(`${name} ${version}`)
+  }
+
+  /** Why a lifecycle has no number. */
+  missing({ name, version }: Pick<Lifecycle, 'name' | 'version'>): PawlError {
+    return this.find(name, version) === undefined
+      ? new LifecycleUnknown(name, version)
+      : new MachineDamaged(name, version, 'it has no number by which jobs could refer to it')
   }
 
   /** The same, for versions whose jobs this process migrates as well. */

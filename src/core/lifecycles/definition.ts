@@ -42,12 +42,17 @@ export type Comparison =
   /** Nothing contradicts, but the stored text lacks something; this is the complete one. */
   | { readonly kind: 'extended'; readonly definition: string }
   | { readonly kind: 'changed'; readonly parts: readonly string[] }
+  /** The stored text is of no lifecycle: nobody can have written it as a definition. */
+  | { readonly kind: 'damaged' }
 
 /** Compares what a store has of a version with the definition that a program has of it. */
 export function compareDefinitions(stored: string, lifecycle: Lifecycle): Comparison {
   const known = parse(stored)
   const own = dataOf(lifecycle)
-  if (known === undefined) return { kind: 'changed', parts: ['the stored text is damaged'] }
+  const { name, version } = lifecycle
+  if (known === undefined || restoreLifecycle(name, version, stored) === undefined) {
+    return { kind: 'damaged' }
+  }
   const [left, right] = [canonical(known), canonical(own)]
   const parts = PARTS.filter(
     (part) => left[part] !== undefined && encode(left[part]) !== encode(right[part]),

@@ -15,6 +15,7 @@ import { jobsHaveRows } from './jobs-have-rows.ts'
 import { keysAreUnique } from './keys-are-unique.ts'
 import { leasesRanOut } from './leases-ran-out.ts'
 import { ledgerIsWhole } from './ledger-is-whole.ts'
+import { machinesAreKnown } from './machines-are-known.ts'
 import { nothingVanished } from './nothing-vanished.ts'
 import { oneCommit } from './one-commit.ts'
 import { queuesAreServed } from './queues-are-served.ts'
@@ -54,6 +55,7 @@ export const JOB_CHECKS: readonly JobCheck[] = [
 /** Checks of the store that cost next to nothing, however much is in it. */
 export const QUICK_CHECKS: readonly StoreCheck[] = [
   schemaIsAsDeclared,
+  machinesAreKnown,
   queuesAreServed,
   timesAgree,
   writesSurvive,

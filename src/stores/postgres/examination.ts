@@ -1,11 +1,13 @@
 /** A schema of PostgreSQL, as the doctor sees and mends it. */
 import type { Dossier, Drift, Duty, Examination, Mending, Surgeon } from '../examination.ts'
+import type { MachineFault } from '../machines.ts'
 import type { Ref } from '../store.ts'
 import { CATALOGUE_SETTINGS } from './catalogue.ts'
 import type { OwnSession } from './connect.ts'
 import type { Shared } from './context.ts'
 import { counters, dossiers, duplicates, scan } from './examine.ts'
 import { findDamage } from './isolate.ts'
+import { findMachineFaults, restoreMachine } from './machines.ts'
 import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
 import { replication } from './replication.ts'
 import { drift, restore } from './schema.ts'
@@ -46,6 +48,12 @@ export class PostgresExamination implements Examination {
   damaged() {
     return this.#access.look(ONE_MOMENT, (session) =>
       findDamage(this.#shared, session, this.#access.now()),
+    )
+  }
+
+  machineFaults() {
+    return this.#access.look(ONE_MOMENT, (session) =>
+      findMachineFaults(session, this.#shared.machines),
     )
   }
 
@@ -97,6 +105,12 @@ export class PostgresExamination implements Examination {
       await session.takeTime(EVERY_ROW_MS)
       await recount(session, this.#schema)
     })
+  }
+
+  restoreMachine(fault: MachineFault): Promise<void> {
+    return this.#access.change('restore', (session) =>
+      restoreMachine(session, this.#shared.machines, fault),
+    )
   }
 
   restore(object: Drift): Promise<void> {

@@ -10,6 +10,7 @@ import type {
   RawJob,
   Scan,
 } from '../examination.ts'
+import { USABLE } from '../machines.ts'
 import type { Ref } from '../store.ts'
 import { type Session, statement } from './connect.ts'
 import { isUuid } from './context.ts'
@@ -50,7 +51,9 @@ const SELECT_EFFECTS = statement(
   SELECT job, type, name, n, state, tries, run_at, claim, error, eid AS handle FROM ${s}.outbox
   WHERE job >= $1 AND job <= $2 AND job IS DISTINCT FROM $3 ORDER BY job, name, n LIMIT $4`,
 )
-const SELECT_MACHINES = statement((s) => `SELECT id, name, version FROM ${s}.machines`)
+const SELECT_MACHINES = statement(
+  (s) => `SELECT id, name, version FROM ${s}.machines WHERE ${USABLE}`,
+)
 
 /** The next jobs by id, and facts and effects of ids in between that no job has. */
 export async function dossiers(

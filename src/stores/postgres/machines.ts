@@ -5,7 +5,15 @@
  */
 import { definitionOf } from '../../core/lifecycles/definition.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
-import { compareWithStored, type MachineRow, Machines } from '../machines.ts'
+import {
+  compareWithStored,
+  type MachineFault,
+  type MachineRow,
+  Machines,
+  machineFaults,
+  type RawMachine,
+  USABLE,
+} from '../machines.ts'
 import { type Session, statement } from './connect.ts'
 import { arrayOf } from './rows-at-once.ts'
 
@@ -48,7 +56,8 @@ export class PostgresMachines extends Machines {
 }
 
 const SELECT_ALL = statement(
-  (s) => `SELECT id, name, version, definition FROM ${s}.machines ORDER BY id`,
+  (s) => `
+  SELECT id, name, version, definition FROM ${s}.machines WHERE ${USABLE} ORDER BY id`,
 )
 
 const SELECT = statement(
@@ -105,11 +114,56 @@ export function listMachines(session: Session): Promise<MachineRow[]> {
   return session.query<MachineRow>(SELECT_ALL)
 }
 
-const SELECT_LAST = statement((s) => `SELECT max(id) AS id FROM ${s}.machines`)
+const SELECT_LAST = statement((s) => `SELECT max(id) AS id FROM ${s}.machines WHERE ${USABLE}`)
 
 /** Takes over versions that other processes have registered since. */
 export async function refreshMachines(session: Session, machines: PostgresMachines): Promise<void> {
   const [last] = await session.query<{ id: number | null }>(SELECT_LAST)
   if ((last?.id ?? 0) === machines.lastId) return
+  machines.load(await session.query<MachineRow>(SELECT_ALL))
+}
+
+const SELECT_RAW = statement(
+  (s) => `
+  SELECT id::text AS id, name, version::text AS version, held, definition
+  FROM ${s}.machines ORDER BY machines.id`,
+)
+
+const SELECT_TAKEN = statement((s) => `SELECT DISTINCT machine AS n FROM ${s}.jobs`)
+
+/** Rows of lifecycles that are not as the code of this process has them. */
+export async function findMachineFaults(
+  session: Session,
+  machines: PostgresMachines,
+): Promise<MachineFault[]> {
+  const rows = await session.query<RawMachine>(SELECT_RAW)
+  const number = (lifecycle: Lifecycle) => machines.idOf(lifecycle)
+  const find = (taken: number[]) => machineFaults(rows, machines.own, number, taken)
+  // Only a row that needs a number has to know which ones jobs refer to.
+  if (find([]).length === 0) return []
+  const taken = await session.query<{ n: number }>(SELECT_TAKEN)
+  return find(taken.map(({ n }) => n))
+}
+
+const RESTORE = statement(
+  (s) => `
+  UPDATE ${s}.machines SET id = $1, name = $2, version = $3, held = $4, definition = $5
+  WHERE id = $6::int`,
+)
+
+const RESTORE_LOST = statement(
+  (s) => `
+  INSERT INTO ${s}.machines (id, name, version, held, definition) VALUES ($1, $2, $3, $4, $5)`,
+)
+
+/** Makes the row of a lifecycle what the code of this process says. */
+export async function restoreMachine(
+  session: Session,
+  machines: PostgresMachines,
+  { lifecycle, row, number, definition }: MachineFault,
+): Promise<void> {
+  const values = [number, lifecycle.name, lifecycle.version, lifecycle.held, definition]
+  if (row === null) await session.query(RESTORE_LOST, values)
+  else await session.query(RESTORE, [...values, row])
   machines.load(await session.query<MachineRow>(SELECT_ALL))
 }

@@ -3,7 +3,7 @@ import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane } from '../../core/job/lanes.ts'
-import { JobPage, readFact, readRow, stepIn } from '../damage.ts'
+import { JobPage, readFact, readRow, stepIn, unknownMachine } from '../damage.ts'
 import { JobDamaged } from '../errors.ts'
 import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
 import { type FactRow, type JobRow, toFact, type Value } from '../rows.ts'
@@ -22,14 +22,14 @@ import { isStorable, isUuid } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
 
 type NamedJobRow = JobRow & {
-  readonly machine_name: string
+  readonly machine_name: string | null
   readonly machine_version: number
   readonly lane: number
 }
 
 const selectJob = (s: string) => `
   SELECT jobs.*, machines.name AS machine_name, machines.version AS machine_version
-  FROM ${s}.jobs JOIN ${s}.machines ON machines.id = jobs.machine`
+  FROM ${s}.jobs LEFT JOIN ${s}.machines ON machines.id = jobs.machine`
 
 const SELECT_JOB = statement((s) => `${selectJob(s)} WHERE jobs.id = $1`)
 
@@ -131,7 +131,7 @@ export async function steps(session: Session, ref: Ref): Promise<StepResult[]> {
   if (!isUuid(ref)) return []
   const rows = await session.query<{ data: string; payload: string | null }>(SELECT_STEPS, [ref])
   return rows.map(({ data, payload }) => {
-    return { ...stepIn(ref, data), payload: payload ?? 'null' }
+    return stepIn(ref, data, payload ?? 'null')
   })
 }
 
@@ -361,6 +361,7 @@ function isMeant(row: NamedJobRow, { tag, error }: JobFilter): boolean {
 }
 
 function named(row: NamedJobRow): Job | JobDamaged {
+  if (row.machine_name === null) return unknownMachine(row, row.id)
   return readRow(row, { name: row.machine_name, version: row.machine_version })
 }
 

@@ -5,6 +5,7 @@ import type { Clock } from '../../core/ports.ts'
 import { isPlain, type Offer } from '../accept.ts'
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
+import type { JobDamaged } from '../errors.ts'
 import { checkMigration, type Migration, type MigrationRequest } from '../migration.ts'
 import type { Trouble } from '../outage.ts'
 import { checkQueueChange, type QueueChange, type QueueRecord } from '../queue-records.ts'
@@ -285,6 +286,10 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
 
   isolate(): Promise<contract.Isolated[]> {
     return this.#isolation.isolate()
+  }
+
+  protected setHeldAside(damage: JobDamaged): Promise<void> {
+    return this.#isolation.setHeldAside(damage)
   }
 
   async settle(

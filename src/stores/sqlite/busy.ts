@@ -28,6 +28,11 @@ export function isUniqueViolation(error: unknown): boolean {
   return /UNIQUE constraint failed/.test(messageOf(error))
 }
 
+/** Whether a row refers to one that is not there. */
+export function isForeignKeyViolation(error: unknown): boolean {
+  return /FOREIGN KEY constraint failed/.test(messageOf(error))
+}
+
 type StoreError = new (why: string, cause: unknown) => PawlError
 
 /** SQLite's primary result codes that have an error of their own. */

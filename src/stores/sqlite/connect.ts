@@ -2,10 +2,12 @@
  * Opening a SQLite file: the driver, the pragmas, and the checks that refuse a file which would not
  * keep its promises. Statements are prepared once per connection.
  */
+
 import { accessSync, constants } from 'node:fs'
 import { dirname } from 'node:path'
 import type { PawlError } from '../../core/errors.ts'
 import { messageOf } from '../../core/errors.ts'
+import type { Logger } from '../../core/ports.ts'
 import type { Environment } from '../../environment/system.ts'
 import { StoreDenied, StoreUnusable } from '../errors.ts'
 import type { Value } from '../rows.ts'
@@ -162,4 +164,15 @@ function isDenied(location: string): boolean {
       return /EACCES|EPERM|EROFS/.test((error as NodeJS.ErrnoException).code ?? '')
     }
   })
+}
+
+/** Releases before 3.51.3, and the withdrawn 3.52.0, can damage a file when its log is reset. */
+export function warnOfOldSqlite(connection: Connection, logger: Logger | undefined): void {
+  const row = connection.get<{ version: string }>('SELECT sqlite_version() AS version')
+  const version = row?.version ?? '0.0.0'
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
+  const number = major * 1_000_000 + minor * 1000 + patch
+  if (number >= 3_051_003 && number !== 3_052_000) return
+  const fields = { event: 'store.sqlite_outdated', version }
+  logger?.warn(fields, 'This SQLite can damage a file that several processes write to: update it')
 }

@@ -1,10 +1,12 @@
 /** A SQLite file, as the doctor sees and mends it. */
 import type { Dossier, Drift, Duty, Examination, Mending, Surgeon } from '../examination.ts'
+import type { MachineFault } from '../machines.ts'
 import type { Ref } from '../store.ts'
 import type { Connection } from './connect.ts'
 import type { Shared } from './context.ts'
 import { counters, dossiers, duplicates, scan, storage } from './examine.ts'
 import { findDamage } from './isolate.ts'
+import { findMachineFaults, restoreMachine } from './machines.ts'
 import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
 import { drift, restore } from './schema.ts'
 import { missingRows } from './seals.ts'
@@ -39,6 +41,10 @@ export class SqliteExamination implements Examination {
     return this.#access.read((db) => findDamage(this.#shared, db, environment.clock.now()))
   }
 
+  machineFaults() {
+    return this.#access.read((db) => findMachineFaults(db, this.#shared.machines))
+  }
+
   storage() {
     return this.#access.read(storage)
   }
@@ -69,6 +75,10 @@ export class SqliteExamination implements Examination {
 
   recount(): Promise<void> {
     return this.#access.write('recount', recount)
+  }
+
+  restoreMachine(fault: MachineFault): Promise<void> {
+    return this.#access.write('restore', (db) => restoreMachine(db, this.#shared.machines, fault))
   }
 
   restore(object: Drift): Promise<void> {

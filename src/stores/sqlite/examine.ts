@@ -11,6 +11,7 @@ import type {
   RawJob,
   Scan,
 } from '../examination.ts'
+import { USABLE } from '../machines.ts'
 import { idInMark } from '../rows.ts'
 import type { Ref } from '../store.ts'
 import type { Connection } from './connect.ts'
@@ -28,7 +29,7 @@ const SELECT_FACTS = `
 const SELECT_EFFECTS = `
   SELECT job, type, name, n, state, tries, run_at, claim, error, eid AS handle FROM pawl_outbox
   WHERE job > ? AND job <= ? ORDER BY job, name, n LIMIT ?`
-const SELECT_MACHINES = 'SELECT id, name, version FROM pawl_machines'
+const SELECT_MACHINES = `SELECT id, name, version FROM pawl_machines WHERE ${USABLE}`
 
 type NumberedJob = Owned<RawJob, number>
 

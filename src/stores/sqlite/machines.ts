@@ -5,7 +5,18 @@
  */
 import { definitionOf } from '../../core/lifecycles/definition.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
-import { compareWithStored, type MachineRow, Machines } from '../machines.ts'
+import { MachineDamaged } from '../errors.ts'
+import {
+  compareWithStored,
+  MACHINES_MAX,
+  type MachineFault,
+  type MachineRow,
+  Machines,
+  machineFaults,
+  type RawMachine,
+  USABLE,
+} from '../machines.ts'
+import { isForeignKeyViolation } from './busy.ts'
 import type { Connection } from './connect.ts'
 
 /** The same, in the form that statements of this store take. */
@@ -47,9 +58,13 @@ export class SqliteMachines extends Machines {
   }
 }
 
-const SELECT = 'SELECT id, name, version, definition FROM pawl_machines ORDER BY id'
+const SELECT = `
+  SELECT id, name, version, definition FROM pawl_machines WHERE ${USABLE} ORDER BY id`
+/** The next number after those that can be used: SQLite would go on from a damaged one. */
 const INSERT = `
-  INSERT INTO pawl_machines (name, version, held, definition) VALUES (?, ?, ?, ?)`
+  INSERT INTO pawl_machines (id, name, version, held, definition)
+  SELECT 1 + coalesce(max(id), 0), ?, ?, ?, ? FROM pawl_machines WHERE ${USABLE}
+  ON CONFLICT DO NOTHING`
 const EXTEND = 'UPDATE pawl_machines SET definition = ? WHERE id = ?'
 
 /** Registers lifecycles; must be called inside a write transaction. */
@@ -79,10 +94,73 @@ export function listMachines(connection: Connection): MachineRow[] {
   return connection.all<MachineRow>(SELECT)
 }
 
-const SELECT_LAST = 'SELECT max(id) AS id FROM pawl_machines'
+const SELECT_LAST = `SELECT max(id) AS id FROM pawl_machines WHERE ${USABLE}`
 
 /** Takes over versions that other processes have registered since. */
 export function refreshMachines(connection: Connection, machines: SqliteMachines): void {
   const last = connection.get<{ id: number | null }>(SELECT_LAST)?.id ?? 0
   if (last !== machines.lastId) machines.load(connection.all<MachineRow>(SELECT))
+}
+
+/**
+ * Runs `work`, which writes jobs of these lifecycles. If the database says that a lifecycle of one
+ * has no row under its number, looks for it under another one and repeats; throws `MachineDamaged`
+ * if that does not help.
+ */
+export async function withNumbers<T>(
+  machines: SqliteMachines,
+  lifecycles: readonly Lifecycle[],
+  work: () => Promise<T>,
+  reload: () => Promise<readonly MachineRow[]>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isForeignKeyViolation(error)) throw error
+    machines.load(await reload())
+  }
+  try {
+    return await work()
+  } catch (error) {
+    const [first] = lifecycles
+    if (!isForeignKeyViolation(error) || first === undefined) throw error
+    throw new MachineDamaged(first.name, first.version, 'it is not stored under its number')
+  }
+}
+
+const SELECT_RAW = `
+  SELECT CAST(id AS TEXT) AS id, name, CAST(version AS TEXT) AS version, held, definition
+  FROM pawl_machines ORDER BY id`
+const SELECT_TAKEN = `
+  SELECT DISTINCT machine AS n FROM pawl_jobs WHERE machine BETWEEN 1 AND ${MACHINES_MAX}`
+
+/** Rows of lifecycles that are not as the code of this process has them. */
+export function findMachineFaults(
+  connection: Connection,
+  machines: SqliteMachines,
+): MachineFault[] {
+  const rows = connection.all<RawMachine>(SELECT_RAW)
+  const number = (lifecycle: Lifecycle) => machines.idOf(lifecycle)
+  const find = (taken: number[]) => machineFaults(rows, machines.own, number, taken)
+  // Only a row that needs a number has to know which ones jobs refer to.
+  if (find([]).length === 0) return []
+  return find(connection.all<{ n: number }>(SELECT_TAKEN).map(({ n }) => n))
+}
+
+const RESTORE = `
+  UPDATE pawl_machines SET id = ?, name = ?, version = ?, held = ?, definition = ?
+  WHERE id = CAST(? AS INTEGER)`
+const RESTORE_LOST = `
+  INSERT INTO pawl_machines (id, name, version, held, definition) VALUES (?, ?, ?, ?, ?)`
+
+/** Makes the row of a lifecycle what the code of this process says. */
+export function restoreMachine(
+  connection: Connection,
+  machines: SqliteMachines,
+  { lifecycle, row, number, definition }: MachineFault,
+): void {
+  const values = [number, lifecycle.name, lifecycle.version, lifecycle.held, definition]
+  if (row === null) connection.run(RESTORE_LOST, ...values)
+  else connection.run(RESTORE, ...values, row)
+  machines.load(connection.all<MachineRow>(SELECT))
 }

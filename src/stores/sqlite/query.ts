@@ -3,8 +3,9 @@ import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane } from '../../core/job/lanes.ts'
-import { JobPage, readFact, readRow, stepIn } from '../damage.ts'
+import { JobPage, readFact, readRow, stepIn, unknownMachine } from '../damage.ts'
 import { JobDamaged } from '../errors.ts'
+import { VERSION_MAX } from '../machines.ts'
 import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
 import { type FactRow, toFact, type Value } from '../rows.ts'
 import type {
@@ -21,14 +22,15 @@ import type { Connection } from './connect.ts'
 import type { NumberedRow } from './context.ts'
 
 type NamedJobRow = NumberedRow & {
-  readonly machine_name: string
+  readonly machine_name: string | null
   readonly machine_version: number
   readonly lane: number
 }
 
 const SELECT_JOB = `
   SELECT pawl_jobs.*, pawl_machines.name AS machine_name, pawl_machines.version AS machine_version
-  FROM pawl_jobs JOIN pawl_machines ON pawl_machines.id = pawl_jobs.machine`
+  FROM pawl_jobs LEFT JOIN pawl_machines
+    ON pawl_machines.id = pawl_jobs.machine AND version BETWEEN 1 AND ${VERSION_MAX}`
 
 const SELECT_FACTS = `
   SELECT pawl_ledger.* FROM pawl_ledger JOIN pawl_jobs ON pawl_jobs.rid = pawl_ledger.job
@@ -109,7 +111,7 @@ const SELECT_STEPS = `
 export function steps(connection: Connection, ref: Ref): StepResult[] {
   const rows = connection.all<{ data: string; payload: string | null }>(SELECT_STEPS, ref)
   return rows.map(({ data, payload }) => {
-    return { ...stepIn(ref, data), payload: payload ?? 'null' }
+    return stepIn(ref, data, payload ?? 'null')
   })
 }
 
@@ -244,6 +246,7 @@ function ifJson(column: string): string {
 }
 
 function named(row: NamedJobRow): Job | JobDamaged {
+  if (row.machine_name === null) return unknownMachine(row, row.rid)
   return readRow(row, { name: row.machine_name, version: row.machine_version }, row.rid)
 }
 

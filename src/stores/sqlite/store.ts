@@ -8,7 +8,7 @@ import { type Environment, systemEnvironment } from '../../environment/system.ts
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
 import { isDamage, settleEach } from '../damage.ts'
-import { StoreClosed, StoreUnsafe } from '../errors.ts'
+import { type JobDamaged, StoreClosed, StoreUnsafe } from '../errors.ts'
 import { checkMigration, type Migration, type MigrationRequest } from '../migration.ts'
 import { checkQueueChange, type QueueChange, type QueueRecord } from '../queue-records.ts'
 import { ReadSide } from '../read-side.ts'
@@ -34,7 +34,7 @@ import { toPawlError, whileBusy } from './busy.ts'
 import { claim, hasReady } from './claim.ts'
 import { FileClock } from './clock.ts'
 import { commit } from './commit.ts'
-import { type Connection, connect, type Durability, explain } from './connect.ts'
+import { type Connection, connect, type Durability, explain, warnOfOldSqlite } from './connect.ts'
 import type { Shared } from './context.ts'
 import type { SqliteDriver } from './driver.ts'
 import { retryEffects } from './effects.ts'
@@ -45,7 +45,7 @@ import { GivingWay } from './give-way.ts'
 import { heartbeat } from './heartbeat.ts'
 import { Isolation } from './isolation.ts'
 import { fileOf, isInTransaction, joinTransaction } from './join.ts'
-import { registerMachines } from './machines.ts'
+import { registerMachines, withNumbers } from './machines.ts'
 import { migrate } from './migrate.ts'
 import { migrateJobs } from './migrate-jobs.ts'
 import { claimEffects, findDueEffects, settleEffects } from './outbox.ts'
@@ -174,17 +174,6 @@ function unlessChanged<T>(connection: Connection, clock: FileClock, prepare: Wor
   }
 }
 
-/** Releases before 3.51.3, and the withdrawn 3.52.0, can damage a file when its log is reset. */
-function warnOfOldSqlite(connection: Connection, logger: Logger | undefined): void {
-  const row = connection.get<{ version: string }>('SELECT sqlite_version() AS version')
-  const version = row?.version ?? '0.0.0'
-  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
-  const number = major * 1_000_000 + minor * 1000 + patch
-  if (number >= 3_051_003 && number !== 3_052_000) return
-  const fields = { event: 'store.sqlite_outdated', version }
-  logger?.warn(fields, 'This SQLite can damage a file that several processes write to: update it')
-}
-
 /** What an open store is made of. */
 interface Parts {
   readonly shared: Shared
@@ -282,7 +271,12 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
       const answers = enqueue(this.#shared, connection, this.now(), [{ items, asker }])
       return answers[0] as contract.Enqueued[]
     }
-    const answers = await this.#writer.writeTogether('enqueue', this.#enqueue, { items, asker })
+    const answers = await withNumbers(
+      this.#shared.machines,
+      items.map(({ lifecycle }) => lifecycle),
+      () => this.#writer.writeTogether('enqueue', this.#enqueue, { items, asker }),
+      () => this.listMachines(),
+    )
     this.#wakeUps.signal()
     return answers
   }
@@ -311,6 +305,10 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
 
   isolate(): Promise<contract.Isolated[]> {
     return this.#isolation.isolate()
+  }
+
+  protected setHeldAside(damage: JobDamaged): Promise<void> {
+    return this.#isolation.setHeldAside(damage)
   }
 
   async settle(

@@ -1,0 +1,19 @@
+import type { StoreCheck } from './check.ts'
+
+/** What the store has of the lifecycles of this process is what their code says. */
+export const machinesAreKnown: StoreCheck = {
+  name: 'machines-are-known',
+  promise: 'P2',
+  says: 'The stored number and definition of each lifecycle of this program can be used.',
+  look: async ({ store }) => {
+    const faults = await store.examination.machineFaults()
+    return faults.map(({ lifecycle: { name, version }, what, row, number }) => ({
+      promise: 'P2',
+      severity: 'error',
+      subject: `lifecycle ${name} v${version}`,
+      what,
+      evidence: { row, number },
+      remedy: 'restore the lifecycle',
+    }))
+  },
+}
