@@ -353,12 +353,18 @@ export class JobPage {
   }
 }
 
-/** The step of a fact, with its result; throws `JobDamaged` if either cannot be read. */
+/** Throws `JobDamaged` if the result of a step is no JSON. */
+export function assertJson(ref: Ref, results: readonly StepResult[]): void {
+  if (results.every(({ payload }) => isJson(payload))) return
+  throw new JobDamaged(String(ref), STEP_DAMAGED, ref)
+}
+
+/** The step of a fact, with its result; throws `JobDamaged` if it cannot be read. */
 export function stepIn(ref: Ref, data: string, payload: string): StepResult {
   try {
     const { step } = JSON.parse(data) as { step: { name: string; n: number } }
     const isSound = typeof step.name === 'string' && Number.isSafeInteger(step.n)
-    if (isSound && isJson(payload)) return { name: step.name, n: step.n, payload }
+    if (isSound) return { name: step.name, n: step.n, payload }
   } catch {
     // Reported below: the parser does not know whose fact it is.
   }

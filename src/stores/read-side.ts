@@ -5,6 +5,7 @@
 import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from './audit.ts'
+import { assertJson } from './damage.ts'
 import { JobDamaged } from './errors.ts'
 import {
   checkAudit,
@@ -137,9 +138,11 @@ export abstract class ReadSide<C> {
   }
 
   /** A later attempt would repeat what was done already: the job waits for a repair instead. */
-  async steps(ref: Ref): Promise<StepResult[]> {
+  async steps(ref: Ref, check?: 'json'): Promise<StepResult[]> {
     try {
-      return await this.read((connection) => this.#queries.steps(connection, ref))
+      const results = await this.read((connection) => this.#queries.steps(connection, ref))
+      if (check === 'json') assertJson(ref, results)
+      return results
     } catch (error) {
       if (error instanceof JobDamaged) await this.setHeldAside(error)
       throw error

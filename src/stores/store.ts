@@ -338,8 +338,11 @@ export interface Store extends StoreTime, AsyncDisposable {
    */
   transaction<T>(work: (tx: StoreTx) => T | Promise<T>): Promise<T>
 
-  /** The results of the steps that earlier attempts of this job finished. */
-  steps(ref: Ref): Promise<StepResult[]>
+  /**
+   * The results of the steps that earlier attempts of this job finished. If one cannot be read, or
+   * with the check `json` is no JSON, sets the held job aside and throws `JobDamaged`.
+   */
+  steps(ref: Ref, check?: 'json'): Promise<StepResult[]>
 
   /** Takes effects to deliver, each under a lease of its own; those that are longest due first. */
   claimEffects(request: EffectClaim): Promise<HeldEffect[]>

@@ -110,7 +110,7 @@ export class Steps {
 
   async #read(): Promise<ReadonlyMap<string, string>> {
     const { store, held } = this.#parts
-    const results = await store.steps(held().ref)
+    const results = await store.steps(held().ref, 'json')
     return new Map(results.map(({ name, n, payload }) => [keyOf(name, n), payload]))
   }
 }
