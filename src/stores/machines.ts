@@ -235,6 +235,12 @@ export class Machines {
     return this.#byId.get(id) ?? this.#routes.get(id)?.before
   }
 
+  /** The lifecycle of a number, also of a version that this process neither has nor can reach. */
+  storedAt(id: number): Lifecycle | undefined {
+    const row = this.#rows.find((one) => one.id === id)
+    return row && this.#lifecycleOf(row)
+  }
+
   /** Takes over what the store has; a version that cannot be read or reached is left alone. */
   load(rows: readonly MachineRow[]): void {
     this.#rows = rows

@@ -63,22 +63,36 @@ export async function lockJobs(
   return reads
 }
 
+/**
+ * Locks jobs that only need to be finished, which every process may do that delivered their last
+ * effects: a version that this process does not have is read from its stored definition.
+ */
+export async function lockDelivered(
+  shared: Shared,
+  session: Session,
+  ids: readonly string[],
+): Promise<Map<string, Read>> {
+  const { reads } = await lockAll(shared, session, ids, toDelivered)
+  return reads
+}
+
 /** The same, and for every other job that there is why this process cannot decide on it. */
 export async function lockAll(
   shared: Shared,
   session: Session,
   ids: readonly string[],
+  read: typeof toRead = toRead,
 ): Promise<{ reads: Map<string, Read>; unknown: Map<string, PawlError> }> {
   const rows = await session.query<LockedRow>(LOCK, [arrayOf(ids.filter(isUuid))])
   // Another process may have registered a lifecycle since.
-  const isNew = rows.some((row) => toRead(shared, row) === undefined)
+  const isNew = rows.some((row) => read(shared, row) === undefined)
   if (isNew) await refreshMachines(session, shared.machines)
   const reads = new Map<string, Read>()
   const unknown = new Map<string, PawlError>()
   for (const row of rows) {
-    const read = toRead(shared, row)
-    if (read instanceof JobDamaged) unknown.set(row.id, read)
-    else if (read !== undefined) reads.set(row.id, read)
+    const found = read(shared, row)
+    if (found instanceof JobDamaged) unknown.set(row.id, found)
+    else if (found !== undefined) reads.set(row.id, found)
     else unknown.set(row.id, unknownLifecycle(shared, row))
   }
   return { reads, unknown }
@@ -125,6 +139,15 @@ export function toRead({ machines }: Shared, row: LockedRow): Read | JobDamaged 
   if (job instanceof JobDamaged) return job
   if (lifecycle !== undefined) return { job, lifecycle, cancelAskedAt }
   return route && { job, lifecycle: endOf(route).lifecycle, route, cancelAskedAt }
+}
+
+function toDelivered(shared: Shared, row: LockedRow): Read | JobDamaged | undefined {
+  const read = toRead(shared, row)
+  if (read !== undefined) return read
+  const lifecycle = shared.machines.storedAt(row.machine)
+  if (lifecycle === undefined) return undefined
+  const job = readRow(row, lifecycle)
+  return job instanceof JobDamaged ? job : { job, lifecycle, cancelAskedAt: row.cancel_asked_at }
 }
 
 /** The same for a verb that cannot go on with a damaged row: throws `JobDamaged`. */

@@ -16,7 +16,7 @@ import { answer } from './answer.ts'
 import { Changes, TX } from './apply.ts'
 import type { Ticket } from './claim.ts'
 import { type Session, statement } from './connect.ts'
-import { isStorable, isUuid, lockJobs, type Shared } from './context.ts'
+import { isStorable, isUuid, lockDelivered, type Shared } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
 
 /**
@@ -124,7 +124,7 @@ export async function settleEffects(
     ({ kind, effect }) => kind === 'delivered' && effect.name !== NOTICE,
   )
   // The doctor finishes a damaged job once it is repaired.
-  const reads = await lockJobs(
+  const reads = await lockDelivered(
     shared,
     session,
     delivered.map(({ effect }) => effect.jobId),

@@ -47,6 +47,24 @@ export function readJob(shared: Shared, connection: Connection, id: string): Rea
   return toRead(shared, row) ?? unknownLifecycle(shared, row)
 }
 
+/**
+ * Reads a job that only needs to be finished, which every process may do that delivered its last
+ * effect: a version that this process does not have is read from its stored definition.
+ */
+export function readDelivered(
+  shared: Shared,
+  connection: Connection,
+  id: string,
+): Read | PawlError {
+  const read = readJob(shared, connection, id)
+  if (!(read instanceof LifecycleUnknown)) return read
+  const row = connection.get<NumberedRow>(SELECT_JOB, id) as NumberedRow
+  const lifecycle = shared.machines.storedAt(row.machine)
+  if (lifecycle === undefined) return read
+  const job = readRow(row, lifecycle, row.rid)
+  return job instanceof JobDamaged ? job : { rid: row.rid, job, lifecycle }
+}
+
 /** Rule G9: the job is left alone, and the caller is told which version it follows. */
 function unknownLifecycle({ machines }: Shared, { machine, id }: NumberedRow): PawlError {
   const row = machines.rows.find((one) => one.id === machine)

@@ -14,7 +14,7 @@ import { NOTICE } from '../notices.ts'
 import type { Answer, EffectClaim, EffectReport, HeldEffect } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { readJob, type Shared } from './context.ts'
+import { readDelivered, type Shared } from './context.ts'
 
 const SELECT_DUE = `
   SELECT eid, run_at FROM pawl_outbox
@@ -118,7 +118,7 @@ function finishIfDelivered(
   now: number,
   jobId: string,
 ): Answer[] {
-  const read = readJob(shared, connection, jobId)
+  const read = readDelivered(shared, connection, jobId)
   // The doctor finishes a damaged job once it is repaired.
   if (read instanceof PawlError || hasOpenEffects(connection, read.rid)) return []
   const command = { kind: 'done', attempt: read.job.attempt } as const

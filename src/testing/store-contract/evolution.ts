@@ -211,6 +211,20 @@ export const touchCases: Cases = {
     },
   ),
 
+  'a committed job whose effects are delivered by an old release is finished by it': rolling(
+    async (old, next) => {
+      const held = await next.hold({ lifecycle: parcel2 })
+      await next.store.commit(held, (tx) => {
+        tx.effect('send', '{}')
+        return 'null'
+      })
+      const effects = await old.store.claimEffects({ limit: 1, leaseMs: 1000 })
+      await old.store.settleEffects([{ kind: 'delivered', effect: one(effects) }])
+      const job = await next.job(held.job.id)
+      assert.deepEqual([job.lifecycleVersion, job.outcome], [2, 'succeeded'])
+    },
+  ),
+
   'a release that knows both versions works on each as it is': withReleases(
     [[parcel1], [parcel1, parcel2]],
     async (old, both) => {
