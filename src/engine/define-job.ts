@@ -168,12 +168,15 @@ export function defineJob<S extends Schema, Output, E extends Effects>(
       options.stallWarning === undefined ? undefined : stallWarningOf(options.stallWarning),
     run: options.run as Handler<OutputOf<S>, Output> | undefined,
     effects: effectsOf(options.effects),
-    implement: (run, { effects } = {}) =>
-      ({
+    implement: (run, options = {}) => {
+      checkFields(options, { effects: unchecked }, { what: 'options', refuse: definitionInvalid })
+      const { effects } = options
+      return {
         ...definition,
         run,
         ...(effects !== undefined && { effects: effectsOf(effects) }),
-      }) as RunnableJob<InputOf<S>, OutputOf<S>, never>,
+      } as RunnableJob<InputOf<S>, OutputOf<S>, never>
+    },
   }
   return definition
 }
@@ -198,10 +201,16 @@ const OPTIONS: FieldChecks<JobOptions<Schema, unknown>> = {
   run: callable,
 }
 
+function definitionInvalid(field: string, why: string): DefinitionInvalid {
+  return new DefinitionInvalid(field, why)
+}
+
 /** An unknown field is refused, with the error of every other fault in a definition. */
 function checkDefinition(options: object): void {
-  const refuse = (field: string, why: string) => new DefinitionInvalid(field, why)
-  checkFields(options as JobOptions<Schema, unknown>, OPTIONS, { what: 'options', refuse })
+  checkFields(options as JobOptions<Schema, unknown>, OPTIONS, {
+    what: 'options',
+    refuse: definitionInvalid,
+  })
 }
 
 function stallTimeoutOf(duration: Duration | undefined): number | undefined {

@@ -277,6 +277,7 @@ export class Pawl implements AsyncDisposable {
 
   /** Whoever looks at the store, says what is wrong with it, and mends it when asked to. */
   doctor(options: Pick<DoctorParts, 'runs' | 'patience'> = {}): Doctor {
+    checkFields(options, { runs: unchecked, patience: unchecked }, { what: 'options' })
     const { environment, lifecycles } = this.#parts
     return new Doctor({ store: this.store, environment, lifecycles, ...options })
   }

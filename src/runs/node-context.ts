@@ -1,4 +1,5 @@
 /** What a node is given: the surface of a run, for as long as the node lasts. */
+import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import type { RunCommand } from '../core/run/commands.ts'
 import type { Issue, Run } from '../core/run/run.ts'
 import { entryOf } from '../core/run/run.ts'
@@ -29,6 +30,19 @@ export interface NodeParts extends WorkParts {
   readonly worker: string
   readonly pawl: Pawl | undefined
 }
+
+const WORK: FieldChecks<WorkOptions> = { inputs: unchecked, code: unchecked }
+const JOB_WORK: FieldChecks<JobWork<unknown, unknown>> = {
+  ...WORK,
+  job: unchecked,
+  input: unchecked,
+}
+const EACH: FieldChecks<EachOptions<unknown>> = {
+  ...WORK,
+  key: unchecked,
+  concurrency: unchecked,
+}
+const FOLDER: FieldChecks<InputFolder> = { path: unchecked, extensions: unchecked }
 
 type Work<Result> = (item: ItemContext) => Result | Promise<Result>
 
@@ -80,6 +94,7 @@ export class NodeContext implements RunContext<never> {
   ): Promise<Result> {
     this.#assertLive()
     const { items, pawl, worker } = this.#parts
+    checkFields(options, 'job' in options ? JOB_WORK : WORK, { what: 'options' })
     if (!('job' in options)) return items.work(key, options, { worker, run: work as Work<Result> })
     const { job, input, inputs } = options
     const all = { ...options, inputs: { ...inputs, job: job.name, input } }
@@ -88,10 +103,12 @@ export class NodeContext implements RunContext<never> {
 
   async each<T, Result>(
     values: Iterable<T>,
-    { key, inputs, code, concurrency }: EachOptions<T>,
+    every: EachOptions<T>,
     work: (value: T, item: ItemContext) => Result | Promise<Result>,
   ): Promise<ReadonlyMap<string, Result>> {
     this.#assertLive()
+    checkFields<EachOptions<T>>(every, EACH, { what: 'options' })
+    const { key, inputs, code, concurrency } = every
     return fanOut(byKey(values, key), concurrency, (one, stop) => {
       const options = {
         ...(inputs !== undefined && { inputs: inputs(one.value) }),
@@ -119,6 +136,7 @@ export class NodeContext implements RunContext<never> {
 
   async inputFolder(name: string, folder: InputFolder): Promise<string[]> {
     this.#assertLive()
+    checkFields(folder, FOLDER, { what: 'folder' })
     return this.#parts.inputs.takeFolder(this.#author, name, folder)
   }
 

@@ -6,8 +6,7 @@
  * one record, and a repeated request whose reply was lost leaves no second one. Records are never
  * changed or deleted, also not by retention.
  */
-import { count, NOTE_MAX, name, oneOf, optional, text } from '../core/checks.ts'
-import { ValueInvalid } from '../core/errors.ts'
+import { count, findBroken, NOTE_MAX, name, oneOf, optional, text } from '../core/checks.ts'
 import { checkFields, type FieldChecks } from '../core/fields.ts'
 import { ACTORS, type ActorKind } from '../core/job/facts.ts'
 import { DELAY_MAX_MS } from '../core/retry.ts'
@@ -78,9 +77,7 @@ const LIMITS: FieldChecks<QueueLimits> = {
 
 const FILTER: FieldChecks<QueueRecordFilter> = { queue: name }
 
-const invalid = (field: string, why: string) => new ValueInvalid(field, why)
-
-/** Throws `ValueInvalid` if a change cannot be made. An operator needs a name and a reason. */
+/** Throws `CommandInvalid` if a change cannot be made. An operator needs a name and a reason. */
 export function checkQueueChange(change: QueueChange, asker: Asker): void {
   const { actor, operator, note } = asker
   const isOperator = actor === 'operator'
@@ -90,9 +87,10 @@ export function checkQueueChange(change: QueueChange, asker: Asker): void {
     ['operator', isOperator ? name(operator) : optional(operator, name)],
     ['note', isOperator ? noteText(note) : optional(note, noteText)],
   ] as const
-  for (const [field, why] of rules) if (why !== undefined) throw invalid(field, why)
+  const broken = findBroken(rules)
+  if (broken !== undefined) throw broken
   if (change.action === 'limit') {
-    checkFields(change.limits, LIMITS, { what: 'limits', refuse: invalid })
+    checkFields(change.limits, LIMITS, { what: 'limits' })
   }
 }
 

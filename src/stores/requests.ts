@@ -1,6 +1,7 @@
 /** What may be asked of a store, checked before anything is read or written. */
 import { type JsonBounds, nestingOf, utf8Length } from '../core/canonical-json.ts'
 import {
+  callable,
   count,
   findBroken,
   listOf,
@@ -14,6 +15,7 @@ import {
   time,
 } from '../core/checks.ts'
 import { ValueInvalid } from '../core/errors.ts'
+import { checkFields, type FieldChecks } from '../core/fields.ts'
 import { DELAY_MAX_MS } from '../core/retry.ts'
 import { reservedName } from './notices.ts'
 import type {
@@ -59,12 +61,21 @@ export function checkLease(leaseMs: number): void {
   check([['leaseMs', count(leaseMs, 1, DELAY_MAX_MS)]])
 }
 
-/** What retention is asked to remove. */
-export function checkPrune({ endedBefore, limit }: PruneRequest): void {
+const PRUNE: FieldChecks<PruneRequest> = {
+  endedBefore: time,
+  limit: (value) => count(value, 0, LIMIT_MAX),
+  archive: callable,
+}
+
+/** Throws `CommandInvalid` if retention is asked for something unknown; returns the request. */
+export function checkPrune(request: PruneRequest): PruneRequest {
+  checkFields(request, PRUNE, { what: 'request' })
+  const { endedBefore, limit } = request
   check([
     ['endedBefore', time(endedBefore)],
     ['limit', count(limit, 0, LIMIT_MAX)],
   ])
+  return request
 }
 
 /** A name of the caller's choice. */

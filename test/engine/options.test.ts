@@ -94,6 +94,18 @@ describe('an option', () => {
     for (const [options, message] of bad) {
       expect(() => defineJob({ name: 'x', ...options } as never), message).toThrow(message)
     }
+    const effect = { effect: {} } as never
+    expect(() => echo.implement(() => 1, effect)).toThrow(
+      'effect cannot be defined so: is not known',
+    )
+  })
+
+  it('of the doctor and of retention that is unknown is refused', async () => {
+    const pawl = await open()
+    expect(() => pawl.doctor({ run: [] } as never)).toThrow('"run" is not known')
+    const bad = { endedBefore: 1, limit: 1, archiv: () => {} } as never
+    await expect(pawl.store.prune(bad)).rejects.toThrow('"archiv" is not known')
+    await expect(pawl.store.prune({ limit: 1 } as never)).rejects.toThrow('"endedBefore"')
   })
 })
 

@@ -59,6 +59,21 @@ describe('a run', () => {
   })
 })
 
+describe('an option of a work item or an input that is unknown', () => {
+  const calls: Record<string, (run: RunContext) => Promise<unknown>> = {
+    work: (run) => run.work('k', { input: 1 } as never, () => 1),
+    each: (run) => run.each([1], { key: String, concurency: 1 } as never, () => 1),
+    inputFolder: (run) => run.inputFolder('pages', { path: '.', extension: ['.md'] } as never),
+  }
+
+  it.each(Object.keys(calls))('is refused by %s', async (name) => {
+    const build = async (run: RunContext) => {
+      await expect(calls[name]?.(run)).rejects.toMatchObject({ code: 'E_COMMAND_INVALID' })
+    }
+    expect(await outcomeOf(await freshRuns(), releaseOf({ build }))).toMatchObject({ kind: 'done' })
+  })
+})
+
 describe('a work item', () => {
   it('is done once, however often it is asked for, and gives the same result', async () => {
     let calls = 0

@@ -437,8 +437,8 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     )
   }
 
-  async prune({ endedBefore, limit, archive }: contract.PruneRequest): Promise<number> {
-    checkPrune({ endedBefore, limit })
+  async prune(request: contract.PruneRequest): Promise<number> {
+    const { endedBefore, limit, archive } = checkPrune(request)
     const collected = await this.read((session) => harvest(session, endedBefore, limit))
     if (collected.length === 0) return 0
     await archive?.(textOf(collected))

@@ -465,8 +465,8 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     return this.#write('removeWorker', (db) => removeWorker(db, id))
   }
 
-  async prune({ endedBefore, limit, archive }: contract.PruneRequest): Promise<number> {
-    checkPrune({ endedBefore, limit })
+  async prune(request: contract.PruneRequest): Promise<number> {
+    const { endedBefore, limit, archive } = checkPrune(request)
     const collected = await this.read((db) => harvest(db, endedBefore, limit))
     if (collected.length === 0) return 0
     await archive?.(textOf(collected))

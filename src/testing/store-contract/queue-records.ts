@@ -1,6 +1,6 @@
 /** Records of changes of queues. */
 import assert from 'node:assert/strict'
-import { CommandInvalid, PawlError, ValueInvalid } from '../../core/errors.ts'
+import { CommandInvalid, PawlError } from '../../core/errors.ts'
 import { CLIENT } from '../../stores/asker.ts'
 import type { QueueRecord } from '../../stores/queue-records.ts'
 import type { Asker, Store } from '../../stores/store.ts'
@@ -117,7 +117,7 @@ export const queueRecordCases: Cases = {
       () => store.limitQueue('a', { maxDepth: -1 }),
     ]
     for (const [i, change] of refused.entries()) {
-      await assert.rejects(change(), ValueInvalid, `case ${i}`)
+      await assert.rejects(change(), CommandInvalid, `case ${i}`)
     }
     await assert.rejects(store.listQueueRecords({ name: 'a' } as object), CommandInvalid)
     await assert.rejects(store.listQueueRecords({}, { after: 'x' }), PawlError)
