@@ -116,7 +116,7 @@ function readFacts(id: string, rows: readonly RawFact[]) {
 
 /** What a fact can say, and none of ours says. */
 function faultOf(fact: Fact): string | undefined {
-  if (!Number.isSafeInteger(fact.at)) return `its time is ${fact.at}`
+  if (!Number.isSafeInteger(fact.at) || fact.at < 0) return `its time is ${fact.at}`
   if (!isPlausible(fact)) return 'its number is beyond all measure'
   if (!ACTORS.includes(fact.actor)) return `it was made by "${fact.actor}"`
   if (fact.created !== undefined && !areAttributes(fact.created)) return 'it creates no whole job'
