@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Logger } from '../core/ports.ts'
 import type { JobDefinition } from '../engine/define-job.ts'
+import type { NotifyOptions } from '../engine/effects/notify.ts'
 import { placeOf, storeStatus } from '../engine/open-store.ts'
 import { createPawl, type Pawl } from '../engine/pawl.ts'
 import type { PawlEvent } from '../engine/watching/events.ts'
@@ -26,6 +27,8 @@ export interface Opening {
   readonly wait?: boolean
   /** Told of what happens, also before the store is open. */
   readonly onEvent?: (event: PawlEvent) => void
+  /** Where notices of jobs are sent. */
+  readonly notify?: NotifyOptions
   /** Whoever claims nothing need not be kept from it. */
   readonly onFindings?: 'block' | 'warn'
 }
@@ -34,8 +37,10 @@ export interface Opening {
 export async function withPawl<T>(
   call: Call,
   work: (pawl: Pawl) => Promise<T>,
-  { create = false, jobs = [], warns = false, onFindings = 'block', wait, onEvent }: Opening = {},
+  opening: Opening = {},
 ): Promise<T> {
+  const { create = false, jobs = [], warns = false, onFindings = 'block' } = opening
+  const { wait, onEvent, notify } = opening
   const { settings, environment } = call
   const { value: store, from } = settings.store
   const shown = visible(withoutSecrets(store))
@@ -57,6 +62,7 @@ export async function withPawl<T>(
     logger: loggerOf(call, warns),
     ...(wait && { connect: 'wait', signal: call.interrupted }),
     ...(onEvent && { onEvent }),
+    ...(notify && { notify }),
   })
   return await work(pawl)
 }

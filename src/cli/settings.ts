@@ -34,6 +34,8 @@ export interface Settings {
   readonly runsIn: Setting<RunsIn>
   /** Nothing where nobody said it and the system has no name for its user. */
   readonly operator: Setting<string | undefined>
+  /** What notices are signed with. Only from the environment: a command line can be read by all. */
+  readonly notifySecret: Setting<string | undefined>
 }
 
 /** Where runs can be kept. */
@@ -56,6 +58,9 @@ export function resolveSettings({ options, env, cwd }: SettingSources): Settings
   const file = readConfig({ options, env, cwd })
   const { config, path } = file
   return {
+    notifySecret: first<string | undefined>(undefined, [
+      ['PAWL_NOTIFY_SECRET', env.PAWL_NOTIFY_SECRET],
+    ]),
     store: first(DEFAULT_STORE, [
       ['--store', options.store as string | undefined],
       ['PAWL_STORE', env.PAWL_STORE],

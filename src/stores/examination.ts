@@ -3,12 +3,14 @@
  * here trusts what it reads, and nothing here decides. The doctor decides on what it is shown,
  * inside the transaction that then writes.
  */
+
 import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Lane } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { JobDamaged } from './errors.ts'
 import type { MachineFault } from './machines.ts'
+import type { UndeliveredNotices } from './notices.ts'
 import type { FactRow, JobRow } from './rows.ts'
 import type { EffectState, Ref } from './store.ts'
 
@@ -150,6 +152,8 @@ export interface Examination {
   machineFaults(): Promise<MachineFault[]>
   /** What the database says of its own file; nothing where it has no such check. */
   storage(): Promise<string[]>
+  /** How many notices were due before a time and are not delivered; by index, bounded. */
+  undeliveredNotices(before: number): Promise<UndeliveredNotices>
   /** What a server says of its durability and its standbys; absent if a store has no server. */
   replication?(): Promise<Replication>
   /** Jobs with all that belongs to them, in the order of their refs; also what belongs to none. */

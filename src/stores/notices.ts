@@ -15,6 +15,28 @@ import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 /** The type and the name of a notice in the outbox. */
 export const NOTICE = 'pawl.notify'
 
+/**
+ * A notice that no process has tried to deliver for so long is parked: it is then listed with other
+ * parked effects, and an operator can retry it. Each try moves the due time, so a receiver that
+ * fails for a week is bound by its retries instead.
+ */
+export const NOTICE_AGE_MAX_MS = 7 * 24 * 60 * 60 * 1000
+
+/** What a notice is parked with if nobody has tried to deliver it. */
+export const NOT_RECEIVED = 'No process received this notice within 7 days'
+
+/** How many notices one step parks, or one look counts. */
+export const NOTICES_MAX = 1000
+
+/** The notices that were not delivered, each number up to `NOTICES_MAX`. */
+export interface UndeliveredNotices {
+  /** Those due before the time that was asked for. */
+  readonly overdue: number
+  /** When the first of them was due. */
+  readonly since: number | null
+  readonly parked: number
+}
+
 /** Names that no job and no effect may have: those of what Pawl itself puts into the outbox. */
 const RESERVED = 'pawl.'
 

@@ -1,5 +1,7 @@
 // `pawl work` and `pawl demo`: users' own files of jobs, in real processes that get real signals.
 import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Job } from '../../src/core/job/job.ts'
@@ -390,4 +392,44 @@ describe('effects', () => {
     expect((await place.run(['effect', 'retry', key, '--reason', 'x'])).code).toBe(5)
     expect(await place.ok('effect', 'list', '--state', 'parked')).toBe('')
   }, 40_000)
+})
+
+describe('pawl work with a receiver of notices', () => {
+  const NOTIFIED = `
+import { defineJob } from 'pawl'
+export const hello = defineJob({ name: 'hello', notify: true, run: () => 'hi' })
+`
+
+  it('posts what waits, signed, and shows it as delivered', async () => {
+    const received: { key: unknown; outcome: string }[] = []
+    const server = createServer((request, response) => {
+      let body = ''
+      request.on('data', (chunk: Buffer) => {
+        body += String(chunk)
+      })
+      request.on('end', () => {
+        const { outcome } = JSON.parse(body) as { outcome: string }
+        received.push({ key: request.headers['pawl-key'], outcome })
+        response.end()
+      })
+    })
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const place = placeWith(NOTIFIED)
+    const work = ['work', '--jobs', 'jobs.ts', '--once']
+    await place.ok('job', 'enqueue', 'hello', '--jobs', 'jobs.ts')
+    await place.ok(...work)
+    const pending = ['effect', 'list', '--notices', '--state', 'pending']
+    const [waiting] = await place.json<{ key: string }>(...pending)
+    expect(received).toEqual([])
+    const receiver = ['--notify-url', `http://127.0.0.1:${port}/`, '--notify-private']
+    const unsigned = await place.run([...work, ...receiver])
+    expect(unsigned.code).toBe(2)
+    expect(unsigned.stderr).toContain('PAWL_NOTIFY_SECRET')
+    const env = { PAWL_NOTIFY_SECRET: 'sixteen characters at least' }
+    expect(await place.run([...work, ...receiver], { env })).toMatchObject({ code: 0 })
+    expect(received).toEqual([{ key: waiting?.key, outcome: 'succeeded' }])
+    expect(await place.json(...pending)).toEqual([])
+  })
 })

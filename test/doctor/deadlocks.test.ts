@@ -5,6 +5,7 @@ import { createPawl, defineJob, type Fact, LIFECYCLES, leased, type Patience } f
 import { describe, expect, it } from 'vitest'
 import { Doctor, type Report } from '../../src/doctor/doctor.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
+import { NOTICE_AGE_MAX_MS } from '../../src/stores/notices.ts'
 import type { Held } from '../../src/stores/store.ts'
 import { claim, type Examined, enqueue, STORES } from '../stores/examined-stores.ts'
 
@@ -255,6 +256,32 @@ describe.each(STORES)('on $name, an effect', ({ open }) => {
         advice: `pawl effect retry ${key} --reason …`,
       },
     ])
+  })
+})
+
+describe.each(STORES)('on $name, a notice', ({ open }) => {
+  const told = defineJob({ name: 'told', notify: true, run: () => null })
+
+  it('that no process receives is told of when it is overdue, and when it is parked', async () => {
+    const examined = await open()
+    const { store, environment } = examined
+    const pawl = await createPawl({ store, environment, jobs: [told] })
+    await (await pawl.enqueue(told, null, { delay: '1h' })).cancel()
+    examined.environment.advance(DUE_MS - 1)
+    expect(await look(examined)).toMatchObject({ ok: true, findings: [] })
+    examined.environment.advance(1)
+    const finding = { check: 'notices-are-received', promise: 'P10', severity: 'warning' }
+    const overdue = await look(examined)
+    expect(overdue).toMatchObject({
+      ok: false,
+      findings: [{ ...finding, what: expect.stringMatching(/^1 notice is overdue since /) }],
+    })
+    examined.environment.advance(NOTICE_AGE_MAX_MS)
+    await store.recover(10)
+    expect(await look(examined)).toMatchObject({
+      ok: false,
+      findings: [{ ...finding, what: '1 notice is parked' }],
+    })
   })
 })
 

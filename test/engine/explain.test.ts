@@ -87,6 +87,16 @@ const ROWS: readonly Row[] = [
     `It succeeded, ${at('08:59:00')} (1m ago).`,
   ],
   [
+    'ended, with a notice that nobody receives',
+    {
+      job: { outcome: 'succeeded', state: 'succeeded', endedAt: NOW - 60_000 },
+      effects: [effect({ name: 'pawl.notify', runAt: NOW - 60_000, tries: 0 })],
+    },
+    'ended',
+    `It succeeded, ${at('08:59:00')} (1m ago). Its notice is due since ` +
+      `${at('08:59:00')} (1m ago), and no process receives it: pawl work --notify-url URL.`,
+  ],
+  [
     'succeeded, with the times of its last attempt',
     {
       job: { outcome: 'succeeded', state: 'succeeded', endedAt: NOW - 60_000 },

@@ -2,6 +2,7 @@
 import type { EffectSelection, EffectsReport } from '../../engine/effects/retry-effects.ts'
 import { pagesOf } from '../../engine/pages.ts'
 import { relative, stamp } from '../../environment/times.ts'
+import { NOTICE } from '../../stores/notices.ts'
 import type { EffectFilter, EffectInfo, EffectState } from '../../stores/store.ts'
 import { confirm } from '../confirm.ts'
 import { UsageInvalid } from '../errors.ts'
@@ -19,10 +20,16 @@ const FILTER_OPTIONS: readonly OptionSpec[] = [
   },
   { flags: '--job <id>', says: 'effects of this job' },
   { flags: '--type <type>', says: 'effects of jobs of this type' },
+  { flags: '--notices', says: 'only notices of jobs that ended or were parked' },
 ]
 
 function filterOf(call: Call): EffectFilter {
-  const [state, jobId, type] = ['state', 'job', 'type'].map((name) => textOf(call, name))
+  const [state, jobId, given] = ['state', 'job', 'type'].map((name) => textOf(call, name))
+  const isNotices = hasFlag(call, 'notices')
+  if (isNotices && given !== undefined) {
+    throw new UsageInvalid('--notices and --type exclude each other', 'Leave one of them out.')
+  }
+  const type = isNotices ? NOTICE : given
   return {
     ...(state !== undefined && { state: state as EffectState }),
     ...(jobId !== undefined && { jobId }),
@@ -134,6 +141,7 @@ export const commands: readonly CommandSpec[] = [
     options: [...FILTER_OPTIONS, ...PAGING_OPTIONS],
     examples: [
       ['pawl effect list --state parked', 'what could not be delivered'],
+      ['pawl effect list --notices --state pending', 'notices that no process received yet'],
       ['pawl effect list --job 0198a1b2-0000-7000-8000-000000000001 --json', 'those of one job'],
     ],
     run: list,

@@ -5,12 +5,13 @@
  */
 import { hostname } from 'node:os'
 import { isCommitted } from '../../core/job/job.ts'
-import type { JobDefinition } from '../../engine/define-job.ts'
 import type { Duration } from '../../engine/durations.ts'
+import type { WebhookOptions } from '../../engine/effects/webhook.ts'
 import { ConnectAborted } from '../../engine/errors.ts'
 import { pagesOf } from '../../engine/pages.ts'
 import type { PawlEvent } from '../../engine/watching/events.ts'
 import type { JobWorker } from '../../engine/worker/worker.ts'
+import { NOTICE } from '../../stores/notices.ts'
 import type { Store } from '../../stores/store.ts'
 import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
@@ -31,6 +32,9 @@ async function work(call: Call): Promise<ExitCode> {
     throw new UsageInvalid('There are no jobs to work on', 'Name their file: --jobs ./jobs.ts.')
   }
   const options = optionsOf(call)
+  const notify = notifyOf(call)
+  const effectTypes = jobs.filter(({ effects }) => effects.size > 0).map(({ name }) => name)
+  if (notify !== undefined) effectTypes.push(NOTICE)
   const counts = { succeeded: 0, other: 0 }
   // Whoever wants what is ready now, as a cron job does, must not pile up while the store is away.
   const wait = !hasFlag(call, 'once') && call.options.wait !== false
@@ -47,7 +51,7 @@ async function work(call: Call): Promise<ExitCode> {
         const isIdle = event.type === 'state' && event.to === 'Idle' && worker?.running === 0
         if (!hasFlag(call, 'once') || !isIdle) return
         // If that cannot be found out now, the next time that it sleeps will do.
-        hasDueEffects(pawl.store, jobs).then(
+        hasDueEffects(pawl.store, effectTypes).then(
           (hasDue) => !hasDue && drained.abort(),
           () => {},
         )
@@ -63,7 +67,7 @@ async function work(call: Call): Promise<ExitCode> {
       void firstOf(call.interruptedAgain).then(() => worker?.stop())
       await ended
     },
-    { create: true, jobs, warns: true, wait, onEvent },
+    { create: true, jobs, warns: true, wait, onEvent, ...(notify && { notify }) },
   ).catch((error: unknown) => {
     if (!(error instanceof ConnectAborted)) throw error
   })
@@ -71,9 +75,25 @@ async function work(call: Call): Promise<ExitCode> {
   return call.interruptedAgain.aborted ? EXIT.interrupted : EXIT.ok
 }
 
-/** Whether effects of these jobs wait to be delivered now; those being delivered are finished. */
-async function hasDueEffects(store: Store, jobs: readonly JobDefinition[]): Promise<boolean> {
-  for (const { name: type } of jobs.filter(({ effects }) => effects.size > 0)) {
+/** Where notices are sent: --notify-url and the secret of the environment. */
+function notifyOf(call: Call): WebhookOptions | undefined {
+  const url = textOf(call, 'notifyUrl')
+  const allowPrivate = hasFlag(call, 'notifyPrivate')
+  if (url === undefined) {
+    if (!allowPrivate) return undefined
+    throw new UsageInvalid('--notify-private needs a receiver', 'Add --notify-url URL.')
+  }
+  const secret = call.settings.notifySecret.value
+  if (secret === undefined) {
+    const hint = 'Set PAWL_NOTIFY_SECRET to 16 characters or more that the receiver knows, too.'
+    throw new UsageInvalid('--notify-url needs a secret to sign notices with', hint)
+  }
+  return { url, secret, allowPrivate }
+}
+
+/** Whether effects of these types wait to be delivered now; those being delivered are finished. */
+async function hasDueEffects(store: Store, types: readonly string[]): Promise<boolean> {
+  for (const type of types) {
     const ask = (page: { limit: number; after?: string }) =>
       store.listEffects({ state: 'pending', type }, page)
     for await (const { items } of pagesOf(ask, { size: EFFECTS_PAGE })) {
@@ -187,11 +207,17 @@ export const commands: readonly CommandSpec[] = [
       { flags: '--no-wait', says: 'fail if the store is away; so does --once' },
       { flags: '--lease <duration>', says: 'how long a job stays with a silent worker (30s)' },
       { flags: '--drain <duration>', says: 'how long to wait for what runs when stopped (25s)' },
+      { flags: '--notify-url <url>', says: 'POST notices of jobs here (PAWL_NOTIFY_SECRET)' },
+      { flags: '--notify-private', says: 'the receiver may be in the own network' },
       { flags: '--id <name>', says: 'the name of the worker; host and process if absent' },
     ],
     examples: [
       ['pawl work --jobs ./jobs.ts', 'until it is stopped'],
       ['pawl work --jobs ./jobs.ts --queue mail --concurrency 4', 'one queue, four at a time'],
+      [
+        'pawl work --jobs ./jobs.ts --notify-url https://api.example.org/jobs',
+        'sends notices of jobs with notify: true',
+      ],
       ['pawl work --jobs ./jobs.ts --once', 'what is ready now, for cron and for tests'],
     ],
     drains: true,

@@ -3,6 +3,7 @@ import type { RawEffect } from '../../stores/examination.ts'
 import { isUnclear } from '../mend.ts'
 import { shellWord } from '../shell-word.ts'
 import type { JobCheck, Sighting } from './check.ts'
+import { isNotice } from './notices-are-received.ts'
 
 /** An effect is delivered, waits for its time, or is told of. */
 export const effectsMove: JobCheck = {
@@ -30,6 +31,7 @@ function stuck(id: string, effect: RawEffect, before: number): Sighting[] {
     const { state, tries } = effect
     return [{ what: `nobody can say where effect ${key} is`, evidence: { state, tries } }]
   }
+  if (isNotice(effect)) return []
   const evidence = { key, tries: effect.tries, error: effect.error }
   if (effect.state === 'parked') {
     const advice = `pawl effect retry ${shellWord(key)} --reason …`

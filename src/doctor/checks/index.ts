@@ -17,6 +17,7 @@ import { leasesRanOut } from './leases-ran-out.ts'
 import { ledgerIsWhole } from './ledger-is-whole.ts'
 import { machinesAreKnown } from './machines-are-known.ts'
 import { nothingVanished } from './nothing-vanished.ts'
+import { noticesAreReceived } from './notices-are-received.ts'
 import { oneCommit } from './one-commit.ts'
 import { queuesAreServed } from './queues-are-served.ts'
 import { retriesWereDue } from './retries-were-due.ts'
@@ -57,6 +58,7 @@ export const QUICK_CHECKS: readonly StoreCheck[] = [
   schemaIsAsDeclared,
   machinesAreKnown,
   queuesAreServed,
+  noticesAreReceived,
   timesAgree,
   writesSurvive,
 ]

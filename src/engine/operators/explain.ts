@@ -20,6 +20,7 @@ import { isDue, laneOf } from '../../core/job/lanes.ts'
 import { type Lifecycle, pathOf } from '../../core/lifecycles/lifecycle.ts'
 import { STEP_MS } from '../../core/time-base.ts'
 import { moment, relative, span } from '../../environment/times.ts'
+import { NOTICE } from '../../stores/notices.ts'
 import type { EffectInfo, QueueInfo } from '../../stores/store.ts'
 import type { TimeStatus } from '../../stores/store-time.ts'
 import type { WorkerInfo } from '../../stores/worker-info.ts'
@@ -68,8 +69,10 @@ export interface Circumstances {
 /** Explains a job. */
 export function explain(circumstances: Circumstances): Explanation {
   const explanation = explainJob(circumstances)
-  if (explanation.kind === 'ended') return explanation
-  const notes = [migrationNote(circumstances), timeNote(circumstances)]
+  const notes =
+    explanation.kind === 'ended'
+      ? [noticeNote(circumstances)]
+      : [noticeNote(circumstances), migrationNote(circumstances), timeNote(circumstances)]
   const said = [explanation.says, ...notes.filter((note) => note !== undefined)]
   return { ...explanation, says: said.join(' ') }
 }
@@ -86,6 +89,25 @@ function timeNote({ time }: Circumstances): string | undefined {
   if (Math.abs(aheadMs) <= STEP_MS) return undefined
   const where = aheadMs > 0 ? 'ahead of' : 'behind'
   return `The time of the file is ${span(Math.abs(aheadMs))} ${where} this wall clock.`
+}
+
+/** How long a notice may be due before an explanation mentions it. */
+const NOTICE_LATE_MS = 10_000
+
+/** What holds up the notice of a job that has ended or is parked. */
+function noticeNote({ effects, now }: Circumstances): string | undefined {
+  const notices = effects.filter(({ name }) => name === NOTICE)
+  const parked = notices.find(({ state }) => state === 'parked')
+  if (parked !== undefined) {
+    const why = parked.error ?? 'no error'
+    return `Its notice is parked: ${why}; pawl effect retry --reason … ${word(parked.key)}`
+  }
+  const late = notices.find(({ state, runAt }) => {
+    return state === 'pending' && runAt + NOTICE_LATE_MS < now
+  })
+  if (late === undefined) return undefined
+  const due = moment(late.runAt, now)
+  return `Its notice is due since ${due}, and no process receives it: pawl work --notify-url URL.`
 }
 
 function explainJob(circumstances: Circumstances): Explanation {
@@ -133,7 +155,8 @@ function ended({ job, lifecycle, now, timing }: Circumstances): Explanation {
   return { kind: 'ended', says, command: act('retry', job) }
 }
 
-function delivering({ job, effects, workers, now }: Circumstances): Explanation {
+function delivering({ job, workers, now, ...rest }: Circumstances): Explanation {
+  const effects = rest.effects.filter(({ name }) => name !== NOTICE)
   const [parked] = effects.filter(({ state }) => state === 'parked')
   const begin = 'It has committed, and waits for'
   if (parked !== undefined) {

@@ -9,6 +9,7 @@ import { counters, dossiers, duplicates, scan } from './examine.ts'
 import { findDamage } from './isolate.ts'
 import { findMachineFaults, restoreMachine } from './machines.ts'
 import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
+import { undeliveredNotices } from './notices.ts'
 import { replication } from './replication.ts'
 import { drift, restore } from './schema.ts'
 
@@ -60,6 +61,10 @@ export class PostgresExamination implements Examination {
   /** PostgreSQL has no such check: its own tools read the files, and as another user. */
   async storage(): Promise<string[]> {
     return []
+  }
+
+  undeliveredNotices(before: number) {
+    return this.#access.look(ONE_MOMENT, (session) => undeliveredNotices(session, before))
   }
 
   replication() {

@@ -1,5 +1,12 @@
-/** Puts notices into the outbox, with the facts that they tell of; see `../notices.ts`. */
-import { NOTICE, type NoticeRow } from '../notices.ts'
+/** Notices in the outbox: written with their facts, parked by age, counted; see `../notices.ts`. */
+import {
+  NOT_RECEIVED,
+  NOTICE,
+  NOTICE_AGE_MAX_MS,
+  NOTICES_MAX,
+  type NoticeRow,
+  type UndeliveredNotices,
+} from '../notices.ts'
 import { type Session, statement } from './connect.ts'
 import { arraysOf, type Column, namesOf, unnest } from './rows-at-once.ts'
 
@@ -23,4 +30,39 @@ export async function insertNotices(
   notices: readonly NoticeRow[],
 ): Promise<void> {
   if (notices.length > 0) await session.query(INSERT, arraysOf(ROW, notices))
+}
+
+const overdue = (s: string) => `FROM ${s}.outbox
+    WHERE state = 'pending' AND type = '${NOTICE}' AND run_at <= $1
+    ORDER BY run_at, eid LIMIT ${NOTICES_MAX}`
+
+/** Rows that another process is parking or delivering are left to it. */
+const PARK_OLD = statement(
+  (s) => `
+  UPDATE ${s}.outbox SET state = 'parked', error = '${NOT_RECEIVED}', run_at = $2, claim = NULL
+  WHERE eid = ANY (ARRAY (SELECT eid ${overdue(s)} FOR UPDATE SKIP LOCKED))`,
+)
+
+/** Parks notices that nobody has tried to deliver for too long. */
+export async function parkOldNotices(session: Session, now: number): Promise<void> {
+  await session.query(PARK_OLD, [now - NOTICE_AGE_MAX_MS, now])
+}
+
+const COUNT = statement(
+  (s) => `
+  WITH overdue AS (SELECT run_at ${overdue(s)}),
+  parked AS (
+    SELECT type FROM ${s}.outbox WHERE state = 'parked' ORDER BY eid DESC LIMIT ${NOTICES_MAX}
+  )
+  SELECT (SELECT count(*)::int FROM overdue) AS overdue, (SELECT min(run_at) FROM overdue) AS since,
+    (SELECT count(*)::int FROM parked WHERE type = '${NOTICE}') AS parked`,
+)
+
+/** Counts notices that were due before a time, and the parked ones among the newest effects. */
+export async function undeliveredNotices(
+  session: Session,
+  before: number,
+): Promise<UndeliveredNotices> {
+  const [counts] = await session.query<UndeliveredNotices>(COUNT, [before])
+  return counts as UndeliveredNotices
 }

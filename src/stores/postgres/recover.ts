@@ -11,6 +11,7 @@ import { Changes } from './apply.ts'
 import { type Session, statement } from './connect.ts'
 import { type LockedRow, type Shared, toSound } from './context.ts'
 import { refreshMachines } from './machines.ts'
+import { parkOldNotices } from './notices.ts'
 import { findWaitingRetries } from './retries.ts'
 
 /**
@@ -51,5 +52,6 @@ export async function recover(
     answers.push({ ...answer(shared, changes, now, read, command, ENGINE), holder })
   }
   await changes.write(session)
+  await parkOldNotices(session, now)
   return answers
 }

@@ -8,6 +8,7 @@ import { counters, dossiers, duplicates, scan, storage } from './examine.ts'
 import { findDamage } from './isolate.ts'
 import { findMachineFaults, restoreMachine } from './machines.ts'
 import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
+import { undeliveredNotices } from './notices.ts'
 import { drift, restore } from './schema.ts'
 import { missingRows } from './seals.ts'
 import type { Work } from './writer.ts'
@@ -47,6 +48,10 @@ export class SqliteExamination implements Examination {
 
   storage() {
     return this.#access.read(storage)
+  }
+
+  undeliveredNotices(before: number) {
+    return this.#access.read((db) => undeliveredNotices(db, before))
   }
 
   dossiers(after: Ref | undefined, limit: number) {

@@ -11,6 +11,7 @@ import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
 import { type NumberedRow, type Shared, toSound } from './context.ts'
 import { refreshMachines } from './machines.ts'
+import { parkOldNotices } from './notices.ts'
 import { findWaitingRetries } from './retries.ts'
 
 /**
@@ -48,5 +49,6 @@ export function recover(
     const holder = found.job.execution.worker
     answers.push({ ...answer(shared, connection, now, read, command, ENGINE), holder })
   }
+  parkOldNotices(connection, now)
   return answers
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import { policyFor } from '../../core/lifecycles/lifecycle.ts'
-import type { Notice } from '../../stores/notices.ts'
+import { NOT_RECEIVED, NOTICE_AGE_MAX_MS, type Notice } from '../../stores/notices.ts'
 import type { HeldEffect } from '../../stores/store.ts'
 import { type Bench, type Cases, CLIENT, done, OPERATOR, policyWith, settlement } from './bench.ts'
 
@@ -124,6 +124,49 @@ export const noticeCases: Cases = {
       assert.deepEqual(await bench.store.retryEffects([effect.key], OPERATOR), [true])
     })
     assert.equal((await take(bench))[0]?.key, effect.key)
+  },
+
+  'a notice that nobody takes for a week is parked, and can be retried': async (bench) => {
+    const { store } = bench
+    const held = await bench.hold(TOLD)
+    await bench.settle(held, { kind: 'commit' }, '1')
+    const since = store.now()
+    assert.deepEqual(await store.examination.undeliveredNotices(since - 1), {
+      ...{ overdue: 0, since: null, parked: 0 },
+    })
+    await bench.advance(NOTICE_AGE_MAX_MS - 1)
+    await store.recover(10)
+    assert.deepEqual(await store.examination.undeliveredNotices(store.now()), {
+      ...{ overdue: 1, since, parked: 0 },
+    })
+    await bench.advance(1)
+    await bench.assertUntouched(held.job.id, async () => {
+      await store.recover(10)
+    })
+    assert.deepEqual(await store.examination.undeliveredNotices(store.now()), {
+      ...{ overdue: 0, since: null, parked: 1 },
+    })
+    const { items } = await store.listEffects({ state: 'parked', type: TYPE })
+    const [parked, ...others] = items
+    assert.deepEqual([parked?.error, parked?.tries, others], [NOT_RECEIVED, 0, []])
+    assert.deepEqual(await take(bench), [])
+    assert.deepEqual(await store.retryEffects([parked?.key ?? ''], OPERATOR), [true])
+    assert.equal((await take(bench)).length, 1)
+  },
+
+  'an effect that nobody takes is never parked by its age': async (bench) => {
+    const held = await bench.hold({ type: 'order' })
+    await bench.store.commit(held, (tx) => {
+      tx.effect('mail', '1')
+      return '1'
+    })
+    await bench.advance(NOTICE_AGE_MAX_MS * 2)
+    await bench.store.recover(10)
+    const { items } = await bench.store.listEffects({ jobId: held.job.id })
+    assert.deepEqual(
+      items.map(({ state }) => state),
+      ['pending'],
+    )
   },
 
   'an effect cannot be called like a notice': async (bench) => {
