@@ -32,8 +32,10 @@ const WRITING = [
 const READING = [
   ...['now', 'steps', 'listWorkers', 'get', 'getMany', 'getByKey', 'facts', 'asOf'],
   ...['payloads', 'list', 'counts', 'tail', 'progress', 'nextDue', 'listEffects'],
-  ...['listQueues', 'tailEnd', 'audit'],
+  ...['listQueues', 'tailEnd', 'audit', 'timeStatus', 'listQueueRecords', 'listMachines'],
 ]
+/** Not in the story: they need a function of a user, damage, or two versions of a lifecycle. */
+const UNPLAYED = ['transaction', 'isolate', 'setHeldAside', 'migrate']
 const OTHER = ['constructor', 'close', 'onWake', 'read']
 const POINTS = ['begun', 'written', 'committed']
 
@@ -101,7 +103,7 @@ describe('the crash points', () => {
     await using store = await openSqliteStore({ path: ':memory:' })
     const own = Object.getPrototypeOf(store)
     const verbs = [own, Object.getPrototypeOf(own)].flatMap(Object.getOwnPropertyNames)
-    const known = [...WRITING, ...READING, ...OTHER]
+    const known = [...WRITING, ...READING, ...UNPLAYED, ...OTHER]
     expect(verbs.filter((verb) => !known.includes(verb))).toEqual([])
   })
 
