@@ -52,7 +52,7 @@ async function takeLock(disk: HeldDisk, runId: string): Promise<FileLock> {
   if (info !== undefined && info.kind !== 'file') {
     throw PathRefused.kind(disk.held.shown(path), info, 'file')
   }
-  const lock = await disk.locks.take(path)
+  const lock = await openLock(disk, path)
   if (lock === undefined) throw new RunHeld(runId, await new FolderSource(disk, runId).holder())
   try {
     await removeTemporaries(disk, folder)
@@ -62,6 +62,23 @@ async function takeLock(disk: HeldDisk, runId: string): Promise<FileLock> {
   } catch (error) {
     await lock.release()
     throw error
+  }
+}
+
+const OPENINGS_MAX = 3
+
+/**
+ * SQLite resolves the path of the lock by itself, so a folder that is swapped at this moment can
+ * make it fail although the file is there. That is refused, or tried again if the folder is back.
+ */
+async function openLock(disk: HeldDisk, path: string): Promise<FileLock | undefined> {
+  for (let opening = 1; ; opening++) {
+    try {
+      return await disk.locks.take(path)
+    } catch (error) {
+      await disk.held.assertInPlace()
+      if (opening === OPENINGS_MAX) throw error
+    }
   }
 }
 
