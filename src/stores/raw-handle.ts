@@ -5,20 +5,28 @@
  * connection is kept from it. Libraries close what they were given as a matter of course, so that
  * does nothing.
  */
+import { CommandInvalid } from '../core/errors.ts'
 import { TxOwned } from './errors.ts'
-
-/** Comments and blanks before a statement. */
-const BLANK = /^(?:\s|;|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*\*\/)*/
+import { statementsOf } from './sql-statements.ts'
 
 /** What ends a transaction, or begins one; a rollback to a savepoint does neither. */
 const CONTROL = /^(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK|PREPARE\s+TRANSACTION)\b/i
 const TO_SAVEPOINT = /^ROLLBACK\s+(?:\w+\s+)?TO\b/i
 
-/** Refuses a statement by which a function would end the transaction that it runs in. */
+/** Refuses a text with a statement by which a function would end the transaction it runs in. */
 export function assertNoControl(sql: unknown): void {
   if (typeof sql !== 'string') return
-  const text = sql.replace(BLANK, '')
-  if (CONTROL.test(text) && !TO_SAVEPOINT.test(text)) throw new TxOwned()
+  for (const text of statementsOf(sql)) {
+    if (CONTROL.test(text) && !TO_SAVEPOINT.test(text)) throw new TxOwned()
+  }
+}
+
+/** The same for a text that must be one statement: SQLite would ignore a second one. */
+export function assertOneStatement(sql: string): void {
+  assertNoControl(sql)
+  if (statementsOf(sql).length > 1) {
+    throw new CommandInvalid('sql', 'must be one statement; call query() for each')
+  }
 }
 
 const CLOSING = new Set<string | symbol>(['close', 'open', 'end', 'release', Symbol.dispose])

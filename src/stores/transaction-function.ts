@@ -5,7 +5,7 @@
 import type { PawlError } from '../core/errors.ts'
 import type { Environment } from '../environment/system.ts'
 import { TxEnded } from './errors.ts'
-import { assertNoControl, guardHandle } from './raw-handle.ts'
+import { assertOneStatement, guardHandle } from './raw-handle.ts'
 import type { StoreTx } from './store.ts'
 
 /** How long a function may take, if no lease asks for less. */
@@ -70,7 +70,7 @@ function openTx<X extends StoreTx>(
     raw: guardHandle(raw, assertOpen),
     async query(sql, values) {
       assertOpen()
-      assertNoControl(sql)
+      assertOneStatement(sql)
       return query(sql, values)
     },
   }

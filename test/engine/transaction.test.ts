@@ -92,6 +92,28 @@ describe.each(PLACES)('on $name', ({ name, place }) => {
     expect(await brokenPromises(pawl.store)).toEqual([])
   })
 
+  it('a text cannot end the transaction behind its first statement', { timeout }, async () => {
+    const { pawl, bookings } = await place()
+    const insert = `INSERT INTO bookings VALUES ('a', 1)`
+    const raw = (tx: Transaction, sql: string) => {
+      const handle = tx.raw as { exec(sql: string): void; query(sql: string): Promise<unknown> }
+      return isPostgres ? handle.query(sql) : handle.exec(sql)
+    }
+    for (const control of ['COMMIT', 'COMMIT; BEGIN', '/* ; */ END']) {
+      const going = pawl.transaction(async (tx) => {
+        const owned = { code: 'E_TX_OWNED' }
+        await expect(tx.query(`${insert}; ${control}`)).rejects.toMatchObject(owned)
+        expect(() => raw(tx, `${insert}; ${control}`)).toThrow(expect.objectContaining(owned))
+        await tx.query(insert)
+        throw new Error('no')
+      })
+      await expect(going).rejects.toThrow('no')
+    }
+    const two = pawl.transaction((tx) => tx.query(`${insert}; ${insert}`))
+    await expect(two).rejects.toMatchObject({ code: 'E_COMMAND_INVALID' })
+    expect(await bookings()).toEqual([])
+  })
+
   it('no job joins a transaction that the database has ended', { timeout }, async () => {
     const { pawl } = await place()
     const breaking = isPostgres

@@ -308,7 +308,8 @@ describe('the records of document 001', () => {
       leaseOwner: 'worker-1',
       leaseExpiresAt: claimedAt + 30_000,
     }
-    const open = { startedAt: null, finishedAt: null, error: null, abort: null, final: false }
+    const unknown = { startedAt: null, finishedAt: null, error: null, timing: null }
+    const open = { ...unknown, abort: null, final: false }
     expect(lastExecution(script)).toEqual({ ...record, ...open, status: 'LEASED' })
     script.clock.advance(10)
     script.tell({ kind: 'start', fence: script.fence })
@@ -316,11 +317,12 @@ describe('the records of document 001', () => {
     expect(lastExecution(script)).toEqual({ ...started, status: 'IN_PROGRESS' })
     script.clock.advance(10)
     commit(script, 1)
-    expect(lastExecution(script)).toEqual({ ...started, status: 'COMMITTED' })
+    const committed = { ...started, timing: { queueMs: 10, durationMs: 10 } }
+    expect(lastExecution(script)).toEqual({ ...committed, status: 'COMMITTED' })
     script.clock.advance(10)
     script.tell({ kind: 'done', attempt: 1 })
     const finishedAt = claimedAt + 30
-    expect(lastExecution(script)).toEqual({ ...started, status: 'DONE', finishedAt })
+    expect(lastExecution(script)).toEqual({ ...committed, status: 'DONE', finishedAt })
 
     const failedJob = startedJob()
     failedJob.clock.advance(10)
