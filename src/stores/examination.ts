@@ -190,6 +190,9 @@ export interface Examination {
   leaveDuty(name: string, holder: string, place: string | undefined): Promise<boolean>
 }
 
+/** No duty is held for longer: a lease that ends later is damaged, and counts as ended. */
+export const DUTY_MAX_MS = 86_400_000
+
 /** What only one process does at a time. */
 export interface Duty {
   /** Where the last holder left off. */

@@ -360,6 +360,15 @@ describe.each(STORES)('a duty on $name', ({ open }) => {
     expect(await one.leaveDuty('look', 'one', 'late')).toBe(false)
   })
 
+  it('is not kept from others by a damaged lease', async () => {
+    const { store, sql } = await open()
+    const { examination } = store
+    await examination.takeDuty('look', 'one', 1000)
+    await sql(`UPDATE @duties SET lease_until = ${Number.MAX_SAFE_INTEGER}`)
+    expect(await examination.takeDuty('look', 'two', 1000)).toEqual({})
+    expect(await examination.takeDuty('look', 'one', 1000)).toBeUndefined()
+  })
+
   it('goes on where its last holder left off, and at once', async () => {
     const { store, again } = await open()
     const [one, two] = [store.examination, (await again()).examination]

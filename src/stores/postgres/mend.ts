@@ -9,15 +9,16 @@
  */
 import { LifecycleUnknown, TransitionRace } from '../../core/errors.ts'
 import { LANES } from '../../core/job/lanes.ts'
-import type {
-  Aside,
-  Dossier,
-  Duty,
-  Handle,
-  Mended,
-  Mending,
-  RawJob,
-  Surgeon,
+import {
+  type Aside,
+  type Dossier,
+  DUTY_MAX_MS,
+  type Duty,
+  type Handle,
+  type Mended,
+  type Mending,
+  type RawJob,
+  type Surgeon,
 } from '../examination.ts'
 import { columnsOf, type Value } from '../rows.ts'
 import type { Ref } from '../store.ts'
@@ -317,7 +318,7 @@ const TAKE_DUTY = statement(
   (s) => `
   INSERT INTO ${s}.duties (name, holder, lease_until) VALUES ($1, $2, $3)
   ON CONFLICT (name) DO UPDATE SET holder = $2, lease_until = $3
-  WHERE duties.holder = $2 OR duties.lease_until <= $4
+  WHERE duties.holder = $2 OR duties.lease_until NOT BETWEEN $4::bigint + 1 AND $4 + ${DUTY_MAX_MS}
   RETURNING place`,
 )
 

@@ -4,7 +4,16 @@
  * and puts them back, so that nobody else ever sees the file without them.
  */
 import { LifecycleUnknown } from '../../core/errors.ts'
-import type { Aside, Dossier, Duty, Mended, Mending, RawJob, Surgeon } from '../examination.ts'
+import {
+  type Aside,
+  type Dossier,
+  DUTY_MAX_MS,
+  type Duty,
+  type Mended,
+  type Mending,
+  type RawJob,
+  type Surgeon,
+} from '../examination.ts'
 import { columnsOf, type Value } from '../rows.ts'
 import type { Ref } from '../store.ts'
 import { appendFact } from './apply.ts'
@@ -136,7 +145,7 @@ export function recount(connection: Connection): void {
 const TAKE_DUTY = `
   INSERT INTO pawl_duties (name, holder, lease_until) VALUES (?1, ?2, ?3)
   ON CONFLICT (name) DO UPDATE SET holder = ?2, lease_until = ?3
-  WHERE holder = ?2 OR lease_until <= ?4
+  WHERE holder = ?2 OR lease_until NOT BETWEEN ?4 + 1 AND ?4 + ${DUTY_MAX_MS}
   RETURNING place`
 
 /** Takes on what one process does at a time. */
