@@ -30,7 +30,7 @@ describe('pawl queue limit', () => {
     [['mail', '--max-depth', '-1', ...WHY], /--max-depth must be a whole number/],
     [['mail', '--max-depth', 'many', ...WHY], /--max-depth must be a whole number/],
     [['mail', '--max-wait', 'soon', ...WHY], /--max-wait must be a duration/],
-    [['', '--max-depth', '5', ...WHY], /queue must not be empty/],
+    [['', '--max-depth', '5', ...WHY], /"queue" must not be empty/],
   ])('%j is wrong usage, and changes nothing', async (args, why) => {
     const place = new Place()
     await place.ok('db', 'migrate')
