@@ -110,8 +110,8 @@ describe.each(STORES)('a worker on $name', ({ open }) => {
     }
   })
 
-  // How long the sleeps are is in 003-engine.test.ts: here virtual time also passes while a database
-  // answers, so they cannot be measured.
+  // How long the sleeps are is in 003-engine.test.ts. Here virtual time also passes while a
+  // database answers, so they cannot be measured.
   it('Backoff: is entered each time that nothing was found; leaves for Idle', async () => {
     const engine = await EngineOnStore.open(open, [plain])
     await engine.work({ poll: '5s', recover: '1h' })
