@@ -101,7 +101,8 @@ export const checkP2 = predicate('P2', (rules, facts, base) => {
     const lifecycle = rules(fact)
     if (fact.migrated !== undefined) {
       const next = rules({ ...fact, seq: fact.seq + 1 })
-      for (const what of migrationProblems(lifecycle, next, fact)) report(fact.seq, what)
+      const problems = migrationProblems(lifecycle, next, fact, fact.migrated)
+      for (const what of problems) report(fact.seq, what)
       continue
     }
     if (lifecycle === undefined) continue
@@ -123,10 +124,12 @@ export const checkP2 = predicate('P2', (rules, facts, base) => {
 function migrationProblems(
   before: Lifecycle | undefined,
   next: Lifecycle | undefined,
-  { from, to, migrated, outcome, execution }: Fact,
+  { from, to, outcome, execution }: Fact,
+  migrated: NonNullable<Fact['migrated']>,
 ): string[] {
   const problems = outcome !== undefined || execution !== undefined ? ['did more than migrate'] : []
-  if (next === undefined || migrated === undefined || from === null) return problems
+  // That a fact starts nowhere is reported already.
+  if (next === undefined || from === null) return problems
   if (migrated.to <= migrated.from) problems.push(`went back to version ${migrated.to}`)
   const target = migratedState(next, migrated.from, from)
   const isSame = before === undefined || isSameToScheduler(before, next, from, to)

@@ -153,6 +153,8 @@ const CONTEXT: readonly (readonly [field: keyof Context, values: Field])[] = [
     'metadata',
     {
       refused: [
+        [],
+        'a',
         { '': 'x' },
         { 'a\nb': 'x' },
         { a: '' },

@@ -1,6 +1,7 @@
 // The times that the fact which closes an attempt records.
 import { decide, executionsOf, type Fact, leased, standard } from 'pawl'
 import { describe, expect, it } from 'vitest'
+import { timingOf } from '../../src/core/job/timing.ts'
 import { awaken, crash, EVERY_LIFECYCLE, FINAL, factOf, played, TRANSIENT } from './job-play.ts'
 
 const closings = (facts: readonly Fact[]) => facts.filter(({ timing }) => timing !== undefined)
@@ -47,5 +48,11 @@ describe('the times of an attempt', () => {
   it('of a job that is cancelled before it is due are zero', () => {
     const script = played(leased, 'create', 'cancel')
     expect(closings(script.facts)).toMatchObject([{ timing: { queueMs: 0, durationMs: 0 } }])
+  })
+
+  it('are 0 for an attempt whose start is not known', () => {
+    const job = { runAt: 5, createdAt: 1, startedAt: null }
+    const times = { queueMs: 4, durationMs: 0 }
+    expect(timingOf(job, { statuses: ['ABORTED'] }, 9)).toEqual(times)
   })
 })

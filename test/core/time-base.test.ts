@@ -10,6 +10,7 @@ import {
   type HostReading,
   isDisputed,
   isOfBoot,
+  isTimeBaseReason,
   leftToLose,
   SLOWED_BY,
   STEP_MS,
@@ -115,4 +116,13 @@ describe('the time of a file', () => {
       }),
     )
   })
+})
+
+it('the reason of a base is one of a list', () => {
+  expect(['first', 'repaired', 'oops', ''].map(isTimeBaseReason)).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ])
 })

@@ -8,6 +8,8 @@ import {
   defineLifecycle,
   type Fact,
   fold,
+  hopsOf,
+  type Job,
   LIFECYCLES,
   type Lifecycle,
   type LifecycleSpec,
@@ -16,6 +18,7 @@ import {
 } from 'pawl'
 import { givenJob, JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
+import { decideMigrate } from '../../src/core/job/decide-migrate.ts'
 import {
   compareDefinitions,
   definitionOf,
@@ -166,6 +169,38 @@ describe('a migration', () => {
     expect(what({ to: 'stuck' })).toEqual(['packed → stuck is no migration'])
     expect(what({ outcome: 'failed' })).toEqual(['did more than migrate'])
     expect(what({ migrated: { from: 2, to: 2 } })).toContain('went back to version 2')
+    expect(what({ from: null })).toEqual(['starts in null, not in packed'])
+    expect(checkP2(parcel1, script.facts)).toEqual([])
+    expect(script.facts.map(hopsOf)).toEqual([[], []])
+  })
+
+  it('after a repair of an unknown version is judged, and the repair is not', () => {
+    const script = new JobScript(parcel1)
+    script.create()
+    const [created] = script.facts
+    const repaired = { trigger: 'repair', rebased: script.job } as Partial<Fact>
+    const facts = [{ ...created, ...repaired }] as Fact[]
+    script.migrate(parcel2)
+    expect(checkP2(parcel2, [...facts, ...script.facts.slice(1)])).toEqual([])
+  })
+
+  it('of a damaged job is refused, and a parked job without a reason stays parked', () => {
+    const script = new JobScript(parcel1)
+    script.create()
+    const context = { now: 0, random: 0, actor: 'engine' } as const
+    const nowhere = { ...script.job, state: 'nowhere' } as Job
+    expect(decideMigrate(parcel1, parcel2, nowhere, context)).toMatchObject({
+      kind: 'rejected',
+      error: { code: 'E_MIGRATION_INVALID' },
+    })
+    const second = new JobScript(parcel2)
+    second.create()
+    second.operate({ kind: 'park' })
+    const parked = { ...second.job, reason: null } as Job
+    expect(decideMigrate(parcel2, parcel3, parked, context)).toMatchObject({
+      kind: 'fact',
+      fact: { blockedReason: 'parked' },
+    })
   })
 
   it('is folded only from the version that it leaves', () => {

@@ -57,7 +57,7 @@ export function compareDefinitions(stored: string, lifecycle: Lifecycle): Compar
   const parts = PARTS.filter(
     (part) => left[part] !== undefined && encode(left[part]) !== encode(right[part]),
   )
-  const [mappings, ownMappings] = [known.from ?? {}, own.from ?? {}]
+  const [mappings, ownMappings] = [known.from ?? {}, own.from]
   const remapped = Object.keys(mappings).filter(
     (version) =>
       ownMappings[version] !== undefined &&
@@ -107,7 +107,7 @@ function initialOf({ states }: Definition): string {
   return Object.keys(states)[0] ?? ''
 }
 
-function dataOf(lifecycle: Lifecycle): Definition {
+function dataOf(lifecycle: Lifecycle): Definition & Required<Pick<Definition, 'from'>> {
   const { machine, roles, policy, retryFixed, crash, from } = lifecycle
   return {
     initial: machine.initial,
@@ -139,7 +139,7 @@ function textOf(data: Definition): string {
 }
 
 function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
+  return a < b ? -1 : 1
 }
 
 function parse(text: string): Definition | undefined {
