@@ -84,6 +84,8 @@ export function entries<T>(count: number, value: T): Record<string, T> {
 /** Numbers by name. */
 export const USAGE: Field = {
   refused: [
+    [],
+    'a',
     { a: NaN },
     { a: 1, b: -Infinity },
     { a: '1' },
