@@ -14,7 +14,7 @@ const CONTROL = /^(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK|PREPARE
 const TO_SAVEPOINT = /^ROLLBACK\s+(?:\w+\s+)?TO\b/i
 
 /** Refuses a text with a statement by which a function would end the transaction it runs in. */
-export function assertNoControl(sql: unknown): void {
+function assertNoControl(sql: unknown): void {
   if (typeof sql !== 'string') return
   for (const text of statementsOf(sql)) {
     if (CONTROL.test(text) && !TO_SAVEPOINT.test(text)) throw new TxOwned()
