@@ -93,11 +93,15 @@ class Again {
       for (const name of history.outputs.get(key) ?? []) this.#note(name, key)
     }
     this.#called = reachable(machine, run.run_state).add(run.run_state)
-    for (const [name, { state, sha256 }] of history.nodeWrites) {
+    for (const [name, byState] of history.nodeWrites) {
       // The plan has taken inputs from outside already.
-      if (!this.#called.has(state) || isCopy(run, name)) continue
-      const isOther = entryOf(run.artifacts_index, name)?.sha256 !== sha256
-      if (isOther || this.isBefore(state)) this.#note(name, NODE)
+      if (isCopy(run, name)) continue
+      const now = entryOf(run.artifacts_index, name)?.sha256
+      for (const [state, contents] of byState) {
+        if (!this.#called.has(state)) continue
+        const isOther = [...contents].some((sha256) => sha256 !== now)
+        if (isOther || this.isBefore(state)) this.#note(name, NODE)
+      }
     }
   }
 

@@ -21,8 +21,8 @@ export interface RunHistory {
   readonly items: ReadonlyMap<string, Place>
   /** Where each artifact was last written outside of any item. */
   readonly written: ReadonlyMap<string, Place>
-  /** The same, also of those that an item has replaced since then, with what was written. */
-  readonly nodeWrites: ReadonlyMap<string, Place & { readonly sha256: string }>
+  /** What the node of each state has written by itself, by artifact and state: all contents. */
+  readonly nodeWrites: ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>
   /** The last event of each state that wrote an artifact. */
   readonly lastWrites: ReadonlyMap<string, number>
   /** What each item wrote when it last finished, whoever has replaced it since then. */
@@ -33,7 +33,7 @@ export interface RunHistory {
 export class HistoryNotes implements RunHistory {
   readonly items = new Map<string, Place>()
   readonly written = new Map<string, Place>()
-  readonly nodeWrites = new Map<string, Place & { readonly sha256: string }>()
+  readonly nodeWrites = new Map<string, Map<string, Set<string>>>()
   readonly lastWrites = new Map<string, number>()
   readonly outputs = new Map<string, ReadonlySet<string>>()
   readonly #writing = new Map<string, Set<string>>()
@@ -69,13 +69,19 @@ export class HistoryNotes implements RunHistory {
         this.lastWrites.set(this.#state, seq)
         if (work_item === null) {
           this.written.set(name, place)
-          this.nodeWrites.set(name, { ...place, sha256 })
+          this.#noteNodeWrite(name, sha256)
         } else {
           this.written.delete(name)
           this.#writing.get(work_item)?.add(name)
         }
       }
     }
+  }
+
+  #noteNodeWrite(name: string, sha256: string): void {
+    const byState = this.nodeWrites.get(name) ?? new Map<string, Set<string>>()
+    const contents = byState.get(this.#state) ?? new Set<string>()
+    this.nodeWrites.set(name, byState.set(this.#state, contents.add(sha256)))
   }
 
   #enter(state: string, stable: true | undefined, seq: number): void {

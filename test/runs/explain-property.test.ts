@@ -145,6 +145,17 @@ class Planned {
   }
 }
 
+/** Two nodes write the same artifact by themselves, and both are called again. */
+const WRITTEN_BY_TWO_NODES: Plan = {
+  items: {
+    ...{ DRAFTING: [], LINKING: [], VALIDATING: [], READY_FOR_PR: [] },
+    FIXING: [{ reads: ['c'], writes: [], parameter: undefined, keeps: 1 }],
+  },
+  own: { DRAFTING: 'c', LINKING: 'c' },
+  ...{ fixes: 1, stopIn: 'VALIDATING', stopsEarly: false, visit: 2 },
+  ...{ edit: 'f', force: false, strict: true },
+}
+
 /** How often each verdict was met, so that the property is known to say something. */
 const met = { run: 0, skip: 0, check: 0 }
 
@@ -184,7 +195,7 @@ describe('what explain says of an item', () => {
         await check(plan, runs, definition, planned)
         await runs.close()
       }),
-      { numRuns: 150 },
+      { numRuns: 150, examples: [[WRITTEN_BY_TWO_NODES]] },
     )
     expect(Math.min(met.run, met.skip, met.check)).toBeGreaterThan(10)
   }, 180_000)
