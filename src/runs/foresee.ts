@@ -7,6 +7,9 @@
  *   skip    nothing that it depends on is made again
  *   check   something that it depends on is made again
  *
+ * A verdict is about the next time that the item's node asks for it. A loop may ask for it again
+ * later, after work that was never done before: what that work writes is unknown until then.
+ *
  * A node that is called again also writes its own artifacts again. What it hands to an item as a
  * parameter may come from any artifact, so an item with parameters is checked if something is done
  * again in a state before its own, or was written in another state since it was started. Values
