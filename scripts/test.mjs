@@ -2,6 +2,7 @@
 // fails; what a step printed is shown only if it failed.
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { failedStep, failedTests, failureLines } from './failures.mjs'
 import { build, install, PrepareError } from './prepare.mjs'
 import { run } from './process.mjs'
 
@@ -41,6 +42,7 @@ Steps: ${steps.map(({ name }) => name).join(', ')}
 const { json, only } = readArguments()
 const print = (line) => (json ? process.stderr : process.stdout).write(`${line}\n`)
 const outcomes = []
+const failures = []
 let requirements = null
 
 const installed = await perform('install', () => prepared(install))
@@ -54,7 +56,8 @@ for (const step of selected) {
     const [command, ...args] = step.command
     const { ok, stdout, stderr } = await run(command, args, { stream: step.stream })
     if (step.name === 'requirements') requirements = readRequirements(ok, stdout, stderr)
-    return { ok, output: stdout + stderr }
+    const shown = step.stream ? 'No test failed; the output above says what else did.\n' : ''
+    return { ok, output: stdout + stderr || shown }
   })
 }
 summarise()
@@ -87,9 +90,16 @@ async function perform(name, action) {
   const { ok, output } = await action()
   const ms = Math.round(performance.now() - start)
   outcomes.push({ name, ok, ms })
+  if (!ok) failures.push(...failuresOf(name, output))
   print(`${ok ? 'ok    ' : 'FAILED'}  ${name.padEnd(13)} ${(ms / 1000).toFixed(1).padStart(6)} s`)
   if (!ok && output) print(output.trimEnd().replace(/^/gm, '  '))
   return ok
+}
+
+/** What failed in a step; tests that failed are named one by one. */
+function failuresOf(name, output) {
+  const tests = name === 'tests' ? failedTests(testReport) : []
+  return tests.length > 0 ? tests : [failedStep(name, output)]
 }
 
 async function prepared(preparation) {
@@ -106,11 +116,12 @@ function summarise() {
   const failed = outcomes.filter(({ ok }) => !ok).map(({ name }) => name)
   const tests = readTests()
   if (requirements) print(`\n${requirements.report}`)
+  if (failures.length > 0) print(['', ...failureLines(failures)].join('\n'))
   print(failed.length ? `\nFailed: ${failed.join(', ')}` : '\nAll steps passed.')
   if (tests) print(`${tests.passed} passed, ${tests.failed} failed`)
   if (json) {
     const openRequirements = requirements?.open ?? null
-    const result = { ok: failed.length === 0, steps: outcomes, tests, openRequirements }
+    const result = { ok: failed.length === 0, steps: outcomes, tests, openRequirements, failures }
     process.stdout.write(`${JSON.stringify(result)}\n`)
   }
   process.exitCode = failed.length ? 1 : 0
