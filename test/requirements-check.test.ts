@@ -39,12 +39,12 @@ const files: Record<string, string> = {
   'test/sqlite.test.ts': `openSqliteStore(); it('holds on a file', run)`,
   'test/postgres.test.ts': `import './support/postgres/databases.ts'; it('holds on a server', run)`,
   'test/core/b.test.ts': `it('is a rule', () => {})`,
-  'src/testing/store-contract/claim.ts': contractFile,
+  'test/contract/store/claim.ts': contractFile,
 }
 const RULE = '`test/core/b.test.ts` › is a rule'
 const ON_FILE = '`test/sqlite.test.ts` › holds on a file'
 const ON_SERVER = '`test/postgres.test.ts` › holds on a server'
-const IN_CONTRACT = '`src/testing/store-contract/claim.ts` › a case of the contract'
+const IN_CONTRACT = '`test/contract/store/claim.ts` › a case of the contract'
 
 function check(...rows: string[]) {
   return checkRequirements(tableOf(rows), (path) => files[path])
@@ -73,7 +73,7 @@ describe('the tests of a file', () => {
   })
 
   it('are cases under their titles in the contract of stores', () => {
-    const tests = testsIn('src/testing/store-contract/claim.ts', contractFile)
+    const tests = testsIn('test/contract/store/claim.ts', contractFile)
     expect(tests.map(({ title }) => title)).toEqual([
       'a case of the contract',
       'a case that is made',
@@ -88,7 +88,7 @@ describe('the tests of a file', () => {
     const onFile = { pure: false, sqlite: true, postgres: false }
     expect(reachOf('test/sqlite.test.ts', read)).toEqual(onFile)
     expect(reachOf('test/core/b.test.ts', read)).toMatchObject({ pure: true })
-    const contract = reachOf('src/testing/store-contract/claim.ts', read)
+    const contract = reachOf('test/contract/store/claim.ts', read)
     expect(contract).toEqual({ pure: false, sqlite: true, postgres: true })
   })
 })
@@ -107,7 +107,7 @@ describe('a table of requirements', () => {
       row('R9', IN_CONTRACT, 'store, time'),
       row('R10', `${RULE}<br>${ON_FILE}`, 'process, file'),
       row('R11', ON_SERVER, 'postgres'),
-      row('R12', '`src/testing/store-contract/claim.ts` › hardened: leads on', 'store'),
+      row('R12', '`test/contract/store/claim.ts` › hardened: leads on', 'store'),
     )
     expect(report).toEqual({
       rows: 12,
@@ -206,11 +206,11 @@ describe('after a run of all tests', () => {
   it('a row whose test did not run is refused', () => {
     const { problems } = checkRan(
       row('R1', '`test/a.test.ts` › is put together 7 times'),
-      row('R2', '`src/testing/store-contract/claim.ts` › hardened: leads on', 'store'),
+      row('R2', '`test/contract/store/claim.ts` › hardened: leads on', 'store'),
     )
     expect(problems).toEqual([
       expect.stringContaining('R1 names a test of test/a.test.ts that did not run'),
-      expect.stringContaining('R2 names a test of src/testing/store-contract/claim.ts'),
+      expect.stringContaining('R2 names a test of test/contract/store/claim.ts'),
     ])
   })
 })

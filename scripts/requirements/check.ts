@@ -12,7 +12,7 @@
 //
 // The cell `test` is one of
 //   - entries `` `test/path/file.test.ts` › title of a test ``, separated by `<br>`; a case of the
-//     store contract is named by its file below src/testing/store-contract;
+//     store contract is named by its file below test/contract/store;
 //   - `open: <area>`, for a statement whose work is still to come.
 //
 // With the report of a complete run of the tests, each named test must have run. A row whose test

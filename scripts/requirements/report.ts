@@ -13,7 +13,7 @@ interface Report {
   }[]
 }
 
-const CONTRACT = 'src/testing/store-contract/'
+const CONTRACT = 'test/contract/store/'
 const CONTRACT_TESTS = 'test/contract/'
 const SKIPPED = new Set(['skipped', 'pending', 'todo'])
 

@@ -22,7 +22,7 @@ const groups = new Set(['describe'])
 const conditions = new Set(['skipIf', 'runIf'])
 const exclusions = new Set(['skip', 'todo'])
 /** Cases of the store contract are functions under their titles, not calls of a test runner. */
-const CONTRACT = 'src/testing/store-contract/'
+const CONTRACT = 'test/contract/store/'
 
 /** The tests in a file. Groups (`describe`) are no tests, but what they skip their tests skip. */
 export function testsIn(path: string, text: string): WrittenTest[] {

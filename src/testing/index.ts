@@ -1,15 +1,9 @@
-/** The test kit: Pawl under a clock that the test owns, and the suite of every store. */
+/** The test kit: Pawl under a clock that the test owns. */
 export { CRASH_POINTS, type CrashPoint } from './crash-points.ts'
 export type { Drained, DrainedAttempt } from './drained.ts'
 export * from './errors.ts'
 export { type Given, givenJob, givenRun, type Then } from './given.ts'
 export { JobScript, type JobScriptOptions, type ScriptAsker } from './job-script.ts'
-export {
-  type JournalContractOptions,
-  journalContract,
-  type OpenedJournal,
-  type OpenJournal,
-} from './journal-contract/index.ts'
 export { ManualClock } from './manual-clock.ts'
 export {
   type RunJobOptions,
@@ -22,13 +16,6 @@ export { RunScript } from './run-script.ts'
 export { SeededRandom } from './seeded-random.ts'
 export { SequentialIds } from './sequential-ids.ts'
 export { type FileCrash, type FileFailure, SimulatedFiles } from './simulated-files.ts'
-export {
-  type OpenedStore,
-  type OpenStore,
-  type OwnTable,
-  type StoreContractOptions,
-  storeContract,
-} from './store-contract/index.ts'
 export {
   type TestEnvironment,
   type TestEnvironmentOptions,

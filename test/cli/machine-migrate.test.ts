@@ -1,7 +1,7 @@
 // Versions of lifecycles from the command line: listed, shown, and migrated by an operator.
 import { createPawl, defineJob } from 'pawl'
 import { describe, expect, it } from 'vitest'
-import { parcel1, parcel2 } from '../../src/testing/store-contract/parcels.ts'
+import { parcel1, parcel2 } from '../contract/store/parcels.ts'
 import { Place } from './pawl.ts'
 
 /** A place whose store has jobs of version 1, and was opened by a release with version 2. */

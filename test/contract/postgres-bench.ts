@@ -2,10 +2,10 @@
 // before it. All tests of a run share one schema, whose rows are removed between them as nobody but
 // a superuser can.
 import type { Lifecycle } from 'pawl'
-import { type OpenStore, type OwnTable, storeContract } from 'pawl/testing'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { openPostgresStore, type PostgresOptions } from '../../src/stores/postgres/open.ts'
+import { type OpenStore, type OwnTable, storeContract } from './store/index.ts'
 
 /** Where a run of the contract finds its server. */
 export interface Place {

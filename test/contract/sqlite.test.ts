@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Lifecycle } from 'pawl'
-import { type OpenStore, type OwnTable, storeContract } from 'pawl/testing'
 import { afterAll, describe, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
+import { type OpenStore, type OwnTable, storeContract } from './store/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pawl-contract-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

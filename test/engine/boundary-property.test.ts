@@ -9,7 +9,7 @@ import { expect, it } from 'vitest'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Store } from '../../src/stores/store.ts'
-import { checkStore } from '../../src/testing/store-contract/check.ts'
+import { checkStore } from '../contract/store/check.ts'
 import { freshSchema, sharedPostgres } from '../support/postgres/databases.ts'
 import { MortalProcess } from './mortal-process.ts'
 

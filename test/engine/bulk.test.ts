@@ -14,9 +14,9 @@ import { createPawl } from '../../src/engine/pawl.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { JobFilter, Store } from '../../src/stores/store.ts'
-import { type Bench, Bench as StoreBench } from '../../src/testing/store-contract/bench.ts'
-import { checkStore, listAll } from '../../src/testing/store-contract/check.ts'
 import type { TestEnvironment } from '../../src/testing/test-environment.ts'
+import { type Bench, Bench as StoreBench } from '../contract/store/bench.ts'
+import { checkStore, listAll } from '../contract/store/check.ts'
 import { freshSchema, sharedPostgres } from '../support/postgres/databases.ts'
 
 const stores: Record<string, (environment: TestEnvironment) => Promise<Store>> = {

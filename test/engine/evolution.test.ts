@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { createPawl, defineJob, type Lifecycle, type Pawl, type PawlEvent, typed } from 'pawl'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { parcel1, parcel2 } from '../../src/testing/store-contract/parcels.ts'
+import { parcel1, parcel2 } from '../contract/store/parcels.ts'
 import { freshFolder } from '../processes/folder.ts'
 import { execute } from '../processes/inspect.ts'
 import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'

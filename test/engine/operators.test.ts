@@ -23,8 +23,8 @@ import {
   fenceOf,
   policyWith,
   Bench as StoreBench,
-} from '../../src/testing/store-contract/bench.ts'
-import { checkStore } from '../../src/testing/store-contract/check.ts'
+} from '../contract/store/bench.ts'
+import { checkStore } from '../contract/store/check.ts'
 import { freshSchema, sharedPostgres } from '../support/postgres/databases.ts'
 
 const ADA = { name: 'ada', reason: 'INC-7' }

@@ -3,7 +3,7 @@
 import { standard } from 'pawl'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Answer, Held, Store } from '../../src/stores/store.ts'
-import { fenceOf, settlement } from '../../src/testing/store-contract/bench.ts'
+import { fenceOf, settlement } from '../contract/store/bench.ts'
 import { sharedPostgres } from '../support/postgres/databases.ts'
 import { PostgresStage } from './postgres-stage.ts'
 import { LEASE_MS } from './scenes.ts'

@@ -2,7 +2,7 @@
 // with the handles that earlier holders still have.
 import type { Lifecycle } from '../../src/core/lifecycles/lifecycle.ts'
 import type { Held, HeldEffect, Store } from '../../src/stores/store.ts'
-import { failureOf, OPERATOR, settlement } from '../../src/testing/store-contract/bench.ts'
+import { failureOf, OPERATOR, settlement } from '../contract/store/bench.ts'
 
 /** The lease of every claim. */
 export const LEASE_MS = 30_000

@@ -20,7 +20,7 @@ import {
   OPERATOR,
   type Report,
   settlement,
-} from '../../src/testing/store-contract/bench.ts'
+} from '../contract/store/bench.ts'
 import { keyOf, LEASE_MS, LONG_MS, type Scene, TYPE } from './scenes.ts'
 import type { Telling, Witness } from './witness.ts'
 

@@ -25,7 +25,7 @@ import {
   restoreLifecycle,
 } from '../../src/core/lifecycles/definition.ts'
 import { findMappingProblems } from '../../src/core/lifecycles/migration.ts'
-import { parcel1, parcel2, parcel3 } from '../../src/testing/store-contract/parcels.ts'
+import { parcel1, parcel2, parcel3 } from '../contract/store/parcels.ts'
 
 const parcels = [parcel1, parcel2, parcel3]
 

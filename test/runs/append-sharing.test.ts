@@ -3,7 +3,7 @@
 import { openFolderJournal, type RunFact } from 'pawl'
 import { SeededRandom, SimulatedFiles, testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
-import { AUTHOR, factsOf } from '../../src/testing/journal-contract/bench.ts'
+import { AUTHOR, factsOf } from '../contract/journal/bench.ts'
 import { freshFolder } from './bench.ts'
 
 const section = (n: number): RunFact => ({

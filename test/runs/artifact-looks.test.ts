@@ -6,7 +6,7 @@ import { SeededRandom, SimulatedFiles, testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import type { FileHandle } from '../../src/core/ports.ts'
 import { systemFiles } from '../../src/environment/files.ts'
-import { AUTHOR, factsOf } from '../../src/testing/journal-contract/bench.ts'
+import { AUTHOR, factsOf } from '../contract/journal/bench.ts'
 import { freshFolder, freshRuns, releaseOf } from './bench.ts'
 
 const LOOKS = '.looks.json'

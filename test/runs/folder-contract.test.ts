@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openFolderJournal } from 'pawl'
-import { journalContract, SeededRandom, SimulatedFiles } from 'pawl/testing'
+import { SeededRandom, SimulatedFiles } from 'pawl/testing'
 import { afterAll, describe, it } from 'vitest'
+import { journalContract } from '../contract/journal/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pawl-runs-'))
 let number = 0

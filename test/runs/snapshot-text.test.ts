@@ -8,7 +8,7 @@ import { toEvents } from '../../src/core/run/events.ts'
 import { RunFold } from '../../src/core/run/evolve.ts'
 import { sha256Of } from '../../src/runs/journal/hash.ts'
 import { claimOf, decodeSnapshot, encodeSnapshot } from '../../src/runs/journal/snapshot.ts'
-import { factsOf } from '../../src/testing/journal-contract/bench.ts'
+import { factsOf } from '../contract/journal/bench.ts'
 
 const HASH = sha256Of('a line')
 const ENVELOPE = { ts: '2026-01-01T00:00:00.000Z', trace_id: 't', span_id: 's', actor: 'test' }

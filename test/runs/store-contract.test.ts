@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { openStoreJournal } from 'pawl'
 import { openPostgresStore } from 'pawl/postgres'
 import { openSqliteStore } from 'pawl/sqlite'
-import { journalContract, type OpenJournal } from 'pawl/testing'
 import { afterAll, describe, it } from 'vitest'
 import type { Store } from '../../src/stores/store.ts'
+import { journalContract, type OpenJournal } from '../contract/journal/index.ts'
 import { sharedPostgres } from '../support/postgres/databases.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pawl-runs-'))

@@ -11,7 +11,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openSqlite } from '../../src/stores/sqlite/store.ts'
 import type { Store } from '../../src/stores/store.ts'
-import { JournalBench } from '../../src/testing/journal-contract/bench.ts'
+import { JournalBench } from '../contract/journal/bench.ts'
 import { sharedPostgres } from '../support/postgres/databases.ts'
 import { AUTHOR, all, factsOf, failureFacts, tell } from './support.ts'
 

@@ -2,9 +2,9 @@
 // and replace at will.
 import { decideRun, documentationRun, type Journal, openFolderJournal, type RunFact } from 'pawl'
 import { SeededRandom, SimulatedFiles, type TestEnvironment, testEnvironment } from 'pawl/testing'
-import { AUTHOR, JournalBench } from '../../src/testing/journal-contract/bench.ts'
+import { AUTHOR, JournalBench } from '../contract/journal/bench.ts'
 
-export { AUTHOR, all, factsOf, tell } from '../../src/testing/journal-contract/bench.ts'
+export { AUTHOR, all, factsOf, tell } from '../contract/journal/bench.ts'
 
 export const RUN = 'run-1'
 /** For tests of many small steps, on a machine that others may use as well. */

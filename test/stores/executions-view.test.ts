@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { openSqlite } from '../../src/stores/sqlite/store.ts'
 import type { Held, Store } from '../../src/stores/store.ts'
-import { Bench, failureOf, fenceOf, OPERATOR } from '../../src/testing/store-contract/bench.ts'
+import { Bench, failureOf, fenceOf, OPERATOR } from '../contract/store/bench.ts'
 import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
 
 type Rows = () => Promise<Record<string, unknown>[]>

@@ -5,7 +5,7 @@ import { testEnvironment } from 'pawl/testing'
 import { expect, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { EnqueueItem, Held, Settlement } from '../../src/stores/store.ts'
-import { settled } from '../../src/testing/store-contract/check.ts'
+import { settled } from '../contract/store/check.ts'
 
 const { ids } = testEnvironment()
 

@@ -18,6 +18,6 @@ it('the test kit exports these values, and no others', () => {
   expect(Object.keys(kit).sort()).toEqual([
     ...['CRASH_POINTS', 'DrainStuck', 'JobScript', 'ManualClock', 'ProcessDied', 'RunScript'],
     ...['SeededRandom', 'SequentialIds', 'SimulatedFiles', 'TestPawl', 'createTestPawl'],
-    ...['givenJob', 'givenRun', 'journalContract', 'runJob', 'storeContract', 'testEnvironment'],
+    ...['givenJob', 'givenRun', 'runJob', 'testEnvironment'],
   ])
 })

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type Environment, systemEnvironment } from '../../../src/environment/system.ts'
 import type { Store } from '../../../src/stores/postgres/index.ts'
-import { checkStore } from '../../../src/testing/store-contract/check.ts'
+import { checkStore } from '../../contract/store/check.ts'
 import { connected, single } from '../../support/postgres/clients.ts'
 import { freshSchema, sharedPostgres } from '../../support/postgres/databases.ts'
 import { accepted, beatOf, hold, item, open, proxyTo, request } from './bed.ts'

@@ -3,7 +3,7 @@
 import type { Client } from 'pg'
 import { describe, expect, it } from 'vitest'
 import type { Held, Store } from '../../../src/stores/postgres/index.ts'
-import { checkStore } from '../../../src/testing/store-contract/check.ts'
+import { checkStore } from '../../contract/store/check.ts'
 import { connected } from '../../support/postgres/clients.ts'
 import {
   accepted,

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it, vi } from 'vitest'
 import { readable } from '../../../src/stores/damage.ts'
-import { checkStore } from '../../../src/testing/store-contract/check.ts'
+import { checkStore } from '../../contract/store/check.ts'
 import { withHelpers } from '../../processes/children.ts'
 import { connected, single } from '../../support/postgres/clients.ts'
 import { accepted, item, OPERATOR, open, ownDatabase, PATIENT, request, success } from './bed.ts'

@@ -2,7 +2,7 @@
 // there afterwards, nothing was done twice, and nobody was told of an error in time.
 import { createPawl, defineJob, type JobHandle, type Pawl, type PawlEvent } from 'pawl'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { checkStore } from '../../../src/testing/store-contract/check.ts'
+import { checkStore } from '../../contract/store/check.ts'
 import { connected, single } from '../../support/postgres/clients.ts'
 import { type PostgresServer, startReplicated } from '../../support/postgres/server.ts'
 import { accepted, item, makeUserRows, open, ownDatabase, ownServer, userRows } from './bed.ts'

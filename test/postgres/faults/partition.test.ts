@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { Answer, Held, Store } from '../../../src/stores/postgres/index.ts'
-import { checkStore } from '../../../src/testing/store-contract/check.ts'
+import { checkStore } from '../../contract/store/check.ts'
 import { connected } from '../../support/postgres/clients.ts'
 import { serverFolder } from '../../support/postgres/guarded.ts'
 import {

@@ -3,7 +3,7 @@
 // hear of a stranger's.
 import { expect, it } from 'vitest'
 import { systemEnvironment } from '../../../src/environment/system.ts'
-import { checkStore } from '../../../src/testing/store-contract/check.ts'
+import { checkStore } from '../../contract/store/check.ts'
 import { connected } from '../../support/postgres/clients.ts'
 import { accepted, item, OPERATOR, open, ownServer, proxyTo, triggersOf } from './bed.ts'
 

@@ -3,7 +3,7 @@
 import type { Client } from 'pg'
 import { expect, it } from 'vitest'
 import type { Store } from '../../../src/stores/postgres/index.ts'
-import { checkStore, listAll } from '../../../src/testing/store-contract/check.ts'
+import { checkStore, listAll } from '../../contract/store/check.ts'
 import { connected } from '../../support/postgres/clients.ts'
 import { makeUserRows, open, ownDatabase, ownServer, userRows } from './bed.ts'
 import { type Result, Workers } from './workers.ts'
