@@ -107,7 +107,7 @@ const REPORT = statement(
     AS report (eid, claim, state, run_at, error, untried)
   WHERE outbox.eid = report.eid AND outbox.eid = ANY ($1::bigint[])
     AND outbox.claim = report.claim
-  RETURNING outbox.eid, ${TX} AS tx`,
+  RETURNING report.eid || ' ' || report.claim AS hold, ${TX} AS tx`,
 )
 
 /**
@@ -129,15 +129,15 @@ export async function settleEffects(
     session,
     delivered.map(({ effect }) => effect.jobId),
   )
-  // Of several reports on one effect the first one counts.
-  const first = new Map<number, EffectReport>()
+  // The first of several reports under one claim counts. Those of earlier claims do not hide it.
+  const first = new Map<string, EffectReport>()
   for (const report of reports) {
     const { ref, claim } = report.effect
     const isSound = Number.isSafeInteger(ref) && isUuid(claim)
-    if (isSound && !first.has(ref)) first.set(ref, report)
+    if (isSound && !first.has(holdOf(report))) first.set(holdOf(report), report)
   }
   const given = [...first.values()]
-  const rows = await session.query<{ eid: number; tx: number }>(REPORT, [
+  const rows = await session.query<{ hold: string; tx: number }>(REPORT, [
     arrayOf(given.map(({ effect }) => effect.ref)),
     arrayOf(given.map(({ effect }) => effect.claim)),
     arrayOf(given.map(({ kind }) => STATE_AFTER[kind])),
@@ -146,12 +146,22 @@ export async function settleEffects(
     arrayOf(given.map(({ kind }) => (kind === 'released' ? 1 : 0))),
   ])
   if (rows[0] !== undefined) session.wrote = { tx: rows[0].tx }
-  const done = new Set(rows.map(({ eid }) => eid))
-  const finished = await finishDelivered(shared, session, now, [...reads.values()])
+  const done = new Set(rows.map(({ hold }) => hold))
   const answers = reports.map(
-    (report) => first.get(report.effect.ref) === report && done.delete(report.effect.ref),
+    (report) => first.get(holdOf(report)) === report && done.delete(holdOf(report)),
   )
-  return { answers, finished }
+  const touched = new Set(
+    reports.filter(({ kind }, i) => answers[i] && kind === 'delivered').map(jobIdOf),
+  )
+  const last = [...reads.values()].filter(({ job }) => touched.has(job.id))
+  return { answers, finished: await finishDelivered(shared, session, now, last) }
+}
+
+const jobIdOf = ({ effect }: EffectReport) => effect.jobId
+
+/** The effect of a report, under the claim of whoever reports. */
+function holdOf({ effect }: EffectReport): string {
+  return `${effect.ref} ${effect.claim}`
 }
 
 const OPEN_EFFECTS = statement(

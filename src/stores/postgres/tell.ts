@@ -36,9 +36,11 @@ export async function tell(
     }
     if (hasMoved(read.job, seqs?.[i])) return { kind: 'rejected', error: new TransitionRace(id) }
     if (open.has(id)) return { kind: 'rejected', error: new EffectsOpen(id) }
-    const isKnown = command.kind === 'step' && known.has(stepKey(id, command.name, command.n))
+    const step = command.kind === 'step' ? stepKey(id, command.name, command.n) : undefined
+    const isKnown = step !== undefined && known.has(step)
     const asked = isKnown ? { ...command, known: true as const } : command
-    const answered = answer(shared, changes, now, read, asked, asker)
+    const answered = answer(shared, changes, now, read, asked as Command, asker)
+    if (step !== undefined && answered.kind === 'done') known.add(step)
     if (command.kind === 'redrive' && answered.kind === 'done') redriven.push(id)
     return answered
   })

@@ -19,6 +19,7 @@ import { hostileCases } from './hostile.ts'
 import { lifecycleCases } from './lifecycles.ts'
 import { limitCases } from './limits.ts'
 import { noticeCases } from './notices.ts'
+import { raceCases, repeatedIdCases, staleReportCases } from './one-call.ts'
 import { cancelCases, operatorCases } from './operators.ts'
 import { outboxCases } from './outbox.ts'
 import { queueRecordCases } from './queue-records.ts'
@@ -62,6 +63,9 @@ const THEMES: Readonly<Record<string, Cases>> = {
   'types of effects': effectTypeCases,
   'lists of effects': effectListCases,
   'retried effects': effectRetryCases,
+  'reports that come too late': staleReportCases,
+  'expected versions of jobs': raceCases,
+  'repeated ids in one call': repeatedIdCases,
   notices: noticeCases,
   steps: stepCases,
   queues: { ...queueCases, ...queueListCases },
