@@ -21,6 +21,7 @@ import { machinesAreKnown } from './checks/machines-are-known.ts'
 import { lookAtRuns, type RunRecords } from './checks/runs-are-whole.ts'
 import { schemaIsAsDeclared } from './checks/schema-is-as-declared.ts'
 import type { Finding } from './finding.ts'
+import { keysBetween, keysOf, rivalOf } from './keys.ts'
 import { type Prescription, prescribe } from './mend.ts'
 import { examine, type Patient } from './patient.ts'
 import {
@@ -254,19 +255,12 @@ export class Doctor {
     this.#versions = await versionsOf(store, lifecycles).catch(() => undefined)
     const workers = new Map((await store.listWorkers()).map((row) => [row.id, row]))
     const found = full ? await store.examination.duplicates(Number.MAX_SAFE_INTEGER) : []
-    const keys = new Set<string>()
-    const keyless = found.filter(({ type, key }) => {
-      if (key === undefined) return false
-      const isSecond = keys.has(`${type}\n${key}`)
-      keys.add(`${type}\n${key}`)
-      return isSecond
-    })
     return {
       now: store.now(),
       workers,
       patience: this.#patience,
       duplicateIds: new Set(found.filter(({ key }) => key === undefined).map(({ id }) => id)),
-      keyless: new Set(keyless.map(({ id }) => id)),
+      ...(await keysOf(store, found)),
     }
   }
 
@@ -274,16 +268,32 @@ export class Doctor {
     const { store } = this.#parts
     tally.jobs++
     // Pages are read one after the other: time goes on in between.
-    const ward = { ...before, now: Math.max(before.now, store.now()) }
     const patient = this.#examine(dossier)
+    const rival = await rivalOf(store, patient).catch(() => undefined)
+    const known = { ...before, now: Math.max(before.now, store.now()) }
+    const ward = rival === undefined ? known : { ...known, rival }
     const prescription = attempt(() => prescribe(patient, ward, {}))
     const findings = findingsOf(patient, ward, prescription)
     for (const finding of findings) tally.add(finding)
     if (prescription !== undefined) {
-      await tally.plan([repairOfJob(store, this.#examine, patient, prescription, ward)])
+      const repair = repairOfJob(store, this.#examine, patient, prescription, ward)
+      await tally.plan([...(await this.#repairOfRival(patient, ward)), repair])
     } else {
       for (const finding of findings) await tally.plan(repairOfCourse(store, patient, finding))
     }
+  }
+
+  /** The key must be free before the job is restored that it belongs to. */
+  async #repairOfRival({ folded }: Patient, ward: Ward): Promise<Doable[]> {
+    const { store } = this.#parts
+    if (ward.rival === undefined || folded === null) return []
+    const dossier = await store.examination.dossierOf(ward.rival)
+    const rival = dossier && this.#examine(dossier)
+    if (!rival?.folded) return []
+    const around = { ...ward, ...keysBetween(folded, rival.folded) }
+    const prescription = attempt(() => prescribe(rival, around, {}))
+    if (prescription?.remedy !== 'give the key up') return []
+    return [repairOfJob(store, this.#examine, rival, prescription, around)]
   }
 
   async #lookAtRuns(records: RunRecords, tally: Tally): Promise<void> {

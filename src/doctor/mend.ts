@@ -7,7 +7,8 @@
  *                                                   it had ended; where anything says that it was
  *                                                   committed it is never run again
  *   a history that is not as it should be           is noted; the job goes on as it is
- *   a key that an older job has                     is given up
+ *   a key that an older job has                     is given up; if that job has committed and this
+ *                                                   one has not begun, this one is parked
  *   a row that is not what its facts say            is rebuilt from them, or made anew
  *   a job that the engine has set aside             goes on, once its row is as its facts say
  *   effects that no commit declared                 are taken aside
@@ -27,7 +28,7 @@ import type { Aside, Mending, RawEffect, RawFact } from '../stores/examination.t
 import { doubtsOf, lostEffects } from './doubts.ts'
 import type { Remedy } from './finding.ts'
 import { isPlausible, type Patient } from './patient.ts'
-import { quarantineOf } from './quarantine.ts'
+import { parkedOf, quarantineOf } from './quarantine.ts'
 import { LEASE_MAX_MS, rowFaults } from './row-faults.ts'
 
 /** What is known besides the job itself. */
@@ -37,6 +38,8 @@ export interface Surroundings {
   readonly duplicateIds: ReadonlySet<string>
   /** Jobs whose key an older job has. */
   readonly keyless: ReadonlySet<string>
+  /** Those of them whose older job has committed: to run them would do its work again. */
+  readonly redundant: ReadonlySet<string>
 }
 
 /** What is to be done, in words and in deed. */
@@ -75,8 +78,12 @@ export function prescribe(
     return rebase('note what is wrong and go on', why, patient, lifecycle, job, context)
   }
   if (around.keyless.has(id)) {
-    const lost = `an older job has the key "${folded.key}"`
-    return rebase('give the key up', lost, patient, lifecycle, { ...folded, key: null }, context)
+    const isDone = around.redundant.has(id)
+    const lost = `an older job has the key "${folded.key}"${isDone ? ' and has committed' : ''}`
+    const isIdle = folded.outcome === null && folded.execution === null
+    const keyless = { ...folded, key: null }
+    const job = isDone && isIdle ? parkedOf(keyless, lifecycle, around.now) : keyless
+    return rebase('give the key up', lost, patient, lifecycle, job, context)
   }
   return rebuild(patient, lifecycle, folded, context)
 }
@@ -100,7 +107,8 @@ function clearAway({ dossier }: Patient): Prescription | undefined {
     ...dossier.facts.map((fact) => asideOf('ledger', fact)),
     ...dossier.effects.map((effect) => asideOf('outbox', effect)),
   ]
-  return { remedy: ASIDE, why: 'no job can be made of what is left of it', aside }
+  const why = 'no job can be made of what is left of it; if it had a key, the key is free again'
+  return { remedy: ASIDE, why, aside }
 }
 
 /** A committed job whose last effects are lost has nothing left to wait for. */

@@ -24,11 +24,15 @@ export function quarantineOf(patient: Patient, lifecycle: Lifecycle, now: number
   if (ended !== undefined && ended !== 'succeeded' && before.outcome === ended) {
     return { ...base, state: before.state, outcome: ended, endedAt: before.endedAt ?? now }
   }
-  const { parked } = lifecycle
+  return parkedOf(base, lifecycle, now)
+}
+
+/** The job where it waits for a person. */
+export function parkedOf(job: Job, { parked, ready }: Lifecycle, now: number): Job {
   return {
-    ...base,
-    state: parked ?? lifecycle.ready,
-    runAt: base.runAt ?? now,
+    ...job,
+    state: parked ?? ready,
+    runAt: job.runAt ?? now,
     blockedReason: parked === undefined ? 'quarantined' : null,
     reason: 'quarantined',
   }

@@ -4,6 +4,7 @@
  */
 import { isCommitted } from '../core/job/job.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import { isDamage } from '../stores/damage.ts'
 import type { Dossier, Drift, Surgeon } from '../stores/examination.ts'
 import { columnsOf } from '../stores/rows.ts'
 import type { Asker, Store } from '../stores/store.ts'
@@ -61,18 +62,19 @@ export function repairOfJob(
       const own = new Set([patient.id])
       const isRestored = patient.dossier.row === null && after !== undefined
       const ways = isRestored ? [{}, { keyless: own }, { duplicateIds: own }] : [{}]
-      await firstThatWorks(ways.map((way) => () => mend(way)))
+      await firstWithin(ways.map((way) => () => mend(way)))
     },
   }
 }
 
-async function firstThatWorks(ways: readonly (() => Promise<unknown>)[]): Promise<void> {
+/** The first one that no constraint excludes. Any other failure must not cost a job its key. */
+async function firstWithin(ways: readonly (() => Promise<unknown>)[]): Promise<void> {
   for (const [i, way] of ways.entries()) {
     try {
       await way()
       return
     } catch (error) {
-      if (i === ways.length - 1) throw error
+      if (i === ways.length - 1 || !isDamage(error)) throw error
     }
   }
 }

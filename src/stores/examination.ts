@@ -158,6 +158,8 @@ export interface Examination {
   replication?(): Promise<Replication>
   /** Jobs with all that belongs to them, in the order of their refs; also what belongs to none. */
   dossiers(after: Ref | undefined, limit: number): Promise<Dossier[]>
+  /** Everything that there is of the job with this id; nothing if no row has it. */
+  dossierOf(id: string): Promise<Dossier | undefined>
   duplicates(limit: number): Promise<Duplicate[]>
   counters(): Promise<CounterDrift[]>
   /**

@@ -56,7 +56,8 @@ describe.each(STORES)('on $name, a check that throws', ({ open }) => {
       },
     } as unknown as ReadonlyMap<string, never>
     const patience = { workerMs: 1, dueMs: 1, stalledMs: 1 }
-    const around = { now: examined.store.now(), duplicateIds: new Set(), keyless: new Set() }
+    const none = { duplicateIds: new Set(), keyless: new Set(), redundant: new Set() }
+    const around = { now: examined.store.now(), ...none }
     const ward = { ...around, workers, patience } as Parameters<typeof findingsOf>[1]
     const findings = findingsOf(patient, ward, undefined)
     expect(findings.map(({ check, subject, severity }) => [check, subject, severity])).toEqual([

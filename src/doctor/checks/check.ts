@@ -24,6 +24,8 @@ export interface Sighting {
 export interface Ward extends Surroundings {
   readonly workers: ReadonlyMap<string, WorkerRow>
   readonly patience: Patience
+  /** Of a job without a row: the id of the job that has its key now. */
+  readonly rival?: string
 }
 
 /** How long things may take before they are worth a finding. */

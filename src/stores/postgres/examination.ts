@@ -5,7 +5,7 @@ import type { Ref } from '../store.ts'
 import { CATALOGUE_SETTINGS } from './catalogue.ts'
 import type { OwnSession } from './connect.ts'
 import type { Shared } from './context.ts'
-import { counters, dossiers, duplicates, scan } from './examine.ts'
+import { counters, dossierOf, dossiers, duplicates, scan } from './examine.ts'
 import { findDamage } from './isolate.ts'
 import { findMachineFaults, restoreMachine } from './machines.ts'
 import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
@@ -76,6 +76,10 @@ export class PostgresExamination implements Examination {
 
   dossiers(after: Ref | undefined, limit: number) {
     return this.#access.look(ONE_MOMENT, (session) => dossiers(session, after, limit))
+  }
+
+  dossierOf(id: string) {
+    return this.#access.look(ONE_MOMENT, (session) => dossierOf(session, id))
   }
 
   duplicates(limit: number) {

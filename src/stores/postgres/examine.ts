@@ -78,6 +78,12 @@ export async function dossier(session: Session, id: string): Promise<Dossier | u
   return only
 }
 
+/** All that there is of the job with this id. */
+export async function dossierOf(session: Session, id: string): Promise<Dossier | undefined> {
+  const found = isUuid(id) ? await dossier(session, id) : undefined
+  return found?.row === null ? undefined : found
+}
+
 async function readRange(session: Session, range: Range, max: number): Promise<Dossier[]> {
   const values = valuesOf(range)
   const bounded = [...values, max]

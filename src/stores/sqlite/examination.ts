@@ -4,7 +4,7 @@ import type { MachineFault } from '../machines.ts'
 import type { Ref } from '../store.ts'
 import type { Connection } from './connect.ts'
 import type { Shared } from './context.ts'
-import { counters, dossiers, duplicates, scan, storage } from './examine.ts'
+import { counters, dossierOf, dossiers, duplicates, scan, storage } from './examine.ts'
 import { findDamage } from './isolate.ts'
 import { findMachineFaults, restoreMachine } from './machines.ts'
 import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
@@ -56,6 +56,10 @@ export class SqliteExamination implements Examination {
 
   dossiers(after: Ref | undefined, limit: number) {
     return this.#access.read((db) => dossiers(db, after, limit))
+  }
+
+  dossierOf(id: string) {
+    return this.#access.read((db) => dossierOf(db, id))
   }
 
   duplicates(limit: number) {

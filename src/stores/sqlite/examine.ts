@@ -62,6 +62,16 @@ export function dossier(connection: Connection, ref: Ref): Dossier | undefined {
   return readBetween(connection, rid - 1, rid, jobs, Number.MAX_SAFE_INTEGER)[0]
 }
 
+const SELECT_NUMBER = 'SELECT rid FROM pawl_jobs WHERE id = ?'
+
+/** All that there is of the job with this id. */
+export function dossierOf(connection: Connection, id: string): Dossier | undefined {
+  return asOfOneMoment(connection, () => {
+    const row = connection.get<{ rid: number }>(SELECT_NUMBER, id)
+    return row && dossier(connection, row.rid)
+  })
+}
+
 function readBetween(
   connection: Connection,
   from: number,
