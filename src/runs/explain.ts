@@ -15,9 +15,9 @@ export interface ItemExplanation {
   readonly status: WorkItem['status']
   readonly attempts: number
   /**
-   * What happens the next time that its node asks for it. `skip`: its result is remembered. `run`:
-   * it is done again. `check`: something before it is done again, and if that comes out the same, it
-   * is skipped.
+   * What happens when its node asks for it next. `skip`: its result is remembered. `run`: it is
+   * done again. `check`: something before it is done again, and if that comes out the same, it is
+   * skipped.
    */
   readonly verdict: 'skip' | 'run' | 'check'
   readonly because:

@@ -96,15 +96,25 @@ class Again {
       for (const name of history.outputs.get(key) ?? []) this.#note(name, key)
     }
     this.#called = reachable(machine, run.run_state).add(run.run_state)
-    for (const [name, byState] of history.nodeWrites) {
+    this.#noteNodeWrites(run, history)
+  }
+
+  /** What nodes write by themselves, as far as it may differ from what is there now. */
+  #noteNodeWrites(run: Run, { nodeWrites }: RunHistory): void {
+    const written = [...nodeWrites]
       // The plan has taken inputs from outside already.
-      if (isCopy(run, name)) continue
-      const now = entryOf(run.artifacts_index, name)?.sha256
-      for (const [state, contents] of byState) {
-        if (!this.#called.has(state)) continue
-        const isOther = [...contents].some((sha256) => sha256 !== now)
-        if (isOther || this.isBefore(state)) this.#note(name, NODE)
-      }
+      .filter(([name]) => !isCopy(run, name))
+      .flatMap(([name, byState]) => {
+        const now = entryOf(run.artifacts_index, name)?.sha256
+        return [...byState].map(([state, contents]) => {
+          return { name, state, isOther: [...contents].some((sha256) => sha256 !== now) }
+        })
+      })
+      .filter(({ state }) => this.#called.has(state))
+    // First all states that certainly change something: later states depend on them.
+    for (const { state, isOther } of written) if (isOther) this.#states.add(state)
+    for (const { name, state, isOther } of written) {
+      if (isOther || this.isBefore(state)) this.#note(name, NODE)
     }
   }
 

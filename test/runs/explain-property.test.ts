@@ -160,6 +160,20 @@ const WRITTEN_BY_TWO_NODES: Plan = {
   ...{ edit: 'f', force: false, strict: true },
 }
 
+/** A node overwrites what its own item has written, and hands it on as a parameter later. */
+const OVERWRITTEN_BY_ITS_NODE: Plan = {
+  items: {
+    ...{ VALIDATING: [], FIXING: [], READY_FOR_PR: [] },
+    DRAFTING: [{ reads: [], writes: ['c'], parameter: undefined, keeps: 1 }],
+    LINKING: [{ reads: [], writes: [], parameter: 'c', keeps: 1 }],
+  },
+  own: { DRAFTING: 'c', LINKING: undefined },
+  ...{ fixes: 0, stopIn: 'LINKING', stopsEarly: false, visit: 1 },
+  ...{ edit: 'f', force: false, strict: false },
+}
+
+const EXAMPLES: [Plan][] = [[WRITTEN_BY_TWO_NODES], [OVERWRITTEN_BY_ITS_NODE]]
+
 /** How often each verdict was met, so that the property is known to say something. */
 const met = { run: 0, skip: 0, check: 0 }
 
@@ -193,7 +207,7 @@ describe('what explain says of an item', () => {
         await check(plan, runs, definition, planned)
         await runs.close()
       }),
-      { numRuns: 150, examples: [[WRITTEN_BY_TWO_NODES]] },
+      { numRuns: 150, examples: EXAMPLES },
     )
     expect(Math.min(met.run, met.skip, met.check)).toBeGreaterThan(10)
   }, 180_000)
