@@ -94,6 +94,7 @@ export {
 } from './doctor/doctor.ts'
 export type { Finding, PromiseId, Remedy, Severity } from './doctor/finding.ts'
 export type { Change, Repair } from './doctor/repairs.ts'
+export { createPawl } from './engine/create-pawl.ts'
 export {
   defineJob,
   type Handler,
@@ -133,15 +134,9 @@ export {
 } from './engine/operators/operators.ts'
 export type { OperatorReport, Refusal } from './engine/operators/report.ts'
 export type { Selection } from './engine/operators/selection.ts'
+export type { EnqueueOptions, PawlOptions, QueueOptions } from './engine/options.ts'
 export type { JobOutcome } from './engine/outcome.ts'
-export {
-  createPawl,
-  type EnqueueOptions,
-  type JobKey,
-  Pawl,
-  type PawlOptions,
-  type QueueOptions,
-} from './engine/pawl.ts'
+export { type JobKey, Pawl } from './engine/pawl.ts'
 export type { RetryOptions } from './engine/retry-options.ts'
 export { type InputOf, type OutputOf, type Schema, type Typed, typed } from './engine/schema.ts'
 export type * from './engine/watching/events.ts'

@@ -1,15 +1,83 @@
 /**
- * The options of the library, checked: an unknown option is refused and never ignored, and so is a
- * value that cannot be meant. Every interface of options has its table here, which does not compile
- * if a field is missing in it.
+ * The options of the library and their checks. Unknown options and values out of range are refused,
+ * never ignored. Each interface has a table of checks that does not compile if a field is missing.
  */
 import { abortSignal, callable, flag, listOf, name, oneOf, record } from '../core/checks.ts'
 import { CommandInvalid } from '../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
-import type { QueueLimits } from '../stores/store.ts'
-import { toMs } from './durations.ts'
+import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { Logger } from '../core/ports.ts'
+import type { Environment } from '../environment/system.ts'
+import type { PayloadOptions } from '../stores/requests.ts'
+import type { SoundnessOptions } from '../stores/soundness.ts'
+import type { OnConflict, QueueLimits, Store } from '../stores/store.ts'
+import type { ConnectOptions } from './connecting.ts'
+import { type Duration, toMs } from './durations.ts'
+import type { JoinableTx } from './effects/effects.ts'
+import type { NotifyOptions } from './effects/notify.ts'
 import type { AnyJob } from './job-types.ts'
-import type { EnqueueOptions, PawlOptions, QueueOptions } from './pawl.ts'
+import type { PawlEvent } from './watching/events.ts'
+import type { Metrics } from './watching/metrics.ts'
+
+/** How to open Pawl. */
+export interface PawlOptions extends PayloadOptions, ConnectOptions {
+  /** 'sqlite:./jobs.db', 'sqlite::memory:', 'postgres://…', or a store that is open already. */
+  readonly store: string | Store
+  /** The job types that this process knows; those with code can be worked on. */
+  readonly jobs?: readonly AnyJob[]
+  /**
+   * Lifecycles that this process knows beside those of its jobs: earlier versions, for example,
+   * whose jobs it is to work on as they are instead of migrating them.
+   */
+  readonly lifecycles?: readonly Lifecycle[]
+  /** Bounds of queues; kept in the store, for every process. */
+  readonly queues?: Readonly<Record<string, QueueOptions>>
+  /** Receives a notification when a job with `notify: true` ends or is parked. */
+  readonly notify?: NotifyOptions
+  /**
+   * What to do if constraints or triggers of the store are missing. 'block', the default, refuses
+   * claims until the doctor has repaired the store; 'warn' only writes to the log.
+   */
+  readonly onFindings?: SoundnessOptions['onFindings']
+  /** How long a call of the store tries to get past outages; 10 seconds if absent. */
+  readonly storeTimeout?: Duration
+  readonly environment?: Environment
+  readonly logger?: Logger
+  /** Called for every event of this process, from every worker. */
+  readonly onEvent?: (event: PawlEvent) => void
+  /** Where measurements go; `METRICS` has their names. */
+  readonly metrics?: Metrics
+}
+
+/** The bounds of a queue; null removes a bound. */
+export interface QueueOptions {
+  /** How many jobs may be ready in it; a further one is refused with `QueueFull`. */
+  readonly maxDepth?: number | null
+  /** How long a job may be ready without being started; then it is failed or cancelled. */
+  readonly maxWait?: Duration | null
+}
+
+/** The options of one job. */
+export interface EnqueueOptions {
+  /** One job per type and key; `onConflict` says what happens to a second one. */
+  readonly key?: string
+  readonly onConflict?: OnConflict
+  readonly priority?: number
+  /** Not before this much time has passed, or not before this moment. */
+  readonly delay?: Duration
+  readonly runAt?: Date
+  readonly tags?: readonly string[]
+  /** How long an attempt may take; the definition's if absent. */
+  readonly timeout?: Duration
+  /** Past this moment the job fails for good. */
+  readonly deadline?: Date
+  /** Create it only; `submit` lets it run. */
+  readonly hold?: boolean
+  /** A transaction on the same database: of `pawl.transaction`, of a commit, or your own. */
+  readonly tx?: JoinableTx
+  /** A UUID of the caller's choice. */
+  readonly jobId?: string
+}
 
 const JOBS_MAX = 10_000
 

@@ -1,215 +1,52 @@
 /**
- * The library: what a program does with jobs. It enqueues them by their definitions, waits for what
- * comes of them, cancels them, and works on them.
+ * The library: what a program does with jobs. It enqueues them by their definitions, waits for
+ * their results, cancels them, and works on them.
  */
-import { encode, type JsonBounds } from '../core/canonical-json.ts'
 import { checkFields, unchecked } from '../core/fields.ts'
 import type { Job } from '../core/job/job.ts'
-import { LIFECYCLES } from '../core/lifecycles/index.ts'
-import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
-import type { Logger } from '../core/ports.ts'
 import { Doctor, type DoctorParts } from '../doctor/doctor.ts'
-import { type Environment, systemEnvironment } from '../environment/system.ts'
 import { CLIENT } from '../stores/asker.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from '../stores/audit.ts'
 import { StoreClosed } from '../stores/errors.ts'
 import type { QueueRecord } from '../stores/queue-records.ts'
-import { type PayloadOptions, payloadBoundsOf } from '../stores/requests.ts'
-import type { SoundnessOptions } from '../stores/soundness.ts'
-import type { Asker, EnqueueItem, OnConflict, Store } from '../stores/store.ts'
-import type { TimeChange } from '../stores/store-time.ts'
+import type { Asker, EnqueueItem, Store } from '../stores/store.ts'
 import { auditOf } from './audit.ts'
-import { type ConnectOptions, logTroubles, openWhenThere } from './connecting.ts'
+import { logTroubles } from './connecting.ts'
 import type { JobDefinition } from './define-job.ts'
-import { type Duration, toMs } from './durations.ts'
-import { Dispatcher, type DispatcherParts } from './effects/dispatcher.ts'
-import { type JoinableTx, storeTxOf, type Transaction } from './effects/effects.ts'
-import { type NotifyOptions, noticesOf } from './effects/notify.ts'
-import { InputInvalid } from './errors.ts'
+import { storeTxOf, type Transaction } from './effects/effects.ts'
+import { itemOf } from './enqueue-item.ts'
 import { type HandleParts, JobHandle, jobOf } from './job-handle.ts'
-import { type AnyJob, byName, runnableOf, type Whatever } from './job-types.ts'
-import { openStore } from './open-store.ts'
+import type { AnyJob, Whatever } from './job-types.ts'
 import { circumstancesOf } from './operators/circumstances.ts'
 import { type Explanation, explain } from './operators/explain.ts'
 import { Operator, type OperatorIdentity } from './operators/operators.ts'
 import {
   checkEnqueueOptions,
   checkJobOptions,
-  checkPawlOptions,
+  type EnqueueOptions,
   limitsOf,
-  runAtOf,
+  type QueueOptions,
 } from './options.ts'
 import { isSettled } from './outcome.ts'
 import { Results } from './results.ts'
-import { validate } from './schema.ts'
-import type { PawlEvent } from './watching/events.ts'
-import { harmless, harmlessLogger } from './watching/hooks.ts'
-import { logEvent, SILENT } from './watching/log.ts'
-import { type Metrics, measure } from './watching/metrics.ts'
+import { type PawlParts, startWorker } from './start-worker.ts'
 import { watchStore } from './watching/watched-store.ts'
-import { checkConcurrency, DEFAULTS, settingsOf, type WorkOptions } from './work-options.ts'
-import { Checkup } from './worker/checkup.ts'
-import { type HeartbeatEvents, type HeartbeatHost, TimerHeartbeat } from './worker/heartbeat.ts'
-import { canHaveThread, ThreadHeartbeat } from './worker/heartbeat-thread.ts'
-import { JobWorker } from './worker/worker.ts'
+import type { WorkOptions } from './work-options.ts'
+import type { JobWorker } from './worker/worker.ts'
 
 /** A kind of job as its key: what it takes, and what it gives. */
 export type JobKey<Input, Output> = JobDefinition<Input, Whatever, Output>
 
-/** How to open Pawl. */
-export interface PawlOptions extends PayloadOptions, ConnectOptions {
-  /** 'sqlite:./jobs.db', 'sqlite::memory:', 'postgres://…', or a store that is open already. */
-  readonly store: string | Store
-  /** The kinds of job that this process knows; those with code can be worked on. */
-  readonly jobs?: readonly AnyJob[]
-  /**
-   * Lifecycles that this process knows beside those of its jobs: earlier versions, for example,
-   * whose jobs it is to work on as they are instead of migrating them.
-   */
-  readonly lifecycles?: readonly Lifecycle[]
-  /** Bounds of queues; kept in the store, for every process. */
-  readonly queues?: Readonly<Record<string, QueueOptions>>
-  /** Who is told when a job ends or is parked whose kind says `notify`: while it works, by it. */
-  readonly notify?: NotifyOptions
-  /**
-   * What to do where constraints or triggers of the store are missing: 'block', the default, gives
-   * out no work until the doctor has mended it; 'warn' only tells the logger.
-   */
-  readonly onFindings?: SoundnessOptions['onFindings']
-  /** How long a call of the store tries to get past outages; 10 seconds if absent. */
-  readonly storeTimeout?: Duration
-  readonly environment?: Environment
-  readonly logger?: Logger
-  /** Told of everything that happens here, in every worker. */
-  readonly onEvent?: (event: PawlEvent) => void
-  /** Where measurements go; `METRICS` has their names. */
-  readonly metrics?: Metrics
-}
-
-/** What a queue will take; null lifts a bound that was set before. */
-export interface QueueOptions {
-  /** How many jobs may be ready in it; a further one is refused with `QueueFull`. */
-  readonly maxDepth?: number | null
-  /** How long a job may be ready without being started; then it is failed or cancelled. */
-  readonly maxWait?: Duration | null
-}
-
-/** What may be said of a job when it is enqueued. */
-export interface EnqueueOptions {
-  /** One job per type and key; what happens to a second one says `onConflict`. */
-  readonly key?: string
-  readonly onConflict?: OnConflict
-  readonly priority?: number
-  /** Not before this much time has passed, or not before this moment. */
-  readonly delay?: Duration
-  readonly runAt?: Date
-  readonly tags?: readonly string[]
-  /** How long an attempt may take; the definition's if absent. */
-  readonly timeout?: Duration
-  /** Past this moment the job fails for good. */
-  readonly deadline?: Date
-  /** Create it only; `submit` lets it run. */
-  readonly hold?: boolean
-  /** A transaction on the same database: of `pawl.transaction`, of a commit, or your own. */
-  readonly tx?: JoinableTx
-  /** A UUID of the caller's choice. */
-  readonly jobId?: string
-}
-
-/** Who bounds the queues that the options name. */
-const OPENER: Asker = { actor: 'client', note: 'the option queues of createPawl' }
-
-/** Opens Pawl: the store is made or brought up to date as needed. */
-export async function createPawl(options: PawlOptions): Promise<Pawl> {
-  checkPawlOptions(options)
-  const environment = options.environment ?? systemEnvironment()
-  const isReal = options.environment === undefined
-  const logger = harmlessLogger(options.logger ?? SILENT)
-  const jobs = byName(options.jobs ?? [])
-  const bounds = payloadBoundsOf(options)
-  const ofJobs = [...jobs.values()].map((job) => job.lifecycle)
-  const lifecycles = [...new Set([...LIFECYCLES, ...ofJobs, ...(options.lifecycles ?? [])])]
-  const { store: given, payloadBytesMax, payloadDepthMax, onFindings } = options
-  const observe = observerOf(options, environment, logger)
-  const timeoutMs = options.storeTimeout && toMs(options.storeTimeout, 'storeTimeout')
-  const opening = {
-    lifecycles,
-    environment,
-    logger,
-    onTimeChange: (change: TimeChange) => observe({ type: 'time', change }),
-    ...(payloadBytesMax !== undefined && { payloadBytesMax }),
-    ...(payloadDepthMax !== undefined && { payloadDepthMax }),
-    ...(onFindings !== undefined && { onFindings }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-  }
-  const open = (name: string) =>
-    openWhenThere(options, { environment, observe }, (hear) =>
-      openStore(name, { ...opening, ...hear }),
-    )
-  const store = typeof given === 'string' ? await open(given) : given
-  const storeName = typeof given === 'string' ? given : undefined
-  const watched = watchStore(store, { worker: null, observe, lifecycles })
-  for (const [queue, limits] of Object.entries(options.queues ?? {})) {
-    await watched.limitQueue(queue, limitsOf(limits), OPENER)
-  }
-  const deliverable = deliverableOf(jobs, options.notify, environment)
-  const parts = { environment, isReal, logger, jobs, deliverable, bounds, lifecycles, observe }
-  return new Pawl({ store, storeName, timeoutMs, ...parts })
-}
-
-/** Everything that a dispatcher of this process can deliver. */
-function deliverableOf(
-  jobs: ReadonlyMap<string, AnyJob>,
-  notify: NotifyOptions | undefined,
-  { clock }: Environment,
-): Parts['deliverable'] {
-  const known = [...jobs].filter(([, { effects }]) => effects.size > 0)
-  const notices = notify === undefined ? [] : [noticesOf(notify, clock)]
-  return new Map([...known, ...notices.map((one) => [one.name, one] as const)])
-}
-
-/** Tells the log, and whoever was given to `createPawl`; what they throw hurts nobody. */
-function observerOf(
-  { onEvent, metrics }: PawlOptions,
-  { clock }: Environment,
-  logger: Logger,
-): (event: PawlEvent) => void {
-  const tell = harmless('onEvent', onEvent, { clock, logger })
-  const toMetrics = metrics && ((event: PawlEvent) => measure(metrics, event))
-  const measured = harmless('metrics', toMetrics, { clock, logger })
-  return (event) => {
-    logEvent(logger, event)
-    tell(event)
-    measured(event)
-  }
-}
-
-interface Parts {
-  readonly store: Store
-  /** Nothing where the store was opened by somebody else. */
-  readonly storeName: string | undefined
-  readonly timeoutMs: number | undefined
-  readonly environment: Environment
-  /** Whether time is that of the machine, which a thread would go by as well. */
-  readonly isReal: boolean
-  readonly logger: Logger
-  readonly jobs: ReadonlyMap<string, AnyJob>
-  readonly deliverable: DispatcherParts['jobs']
-  readonly bounds: JsonBounds
-  readonly lifecycles: readonly Lifecycle[]
-  readonly observe: (event: PawlEvent) => void
-}
-
 /** An open Pawl. */
 export class Pawl implements AsyncDisposable {
   readonly store: Store
-  readonly #parts: Parts
+  readonly #parts: PawlParts
   readonly #results: Results
   readonly #stopLogging: () => void
   readonly #workers = new Set<JobWorker>()
 
   /** Made by `createPawl`. */
-  constructor(parts: Parts) {
+  constructor(parts: PawlParts) {
     this.#parts = parts
     const { lifecycles, observe } = parts
     this.store = watchStore(parts.store, { worker: null, observe, lifecycles })
@@ -238,10 +75,12 @@ export class Pawl implements AsyncDisposable {
   ): Promise<JobHandle<Output>[]> {
     checkFields(options, { tx: unchecked }, { what: 'options' })
     const { tx } = options
+    const { environment, bounds } = this.#parts
+    const context = { ids: environment.ids, bounds, now: () => this.store.now() }
     const items: EnqueueItem[] = []
     for (const { input, ...own } of jobs) {
       checkJobOptions(own)
-      items.push(await this.#itemOf(definition as AnyJob, input, own))
+      items.push(await itemOf(definition as AnyJob, input, own, context))
     }
     const results = await this.store.enqueue(items, tx === undefined ? {} : { tx: storeTxOf(tx) })
     return results.map((result) => {
@@ -314,62 +153,15 @@ export class Pawl implements AsyncDisposable {
     return this.store.limitQueue(queue, limitsOf(limits), asker)
   }
 
-  /** Starts a worker, for every kind of job that has code here unless said otherwise. */
+  /** Starts a worker for every job type that has code here, or for those of the options. */
   async work(options: WorkOptions = {}): Promise<JobWorker> {
-    const { store, environment, logger, jobs, bounds, lifecycles } = this.#parts
-    const settings = settingsOf(options, environment)
-    const runnable = runnableOf(jobs, options.jobs)
-    const tell = harmless('onEvent', options.onEvent, { clock: environment.clock, logger })
-    const observe = (event: PawlEvent) => {
-      if (event.type === 'reported') {
-        this.#results.tell(event.job)
-        if (leavesWork(event.job)) dispatcher?.wake()
-      }
-      this.#parts.observe(event)
-      tell(event)
-    }
-    const watched = watchStore(store, { worker: settings.id, observe, lifecycles })
-    const dispatcher = this.#dispatcher(options, settings.id, observe, watched)
-    let checkup: Checkup | undefined
-    const worker = new JobWorker({
-      store: watched,
-      environment,
-      bounds,
-      logger,
-      settings,
-      jobs: runnable,
-      dispatcher,
-      heartbeats: (events) => this.#heartbeats(settings.leaseMs, events),
-      observe,
-      onStopped: () => {
-        checkup?.stop()
-        this.#workers.delete(worker)
-      },
+    const worker = startWorker(this.#parts, options, {
+      results: this.#results,
+      doctor: this.doctor(),
+      onStopped: (stopped) => this.#workers.delete(stopped),
     })
     this.#workers.add(worker)
-    const { checkup: every = DEFAULTS.checkupMs } = options
-    if (every !== false) {
-      const everyMs = toMs(every, 'checkup')
-      const doctor = this.doctor()
-      checkup = new Checkup({ worker: settings.id, doctor, store, environment, everyMs, observe })
-    }
     return worker
-  }
-
-  /** Delivers the effects of the kinds of job that have some here; nothing where none has. */
-  #dispatcher(
-    { effects = true, poll }: WorkOptions,
-    worker: string,
-    observe: (event: PawlEvent) => void,
-    store: Store,
-  ): Dispatcher | undefined {
-    const { environment, deliverable: jobs } = this.#parts
-    const { concurrency = DEFAULTS.concurrency } = typeof effects === 'object' ? effects : {}
-    checkConcurrency('effects.concurrency', concurrency)
-    if (effects === false || jobs.size === 0) return undefined
-    const pollMaxMs = toMs(poll ?? DEFAULTS.pollMs, 'poll')
-    const parts = { worker, environment, jobs, concurrency, pollMaxMs, observe }
-    return new Dispatcher({ store, ...parts })
   }
 
   /** Stops every worker, and closes the store if it was opened here. */
@@ -384,53 +176,7 @@ export class Pawl implements AsyncDisposable {
     return this.close()
   }
 
-  #heartbeats(leaseMs: number, events: HeartbeatEvents): HeartbeatHost {
-    const { store, storeName, timeoutMs, environment, logger, isReal } = this.#parts
-    if (storeName !== undefined && isReal && canHaveThread(storeName)) {
-      return new ThreadHeartbeat({ storeName, leaseMs, timeoutMs }, events)
-    }
-    const fields = { event: 'worker.heartbeat_by_timer' }
-    logger.info(fields, 'Leases are renewed by this thread: a handler must not block it for long')
-    return new TimerHeartbeat(store, environment, leaseMs, events)
-  }
-
   #handleParts(): HandleParts {
     return { store: this.store, results: this.#results, lifecycles: this.#parts.lifecycles }
   }
-
-  async #itemOf(
-    definition: AnyJob,
-    input: unknown,
-    options: Omit<EnqueueOptions, 'tx'>,
-  ): Promise<EnqueueItem> {
-    const { environment, bounds } = this.#parts
-    const checked = await validate(definition.schema, input)
-    if (!checked.ok) throw new InputInvalid(definition.name, checked.why)
-    const { key, onConflict, priority = definition.priority, tags, hold, timeout } = options
-    const timeoutMs = timeout === undefined ? definition.timeoutMs : toMs(timeout, 'timeout')
-    const runAt = runAtOf(options, this.store.now())
-    return {
-      lifecycle: definition.lifecycle,
-      input: encode(input ?? null, bounds),
-      ...(onConflict !== undefined && { onConflict }),
-      command: {
-        jobId: options.jobId ?? environment.ids.next(),
-        type: definition.name,
-        queue: definition.queue,
-        ...(priority !== 0 && { priority }),
-        ...(key !== undefined && { key }),
-        ...(tags !== undefined && { tags }),
-        ...(hold !== undefined && { hold }),
-        ...(timeoutMs !== undefined && { timeoutMs }),
-        ...(runAt !== undefined && { runAt }),
-        ...(options.deadline !== undefined && { deadlineAt: options.deadline.getTime() }),
-        ...(definition.policy !== undefined && { policy: definition.policy }),
-      },
-    }
-  }
-}
-
-/** Whether a report may have put something into the outbox. */
-function leavesWork({ execution, policy }: Job): boolean {
-  return execution?.status === 'COMMITTED' || policy?.notify === true
 }

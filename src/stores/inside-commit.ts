@@ -1,29 +1,29 @@
 /**
- * Whether a call comes from inside the function of a commit or of a transaction. Such a function
- * may use other stores, but not its own: a verb would wait for the transaction that waits for it,
- * or for a connection that the commit holds.
+ * Whether a call comes from inside the function of a commit or of a transaction. The function may
+ * use other stores, but not its own: a verb would wait for the transaction that waits for it, or
+ * for a connection that the commit holds. An attempt refuses steps inside its own commit.
  *
- * One storage serves every store of the process. One for each would stay with Node for ever, and
- * every promise of the process would pay for every store that was ever opened.
+ * One storage serves the whole process. Node never frees an AsyncLocalStorage, and each one makes
+ * every promise of the process slower.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { UseTx } from './errors.ts'
 
 interface Inside {
-  readonly writer: object
+  readonly owner: object
   readonly outer: Inside | undefined
 }
 
 const commits = new AsyncLocalStorage<Inside>()
 
-/** Runs the function of a commit. */
-export function runInside<T>(writer: object, work: () => T): T {
-  return commits.run({ writer, outer: commits.getStore() }, work)
+/** Runs the function of a commit; calls to `assertOutside` with this owner then throw. */
+export function runInside<T>(owner: object, work: () => T): T {
+  return commits.run({ owner, outer: commits.getStore() }, work)
 }
 
-/** Refuses a verb that is called inside the function of a commit of the same store. */
-export function assertOutside(writer: object): void {
+/** Throws `UseTx` inside a function that `runInside` runs for the same owner. */
+export function assertOutside(owner: object): void {
   for (let inside = commits.getStore(); inside !== undefined; inside = inside.outer) {
-    if (inside.writer === writer) throw new UseTx()
+    if (inside.owner === owner) throw new UseTx()
   }
 }

@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 
 import { join } from 'node:path'
 import { type Fact, type SealFinding, standard } from 'pawl'
 import { describe, expect, it } from 'vitest'
-import { createPawl } from '../../src/engine/pawl.ts'
+import { createPawl } from '../../src/engine/create-pawl.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Held, Store } from '../../src/stores/store.ts'

@@ -1,8 +1,8 @@
 // Whatever is in a job, and whatever is typed, nothing but text reaches the terminal.
 import { describe, expect, it } from 'vitest'
 import type { Job } from '../../src/core/job/job.ts'
+import { createPawl } from '../../src/engine/create-pawl.ts'
 import { defineJob } from '../../src/engine/define-job.ts'
-import { createPawl } from '../../src/engine/pawl.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Held, Store } from '../../src/stores/store.ts'
 import { EVIL, EVIL_NAME, HIDDEN } from './hostile-text.ts'

@@ -6,8 +6,9 @@ import {
   type TestPawlOptions,
 } from 'pawl/testing'
 import { onTestFinished } from 'vitest'
+import { createPawl } from '../../src/engine/create-pawl.ts'
 import type { JobDefinition } from '../../src/engine/define-job.ts'
-import { createPawl, type Pawl } from '../../src/engine/pawl.ts'
+import type { Pawl } from '../../src/engine/pawl.ts'
 import type { WorkOptions } from '../../src/engine/work-options.ts'
 import type { JobWorker } from '../../src/engine/worker/worker.ts'
 import type { Store } from '../../src/stores/store.ts'

@@ -1,10 +1,11 @@
 // What may be said of a kind of job, and what the compiler makes of it.
 import { document, standard, task } from 'pawl'
 import { describe, expect, expectTypeOf, it } from 'vitest'
+import { createPawl } from '../../src/engine/create-pawl.ts'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { type Duration, toMs } from '../../src/engine/durations.ts'
 import { StoreNameInvalid } from '../../src/engine/errors.ts'
-import { createPawl, type Pawl } from '../../src/engine/pawl.ts'
+import type { Pawl } from '../../src/engine/pawl.ts'
 import { typed, validate } from '../../src/engine/schema.ts'
 import { EngineBench } from './bench.ts'
 

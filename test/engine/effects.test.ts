@@ -1,9 +1,9 @@
 // Effects as handlers declare them and as the compiler sees them.
 import { type Delivery, typed } from 'pawl'
 import { describe, expect, it } from 'vitest'
+import { createPawl } from '../../src/engine/create-pawl.ts'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { EffectUnknown } from '../../src/engine/errors.ts'
-import { createPawl } from '../../src/engine/pawl.ts'
 import { TxEnded } from '../../src/stores/errors.ts'
 import { EngineBench } from './bench.ts'
 

@@ -2,12 +2,12 @@
 import { type Job, LANES, type Lane, type Lifecycle, leased, standard, type Timing } from 'pawl'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
+import { createPawl } from '../../src/engine/create-pawl.ts'
 import {
   type Circumstances,
   type Explanation,
   explain,
 } from '../../src/engine/operators/explain.ts'
-import { createPawl } from '../../src/engine/pawl.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { EffectInfo, Held, QueueInfo } from '../../src/stores/store.ts'
 import { type WorkerInfo, workerOf } from '../../src/stores/worker-info.ts'

@@ -1,8 +1,8 @@
 // Options of the library: what is unknown or cannot be meant is refused, and nothing is ignored.
 import { createTestPawl } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { createPawl } from '../../src/engine/create-pawl.ts'
 import { defineJob } from '../../src/engine/define-job.ts'
-import { createPawl } from '../../src/engine/pawl.ts'
 
 const echo = defineJob({ name: 'echo', run: ({ input }) => input })
 

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createPawl } from '../../engine/pawl.ts'
+import { createPawl } from '../../engine/create-pawl.ts'
 import type { Store } from '../../stores/store.ts'
 import { type Account, account } from '../demo/count.ts'
 import { Crew } from '../demo/crew.ts'

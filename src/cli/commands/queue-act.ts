@@ -1,6 +1,7 @@
 /** `pawl queue pause|resume|limit|show|history`: changes of queues, and the records of them. */
+
+import type { QueueOptions } from '../../engine/options.ts'
 import { pagesOf } from '../../engine/pages.ts'
-import type { QueueOptions } from '../../engine/pawl.ts'
 import { span, stamp } from '../../environment/times.ts'
 import type { QueueRecord, QueueSettings } from '../../stores/queue-records.ts'
 import type { QueueInfo } from '../../stores/store.ts'

@@ -1,5 +1,5 @@
 /** A worker process of the demonstration. It will be killed without warning. */
-import { createPawl } from '../../engine/pawl.ts'
+import { createPawl } from '../../engine/create-pawl.ts'
 import { transfer } from './jobs.ts'
 
 const store = process.argv[2] as string

@@ -6,7 +6,6 @@
  * (time-out, cancellation after a grace, shutdown) the report is made at once, and what the handler
  * does later is refused by the fence. Its slot stays taken until it really ends; see `isStuck`.
  */
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { JsonBounds } from '../../core/canonical-json.ts'
 import { encode } from '../../core/canonical-json.ts'
 import { name as checkName } from '../../core/checks.ts'
@@ -18,7 +17,8 @@ import type { Job } from '../../core/job/job.ts'
 import { pathOf } from '../../core/lifecycles/lifecycle.ts'
 import type { Logger, Timer } from '../../core/ports.ts'
 import type { Environment } from '../../environment/system.ts'
-import { isOutage, JobDamaged, UseTx } from '../../stores/errors.ts'
+import { isOutage, JobDamaged } from '../../stores/errors.ts'
+import { assertOutside, runInside } from '../../stores/inside-commit.ts'
 import type { Held, Settlement, Store } from '../../stores/store.ts'
 import type { Handler, JobContext, JobDefinition } from '../define-job.ts'
 import { openTx, type Tx } from '../effects/effects.ts'
@@ -54,9 +54,6 @@ export interface AttemptParts {
   readonly onProgress: (text: string) => void
   readonly logger: Logger
 }
-
-/** Set while the function of a commit runs, in everything that it calls. */
-const insideCommit = new AsyncLocalStorage<true>()
 
 /** One attempt, from its claim to its report. */
 export class Attempt {
@@ -159,7 +156,7 @@ export class Attempt {
   /** What is done after the end of an attempt would be done in vain, or twice. */
   #assertLive(): void {
     if (this.#isCommitted) throw new Committed(this.held.job.id, 'step')
-    if (insideCommit.getStore()) throw new UseTx()
+    assertOutside(this)
     if (this.#isClear) throw this.#abort.reason ?? new StaleFence(this.held.job.id, 'not-held')
   }
 
@@ -374,7 +371,7 @@ export class Attempt {
     const answer = await store.commit(
       this.held,
       (inner) =>
-        insideCommit.run(true, async () => {
+        runInside(this, async () => {
           const { tx, assertSound } = openTx(inner, name, effects, bounds)
           const output = await work(tx)
           assertSound()

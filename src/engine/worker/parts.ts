@@ -1,4 +1,5 @@
 /** What a worker is made of, and how it works. */
+import type { Job } from '../../core/job/job.ts'
 import type { Environment } from '../../environment/system.ts'
 import type { Store } from '../../stores/store.ts'
 import type { JobDefinition } from '../define-job.ts'
@@ -38,5 +39,7 @@ export interface WorkerParts {
   /** Delivers effects beside the worker, and stops with it. */
   readonly dispatcher: Dispatcher | undefined
   readonly observe: (event: PawlEvent) => void
+  /** Called after the store has taken a report, with the job as it is then. */
+  readonly onReported: (job: Job) => void
   readonly onStopped: () => void
 }

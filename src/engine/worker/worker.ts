@@ -1,70 +1,47 @@
 /**
- * A worker: document 003's loop around the store. The states are those of its machine (`slots.ts`),
- * and each is real: what the code does is what the worker is said to be doing.
+ * A worker: the loop of the worker-loop requirements (R3) around the store. The states are those of
+ * its machine (`slots.ts`), and each names what the code does at that moment.
+ *
+ *   running.ts   the attempts that run, with their slots and leases
+ *   reports.ts   what has finished and is still to be sent to the store
+ *   drain.ts     how a worker stops
  *
  * Reports of finished jobs and the claim of the next ones are one call (`settle`): a busy worker
  * mostly makes one round trip for as many jobs as finish in one turn of the event loop. Nothing is
- * fetched ahead of a free slot, so nothing has to be given back when a slot is slow.
+ * claimed ahead of a free slot, so nothing has to be released when a slot is slow.
  *
- * Nothing that the store or a handler does ends the loop. Whatever is not expected leads to
- * ErrorWait and from there back to Connecting; what was finished meanwhile stays with its slot
- * until it can be reported.
+ * No error of the store or of a handler ends the loop. An unexpected error leads to ErrorWait and
+ * from there back to Connecting; finished attempts keep their slots until they can be reported.
  */
-import { Committed, StaleFence } from '../../core/errors.ts'
-import type { Job } from '../../core/job/job.ts'
 import type { Timer } from '../../core/ports.ts'
 import { ERROR_WAIT_MS } from '../../core/worker.ts'
-import { isLasting, isOutage, StoreUnsafe } from '../../stores/errors.ts'
-import type { Answer, Beat, ClaimRequest, Held, Ref, Settlement } from '../../stores/store.ts'
-import type { JobDefinition } from '../define-job.ts'
-import { HeartbeatFailed, WorkerStuck } from '../errors.ts'
+import { isOutage, StoreUnsafe } from '../../stores/errors.ts'
+import type { ClaimRequest, Held, Settlement } from '../../stores/store.ts'
+import { WorkerStuck } from '../errors.ts'
 import { Nudge } from '../nudge.ts'
-import { Attempt, type Report } from './attempt.ts'
-import type { HeartbeatHost } from './heartbeat.ts'
+import { drain } from './drain.ts'
 import { Pace } from './pace.ts'
 import type { WorkerParts } from './parts.ts'
 import { Recovery } from './recovery.ts'
+import { Reports } from './reports.ts'
+import { beatOf, RunningAttempts } from './running.ts'
 import { SilentHandlers } from './silence.ts'
 import { Slots, type WorkerState } from './slots.ts'
-import { StuckHandlers } from './stuck.ts'
 
 const IDLE_MIN_MS = 20
 /** Hints that come for nothing make an idle worker look this often at most. */
 const HINT_MAX_MS = 5
 const WORKER_ROW_MS = 5000
-/** How long a stopping worker tries to report what it has given back. */
-const GIVE_UP_MS = 15_000
-/** The same while the store says that trying again will not help. */
-const LASTING_GIVE_UP_MS = 1000
 /** How long handlers have to end after their abort if `stop` is called again. */
 const HURRY_MS = 200
-const LASTING_RETRY_MS = 250
-
-interface Running {
-  readonly slot: number
-  readonly attempt: Attempt
-  /** It is clear what came of it. */
-  isOver?: true
-}
-
-interface WaitingReport {
-  readonly running: Running
-  readonly settlement: Settlement
-  /** It stands for one that was refused. */
-  readonly isFallback?: true
-}
 
 /** A running worker. */
 export class JobWorker implements AsyncDisposable {
   readonly #parts: WorkerParts
   readonly #slots: Slots
-  readonly #running = new Map<Ref, Running>()
-  /** Reports that the store has not taken yet; at most one for each slot. */
-  #reports: WaitingReport[] = []
-  /** Handlers that go on although their attempts are over. */
-  readonly #stuck: StuckHandlers
+  readonly #running: RunningAttempts
+  readonly #reports: Reports
   readonly #silent: SilentHandlers
-  readonly #heartbeats: HeartbeatHost
   readonly #nudge: Nudge
   readonly #pace = new Pace(HINT_MAX_MS)
   readonly #recovery: Recovery
@@ -91,14 +68,18 @@ export class JobWorker implements AsyncDisposable {
     )
     this.#nudge = new Nudge(environment.timers)
     this.#recovery = new Recovery(store, environment, settings.recoverMs)
-    this.#stuck = this.#watchStuck()
+    this.#running = new RunningAttempts(parts, this.#slots, {
+      onFinished: (running, report) => {
+        this.#reports.add(running, report)
+        this.#nudge.now()
+      },
+      onError: (error) => this.#noteError(error),
+      onExit: ({ job, forMs }) => this.#end(new WorkerStuck(worker, job.id, forMs)),
+      onFree: () => this.#nudge.now(),
+    })
+    this.#reports = new Reports(parts, this.#slots, this.#running)
     const { stallWarningMs } = settings
     this.#silent = new SilentHandlers({ worker, stallWarningMs, observe, now: () => store.now() })
-    this.#heartbeats = parts.heartbeats({
-      onLost: (beat) => this.#lose(this.#findRunning(beat)),
-      onCancel: (beat) => this.#findRunning(beat)?.attempt.cancel(),
-      onError: (error) => this.#noteError(new HeartbeatFailed(error)),
-    })
     const unsubscribe = [store.onWake(() => this.#takeHint()), this.#hearTroubles()]
     this.#unsubscribe = () => {
       for (const stop of unsubscribe) stop()
@@ -121,12 +102,12 @@ export class JobWorker implements AsyncDisposable {
 
   /** How many handlers go on although their attempts were given up. */
   get stuck(): number {
-    return this.#stuck.count
+    return this.#running.stuck
   }
 
   /** How many jobs are being worked on. */
   get running(): number {
-    return this.#running.size
+    return this.#running.count
   }
 
   /**
@@ -136,7 +117,7 @@ export class JobWorker implements AsyncDisposable {
    */
   async stop(): Promise<void> {
     if (this.#isStopping) {
-      this.#giveBack(HURRY_MS)
+      this.#running.giveUp(HURRY_MS)
       void this.#parts.dispatcher?.stop(this.#now())
     }
     this.#isStopping = true
@@ -184,7 +165,7 @@ export class JobWorker implements AsyncDisposable {
         await this.#reportRow()
       }
       if (found > 0) this.#idleMs = IDLE_MIN_MS
-      else if (this.#slots.free > 0 && this.#reports.length === 0) return this.#idle()
+      else if (this.#slots.free > 0 && this.#reports.count === 0) return this.#idle()
       if (this.#slots.free === 0) await this.#nudge.wait(this.#recovery.at - this.#now())
       // One turn, so that what finishes together is reported together.
       await new Promise<void>((turn) => this.#parts.environment.timers.defer(turn))
@@ -206,25 +187,13 @@ export class JobWorker implements AsyncDisposable {
 
   /** Reports what is finished and claims for the slots that are free; how many were claimed. */
   async #poll(): Promise<number> {
-    const { store } = this.#parts
-    const reports = this.#reports
-    const limit = this.#isStopping ? 0 : this.#slots.free + this.#freedBy(reports)
+    const limit = this.#slots.free + this.#reports.slotsFreed
     const request = limit > 0 ? this.#request(limit) : undefined
-    if (reports.length === 0 && request === undefined) return 0
-    if (reports.length === 0) return this.#claim(request as ClaimRequest)
-    this.#reports = []
-    const settlements = reports.map(({ settlement }) => settlement)
-    const { answers, claimed } = await store.settle(settlements, request).catch((error) => {
-      // What could not be reported is reported again; the fence makes that safe.
-      this.#reports = [...reports, ...this.#reports]
-      throw error
-    })
-    this.#parts.environment.crashPoint?.('worker.reported')
-    this.#untrack(reports.map(({ running }) => running))
-    for (const [i, report] of reports.entries()) this.#reported(report, answers[i])
-    // A slot that was counted on may be taken after all: its report was refused.
+    if (this.#reports.count === 0) return request === undefined ? 0 : this.#claim(request)
+    const claimed = await this.#reports.send(request)
+    // Fewer slots than expected are free if a report was refused.
     const room = this.#slots.free
-    const started = this.#start(claimed.slice(0, room))
+    const started = this.#running.start(claimed.slice(0, room))
     await this.#returnUnstarted(claimed.slice(room))
     return started
   }
@@ -234,7 +203,7 @@ export class JobWorker implements AsyncDisposable {
     const { store } = this.#parts
     const onFound = () => this.#slots.find()
     try {
-      const started = this.#start(await store.claim({ ...request, onFound }))
+      const started = this.#running.start(await store.claim({ ...request, onFound }))
       this.#slots.miss('claim-lost')
       return started
     } catch (error) {
@@ -243,18 +212,13 @@ export class JobWorker implements AsyncDisposable {
     }
   }
 
-  /** Gives back what there is no slot for. */
+  /** Releases jobs for which no slot is free. */
   async #returnUnstarted(unstarted: readonly Held[]): Promise<void> {
     if (unstarted.length === 0) return
     const release = (held: Held): Settlement => {
       return { held, command: { kind: 'release', fence: beatOf(held).fence } }
     }
     await this.#parts.store.settle(unstarted.map(release))
-  }
-
-  /** A slot whose handler goes on is not free, though its attempt is over. */
-  #freedBy(reports: readonly { readonly running: Running }[]): number {
-    return reports.filter(({ running }) => !running.attempt.isStuck).length
   }
 
   #request(limit: number): ClaimRequest {
@@ -267,127 +231,6 @@ export class JobWorker implements AsyncDisposable {
       types: [...jobs.keys()],
       ...(settings.queues !== undefined && { queues: settings.queues }),
     }
-  }
-
-  #start(claimed: readonly Held[]): number {
-    const { jobs, environment, bounds, store, logger, observe } = this.#parts
-    // Before any handler runs: it may keep this thread busy for longer than its lease.
-    if (claimed.length > 0) {
-      environment.crashPoint?.('worker.claimed')
-      this.#heartbeats.track(claimed.map(beatOf))
-    }
-    for (const held of claimed) {
-      observe({ type: 'started', worker: this.id, job: held.job })
-      const attempt = new Attempt(held, jobs.get(held.job.type) as JobDefinition, {
-        environment,
-        bounds,
-        store,
-        now: () => store.now(),
-        onProgress: (text) => this.#heartbeats.progress(held.ref, text),
-        logger,
-      })
-      const running: Running = { slot: this.#slots.take(), attempt }
-      // Whoever held this job here before has lost it, though no heartbeat may have said so yet.
-      this.#lose(this.#running.get(held.ref))
-      this.#running.set(held.ref, running)
-      void attempt.report.then((report) => this.#finish(running, report))
-    }
-    return claimed.length
-  }
-
-  /** It is clear what came of an attempt; most of it is yet to be told to the store. */
-  #finish(running: Running, report: Report): void {
-    if (report.kind === 'lost' && !running.isOver) this.#tellLost(running)
-    running.isOver = true
-    const isCommit = report.kind === 'settle' && report.settlement.command.kind === 'commit'
-    const isOk = isCommit || report.kind === 'committed'
-    this.#slots.moveOne(running.slot, isOk ? 'execution-ok' : 'execution-error')
-    if (report.kind === 'settle') {
-      this.#reports.push({ running, settlement: report.settlement })
-    } else {
-      this.#untrack([running])
-      if (report.kind === 'committed') this.#tellReported(report.job)
-      this.#release(running)
-    }
-    this.#nudge.now()
-  }
-
-  #reported({ running, isFallback }: WaitingReport, answer: Answer | undefined): void {
-    if (answer?.kind === 'rejected') {
-      const { error } = answer
-      const isOver = error instanceof StaleFence || error instanceof Committed
-      if (!isOver && !isFallback) {
-        // Whatever was wrong with it would be wrong the next time, too.
-        const settlement = running.attempt.refusedBy(error)
-        this.#reports.push({ running, settlement, isFallback: true })
-        this.#heartbeats.track([beatOf(running.attempt.held)])
-        return
-      }
-      if (error instanceof StaleFence) this.#tellLost(running)
-    } else if (answer !== undefined) {
-      this.#tellReported(answer.job)
-    }
-    this.#release(running)
-  }
-
-  /** The job is no longer ours; its slot is free once its handler has ended. */
-  #release(running: Running): void {
-    const { attempt, slot } = running
-    if (this.#isCurrent(running)) this.#running.delete(attempt.held.ref)
-    if (!attempt.isStuck) {
-      this.#slots.release(slot)
-      return
-    }
-    this.#stuck.add(slot, attempt.held.job, attempt.ended)
-  }
-
-  #watchStuck(): StuckHandlers {
-    const { environment, settings, observe } = this.#parts
-    return new StuckHandlers({
-      worker: settings.id,
-      environment,
-      slots: this.#slots,
-      replacementsMax: settings.concurrency,
-      policy: settings.onStuck,
-      observe,
-      onError: (error) => this.#noteError(error),
-      onExit: ({ job, forMs }) => this.#end(new WorkerStuck(this.id, job.id, forMs)),
-      onFree: () => this.#nudge.now(),
-    })
-  }
-
-  /** The leases of these attempts need no renewal; one that a later attempt has goes on. */
-  #untrack(ended: readonly Running[]): void {
-    const current = ended.filter((running) => this.#isCurrent(running))
-    this.#heartbeats.untrack(current.map(({ attempt }) => attempt.held.ref))
-  }
-
-  /** Whether no later attempt at the same job runs here. */
-  #isCurrent(running: Running): boolean {
-    return this.#running.get(running.attempt.held.ref) === running
-  }
-
-  /** The attempt that has this very lease. */
-  #findRunning({ ref, fence }: Beat): Running | undefined {
-    const running = this.#running.get(ref)
-    return running?.attempt.fence.claim === fence.claim ? running : undefined
-  }
-
-  /** What came of an attempt that is over is reported all the same, and its fence then decides. */
-  #lose(running: Running | undefined): void {
-    if (running === undefined || running.isOver) return
-    running.isOver = true
-    this.#tellLost(running)
-    running.attempt.loseLease()
-  }
-
-  #tellLost({ attempt }: Running): void {
-    const { job } = attempt.held
-    this.#parts.observe({ type: 'lost', worker: this.id, job })
-  }
-
-  #tellReported(job: Job): void {
-    this.#parts.observe({ type: 'reported', worker: this.id, job })
   }
 
   /** Something may be ready. Where every slot is taken, that is found out when one is free. */
@@ -408,7 +251,7 @@ export class JobWorker implements AsyncDisposable {
     if (this.#now() < this.#rowAt && this.#row === state) return
     const { concurrency, queues } = settings
     const types = [...jobs.keys()]
-    const silent = this.#silent.look(Array.from(this.#running.values(), ({ attempt }) => attempt))
+    const silent = this.#silent.look(this.#running.attempts)
     const counts = { running: this.running, stuck: this.stuck }
     const info = { concurrency, queues, types, ...counts, ...(silent.length > 0 && { silent }) }
     await store.reportWorker({ id: settings.id, state, info: JSON.stringify(info) })
@@ -438,42 +281,18 @@ export class JobWorker implements AsyncDisposable {
     if (!this.#isStopping) void this.stop()
   }
 
-  #giveBack(graceMs?: number): void {
-    for (const { attempt } of this.#running.values()) attempt.giveBack(graceMs)
-  }
-
-  /** Draining: nothing new; what runs is waited for, then told to stop, then given back. */
+  /** Draining: see `drain.ts`. */
   async #drain(): Promise<void> {
-    const { environment, settings, store } = this.#parts
     this.#slots.moveShared('drain')
     this.#unsubscribe()
     this.#hint?.cancel()
-    const timer = environment.timers.after(settings.drainMs, () => this.#giveBack())
-    // Past this, whatever the store could not be told is for others to recover.
-    let end = this.#now() + settings.drainMs + GIVE_UP_MS
-    while (this.#running.size > 0 && this.#now() < end) {
-      if (this.#reports.length === 0) await this.#nudge.wait(ERROR_WAIT_MS)
-      try {
-        await this.#poll()
-      } catch (error) {
-        this.#noteError(error)
-        // Nobody makes room on a full disk while this process ends; whoever stops it waits.
-        const mayEnd = isLasting(error) && [...this.#running.values()].every(({ isOver }) => isOver)
-        if (mayEnd) end = Math.min(end, this.#now() + LASTING_GIVE_UP_MS)
-        const wait = mayEnd ? LASTING_RETRY_MS : ERROR_WAIT_MS
-        await this.#nudge.wait(Math.min(wait, end - this.#now()), { onlyIf: () => false })
-      }
-    }
-    timer.cancel()
-    // What these jobs have committed is delivered in what is left of the time.
-    await this.#parts.dispatcher?.stop(end - GIVE_UP_MS)
-    this.#stuck.close()
-    await this.#heartbeats.close()
-    await store.removeWorker(settings.id).catch((error: unknown) => this.#noteError(error))
+    await drain({
+      parts: this.#parts,
+      running: this.#running,
+      reports: this.#reports,
+      nudge: this.#nudge,
+      noteError: (error) => this.#noteError(error),
+    })
     this.#slots.moveShared('drained')
   }
-}
-
-function beatOf({ ref, job }: Held): Beat {
-  return { ref, fence: { attempt: job.attempt, claim: job.execution?.claim ?? '' } }
 }

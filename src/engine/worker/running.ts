@@ -1,0 +1,169 @@
+/**
+ * The attempts that run in a worker, with the slot that each occupies and the lease that each
+ * holds. A lease is renewed from its claim until the store has the attempt's report.
+ */
+import type { Beat, Held, Ref } from '../../stores/store.ts'
+import type { JobDefinition } from '../define-job.ts'
+import { HeartbeatFailed } from '../errors.ts'
+import { Attempt, type Report } from './attempt.ts'
+import type { HeartbeatHost } from './heartbeat.ts'
+import type { WorkerParts } from './parts.ts'
+import type { Slots } from './slots.ts'
+import { StuckHandlers, type StuckParts } from './stuck.ts'
+
+/** One attempt and its slot. */
+export interface Running {
+  readonly slot: number
+  readonly attempt: Attempt
+  /** Its outcome is known. */
+  isOver?: true
+}
+
+/** What the worker does when something happens to an attempt. */
+export interface RunningEvents {
+  readonly onFinished: (running: Running, report: Report) => void
+  readonly onError: (error: unknown) => void
+  /** A handler ignored its abort, and the policy is to stop the worker. */
+  readonly onExit: StuckParts['onExit']
+  /** A slot of a stuck handler is free again. */
+  readonly onFree: () => void
+}
+
+/** All attempts of one worker. */
+export class RunningAttempts {
+  readonly #parts: WorkerParts
+  readonly #slots: Slots
+  readonly #events: RunningEvents
+  readonly #byRef = new Map<Ref, Running>()
+  /** Handlers that go on although their attempts are over. */
+  readonly #stuck: StuckHandlers
+  readonly #heartbeats: HeartbeatHost
+
+  constructor(parts: WorkerParts, slots: Slots, events: RunningEvents) {
+    this.#parts = parts
+    this.#slots = slots
+    this.#events = events
+    const { environment, settings, observe } = parts
+    this.#stuck = new StuckHandlers({
+      worker: settings.id,
+      environment,
+      slots,
+      replacementsMax: settings.concurrency,
+      policy: settings.onStuck,
+      observe,
+      onError: events.onError,
+      onExit: events.onExit,
+      onFree: events.onFree,
+    })
+    this.#heartbeats = parts.heartbeats({
+      onLost: (beat) => this.#lose(this.#find(beat)),
+      onCancel: (beat) => this.#find(beat)?.attempt.cancel(),
+      onError: (error) => events.onError(new HeartbeatFailed(error)),
+    })
+  }
+
+  get count(): number {
+    return this.#byRef.size
+  }
+
+  /** How many handlers go on although their attempts were given up. */
+  get stuck(): number {
+    return this.#stuck.count
+  }
+
+  get attempts(): Attempt[] {
+    return Array.from(this.#byRef.values(), ({ attempt }) => attempt)
+  }
+
+  /** Whether the outcome of every attempt is known; some may still have to be reported. */
+  get areAllOver(): boolean {
+    return [...this.#byRef.values()].every(({ isOver }) => isOver)
+  }
+
+  /** Starts a handler for each; returns how many were started. There must be a slot for each. */
+  start(claimed: readonly Held[]): number {
+    const { jobs, environment, bounds, store, logger, observe, settings } = this.#parts
+    // Renewal begins before any handler runs: a handler may block this thread beyond its lease.
+    if (claimed.length > 0) {
+      environment.crashPoint?.('worker.claimed')
+      this.#heartbeats.track(claimed.map(beatOf))
+    }
+    for (const held of claimed) {
+      observe({ type: 'started', worker: settings.id, job: held.job })
+      const attempt = new Attempt(held, jobs.get(held.job.type) as JobDefinition, {
+        environment,
+        bounds,
+        store,
+        now: () => store.now(),
+        onProgress: (text) => this.#heartbeats.progress(held.ref, text),
+        logger,
+      })
+      const running: Running = { slot: this.#slots.take(), attempt }
+      // An earlier attempt at this job has lost its lease, even if no heartbeat has said so yet.
+      this.#lose(this.#byRef.get(held.ref))
+      this.#byRef.set(held.ref, running)
+      void attempt.report.then((report) => this.#events.onFinished(running, report))
+    }
+    return claimed.length
+  }
+
+  /** Renews the lease of an attempt whose report was refused until its next report is in. */
+  track({ attempt }: Running): void {
+    this.#heartbeats.track([beatOf(attempt.held)])
+  }
+
+  /** Stops renewing the leases of these, except if a later attempt holds the same job. */
+  untrack(ended: readonly Running[]): void {
+    const current = ended.filter((running) => this.#isCurrent(running))
+    this.#heartbeats.untrack(current.map(({ attempt }) => attempt.held.ref))
+  }
+
+  /** Forgets an attempt. Its slot is free at once, or when its stuck handler has ended. */
+  release(running: Running): void {
+    const { attempt, slot } = running
+    if (this.#isCurrent(running)) this.#byRef.delete(attempt.held.ref)
+    if (!attempt.isStuck) this.#slots.release(slot)
+    else this.#stuck.add(slot, attempt.held.job, attempt.ended)
+  }
+
+  /** Aborts every handler, and releases its job after the grace, also if it ignores the abort. */
+  giveUp(graceMs?: number): void {
+    for (const { attempt } of this.#byRef.values()) attempt.giveBack(graceMs)
+  }
+
+  /** Emits that the lease of an attempt was lost. */
+  noteLost({ attempt }: Running): void {
+    const { observe, settings } = this.#parts
+    observe({ type: 'lost', worker: settings.id, job: attempt.held.job })
+  }
+
+  /** Stops watching handlers and renewing leases. */
+  async close(): Promise<void> {
+    this.#stuck.close()
+    await this.#heartbeats.close()
+  }
+
+  /** Whether no later attempt at the same job runs here. */
+  #isCurrent(running: Running): boolean {
+    return this.#byRef.get(running.attempt.held.ref) === running
+  }
+
+  /** The attempt that has this very lease. */
+  #find({ ref, fence }: Beat): Running | undefined {
+    const running = this.#byRef.get(ref)
+    return running?.attempt.fence.claim === fence.claim ? running : undefined
+  }
+
+  /** An attempt whose outcome is known is reported all the same; the fence decides then. */
+  #lose(running: Running | undefined): void {
+    if (running === undefined || running.isOver) return
+    running.isOver = true
+    this.noteLost(running)
+    running.attempt.loseLease()
+  }
+}
+
+/** The lease of a claimed job, as heartbeats name it. */
+export function beatOf({ ref, job }: Held): Beat {
+  return { ref, fence: { attempt: job.attempt, claim: job.execution?.claim ?? '' } }
+}
