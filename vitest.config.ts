@@ -1,6 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
+/**
+ * The seed of all random choices in tests (test/support/seed.ts), fixed unless it is asked for.
+ * The workers take it from here, so that `random` is the same number for all of them.
+ */
+const seed = seedFrom(process.env.PAWL_TEST_SEED)
+
 const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url))
 
 /** Tests with processes of their own, which they stop and kill; they need the machine. */
@@ -43,6 +49,8 @@ export default defineConfig({
     ],
   },
   test: {
+    env: { PAWL_TEST_SEED: String(seed) },
+    setupFiles: ['test/support/setup.ts'],
     globalSetup: ['test/support/postgres/global-setup.ts'],
     projects: [
       {
@@ -85,3 +93,10 @@ export default defineConfig({
     },
   },
 })
+
+function seedFrom(given: string | undefined): number {
+  if (given === undefined) return 1
+  const seed = given === 'random' ? 2 + Math.floor(Math.random() * 20_000) : Number(given)
+  if (Number.isInteger(seed) && seed > 0 && seed <= 1_000_000) return seed
+  throw new Error(`PAWL_TEST_SEED is ${given}: give a number from 1 to 1000000, or random.`)
+}

@@ -3,11 +3,11 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
+import { testSeed as seed } from '../support/seed.ts'
 
 const run = promisify(execFile)
 const PROGRAM = '.build/programs/chaos/main.js'
 const seconds = Number(process.env.PAWL_TEST_SECONDS ?? 1)
-const seed = Number(process.env.PAWL_TEST_SEED ?? 1)
 const timeout = (seconds + 300) * 1000
 
 interface Summary {

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { missingFrom, moments, unsound } from '../../chaos/power/moments.ts'
 import { canRecord } from '../../chaos/power/record.ts'
 import { freshFolder } from '../processes/folder.ts'
+import { testSeed as seed } from '../support/seed.ts'
 
 const states = Number(process.env.PAWL_TEST_STATES ?? 100)
-const seed = Number(process.env.PAWL_TEST_SEED ?? 1)
 const fewer = { states: Math.ceil(states / 3), seed }
 const SLOW = { timeout: 60_000 + states * 200 }
 

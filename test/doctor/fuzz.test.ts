@@ -10,6 +10,7 @@ import { sealUp } from '../../src/audit/seal-up.ts'
 import type { Job } from '../../src/core/job/job.ts'
 import { SeededRandom } from '../../src/testing/seeded-random.ts'
 import { freshServerDatabase } from '../support/postgres/databases.ts'
+import { seedOf, testSeed } from '../support/seed.ts'
 import { admit, type Clinic, type Kind, liftGuards, openClinic } from './clinic.ts'
 
 const ROUNDS = { sqlite: 500, postgres: 100 } as const
@@ -131,14 +132,14 @@ describe.each<Kind>(['sqlite', 'postgres'])('random damage on %s', (kind) => {
 
 async function playRound(clinic: Clinic, round: number): Promise<number> {
   const { store, doctor } = clinic
-  const random = new SeededRandom(round + 1)
+  const random = new SeededRandom(seedOf(round + 1))
   const patients = await admit(store)
   const acknowledged = await Promise.all(Object.values(patients).map((id) => store.get(id)))
   for await (const _seal of sealUp(store));
   await liftGuards(clinic)
   const before = await copyOf(clinic)
   const sql = damageOf(() => random.next(), clinic, before)
-  const told = `round ${round}: ${sql}`
+  const told = `seed ${testSeed}, round ${round}: ${sql}`
   try {
     await clinic.damage(sql)
   } catch {

@@ -26,11 +26,11 @@ import { SeededRandom } from '../../src/testing/seeded-random.ts'
 import { testEnvironment } from '../../src/testing/test-environment.ts'
 import { AUTHOR, JournalBench } from '../contract/journal/bench.ts'
 import { freshServerDatabase } from '../support/postgres/databases.ts'
+import { seedOf } from '../support/seed.ts'
 import { admit, type Clinic, type Kind, liftGuards, openClinic } from './clinic.ts'
 
 const ROUNDS = { sqlite: 30, postgres: 12 } as const
 const factor = Number(process.env.PAWL_TEST_FUZZ ?? 1)
-const first = Number(process.env.PAWL_TEST_SEED ?? 0)
 const PATIENCE_MS = 30_000
 
 const ran: string[] = []
@@ -311,7 +311,7 @@ describe.each<Kind>(['sqlite', 'postgres'])('any damaged field on %s', (kind) =>
       ran.length = 0
     })
     for (let round = 0; round < ROUNDS[kind] * factor; round++) {
-      await playRound(kind, first + round)
+      await playRound(kind, seedOf(round))
     }
   }, 3_600_000)
 })

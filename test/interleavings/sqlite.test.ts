@@ -9,12 +9,12 @@
 import fc from 'fast-check'
 import { LIFECYCLES, type Lifecycle, leased, standard } from 'pawl'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { testSeed as seed } from '../support/seed.ts'
 import { SCENES, type SceneName } from './scenes.ts'
 import { type Meeting, SqliteStage } from './sqlite-stage.ts'
 import { VERB_NAMES, type VerbName } from './verbs.ts'
 
 const asked = Number(process.env.PAWL_TEST_INTERLEAVINGS ?? 0)
-const seed = Number(process.env.PAWL_TEST_SEED ?? 1)
 const lifecycles = asked > 0 ? LIFECYCLES : [standard, leased]
 const times = Math.max(1, asked)
 const ORDERS = 3

@@ -6,6 +6,7 @@ import { DEFAULT_POLICY, type Fact, type Job, type JobPolicy, standard } from 'p
 import { ManualClock } from 'pawl/testing'
 import { expect, it } from 'vitest'
 import { openSqliteStore, type Store, systemEnvironment } from '../../src/stores/sqlite/index.ts'
+import { testSeed as seed } from '../support/seed.ts'
 import { withHelpers } from './children.ts'
 import { freshFolder } from './folder.ts'
 import {
@@ -24,7 +25,6 @@ const PROCESSES = 4
 const DAY_MS = 24 * 60 * 60 * 1000
 const jobs = Number(process.env.PAWL_TEST_JOBS ?? 2000)
 const seconds = Number(process.env.PAWL_TEST_SECONDS ?? 5)
-const seed = Number(process.env.PAWL_TEST_SEED ?? 1)
 
 /** What a process counted. */
 interface Load {

@@ -21,6 +21,7 @@ import {
   testEnvironment,
 } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
+import { seedOf } from '../support/seed.ts'
 
 const AUTHOR: Author = { trace_id: 't', span_id: 's', actor: 'test' }
 const RUN = 'run-1'
@@ -128,7 +129,7 @@ async function check(machine: Machine): Promise<void> {
 
 /** How many operations the whole work of one round takes. */
 async function operationsOf(seed: number): Promise<number> {
-  const machine = new Machine(seed)
+  const machine = new Machine(seedOf(seed))
   await work(machine, 0)
   return machine.files.operations
 }
@@ -148,7 +149,7 @@ describe('a machine that stops', LONG, () => {
     it(`before any operation, by its ${kind}, keeps what it acknowledged`, async () => {
       const total = await operationsOf(1)
       for (let at = 0; at <= total; at++) {
-        const machine = new Machine(at)
+        const machine = new Machine(seedOf(at))
         await workUntilStopped(machine, 0, at)
         machine.crash(kind)
         await check(machine)
@@ -160,8 +161,8 @@ describe('a machine that stops', LONG, () => {
 
   it('again and again, also while it mends itself, never loses or repeats', async () => {
     for (let seed = 1; seed <= 300; seed++) {
-      const random = new SeededRandom(seed * 7919)
-      const machine = new Machine(seed)
+      const random = new SeededRandom(seedOf(seed) * 7919)
+      const machine = new Machine(seedOf(seed))
       for (let round = 0; round < 5; round++) {
         await workUntilStopped(machine, round, Math.floor(random.next() * 130))
         machine.crash(random.next() < 0.7 ? 'power' : 'process')
@@ -175,7 +176,7 @@ describe('a machine that stops', LONG, () => {
 
   it('by 200 seeds, does the same again for the same seed', async () => {
     const play = async (seed: number) => {
-      const machine = new Machine(seed)
+      const machine = new Machine(seedOf(seed))
       await workUntilStopped(machine, 0, 20 + (seed % 80))
       machine.crash('power')
       await work(machine, 1)
@@ -192,7 +193,7 @@ describe('an operation that fails', LONG, () => {
     it(`(${kind}) loses nothing that was acknowledged, and heals`, async () => {
       let refused = 0
       for (let seed = 1; seed <= 60; seed++) {
-        const machine = new Machine(seed)
+        const machine = new Machine(seedOf(seed))
         await work(machine, 0)
         const journal = await machine.open()
         const writer = await journal.open(RUN, AUTHOR)
@@ -221,7 +222,7 @@ describe('an operation that fails', LONG, () => {
 describe('the folder of artifacts', LONG, () => {
   it('is synced by the next write, where whoever made it could not', async () => {
     for (let seed = 1; seed <= 30; seed++) {
-      const machine = new Machine(seed)
+      const machine = new Machine(seedOf(seed))
       const journal = await machine.open()
       const writer = await openOrCreate(journal, machine.ledger)
       machine.files.failNext('sync-fails')

@@ -3,13 +3,22 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { FAULT_KINDS } from '../../sim/faults.ts'
 import { simulate } from '../../sim/world.ts'
+import { seedOf } from '../support/seed.ts'
 import { runProgram } from './program.ts'
 
 const SEEDS = Number(process.env.PAWL_TEST_SEEDS ?? 2000)
 
 describe('the engine under every kind of fault', () => {
   it('keeps every promise, and every job comes to its end once all is well', async () => {
-    const args = ['--seeds', String(SEEDS), '--parallel', '2', '--json']
+    const args = [
+      '--from',
+      String(seedOf(1)),
+      '--seeds',
+      String(SEEDS),
+      '--parallel',
+      '2',
+      '--json',
+    ]
     const { code, stdout, stderr } = await runProgram('sim/main.js', args)
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
     const summary = JSON.parse(stdout) as {

@@ -7,13 +7,13 @@ import { readable } from '../../../src/stores/damage.ts'
 import { checkStore } from '../../contract/store/check.ts'
 import { withHelpers } from '../../processes/children.ts'
 import { connected, single } from '../../support/postgres/clients.ts'
+import { testSeed as seed } from '../../support/seed.ts'
 import { accepted, item, OPERATOR, open, ownDatabase, PATIENT, request, success } from './bed.ts'
 
 const CONTENDER = new URL('./contender.mjs', import.meta.url)
 const PROCESSES = 3
 const jobs = Number(process.env.PAWL_TEST_JOBS ?? 600)
 const seconds = Number(process.env.PAWL_TEST_SECONDS ?? 4)
-const seed = Number(process.env.PAWL_TEST_SEED ?? 1)
 const DEEDS = 'cancelAll enqueue listAll promote prune recover redriveAll work'.split(' ')
 
 /** What a process did, and what went wrong. */

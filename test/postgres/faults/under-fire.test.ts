@@ -5,6 +5,7 @@ import { expect, it } from 'vitest'
 import type { Store } from '../../../src/stores/postgres/index.ts'
 import { checkStore, listAll } from '../../contract/store/check.ts'
 import { connected } from '../../support/postgres/clients.ts'
+import { testSeed as seed } from '../../support/seed.ts'
 import { makeUserRows, open, ownDatabase, ownServer, userRows } from './bed.ts'
 import { type Result, Workers } from './workers.ts'
 
@@ -14,7 +15,6 @@ const KILLS_MAX = 10
 const TERMINATE_EVERY_MS = 200
 const jobs = Number(process.env.PAWL_TEST_JOBS ?? 200)
 const seconds = Number(process.env.PAWL_TEST_SECONDS ?? 2)
-const seed = Number(process.env.PAWL_TEST_SEED ?? 1)
 const timeout = (seconds * 4 + 120) * 1000
 
 /** What a caller must be ready for while the database is away. */
