@@ -10,7 +10,7 @@ import type { Answer, Asker, Store } from '../stores/store.ts'
 import { type Duration, toMs } from './durations.ts'
 import { viewIn } from './job-view.ts'
 import { type JobOutcome, outcomeOf } from './outcome.ts'
-import type { Results } from './results.ts'
+import type { HasEnded, Results } from './results.ts'
 
 /** What a handle asks. */
 export interface HandleParts {
@@ -33,23 +33,27 @@ export class JobHandle<Output = unknown> {
   /** False where the key belonged to a job already, and this is that job. */
   readonly created: boolean
   readonly #parts: HandleParts
+  readonly #hasEnded: HasEnded | undefined
 
   /** Made by `enqueue` and `job`. */
-  constructor(parts: HandleParts, { id }: Pick<Job, 'id'>, created: boolean) {
+  constructor(parts: HandleParts, { id }: Pick<Job, 'id'>, created: boolean, hasEnded?: HasEnded) {
     this.#parts = parts
+    this.#hasEnded = hasEnded
     this.id = id
     this.created = created
   }
 
   /**
    * What became of the job; waits until that is clear. A job has succeeded with its commit: what
-   * effects are still to be delivered is not waited for. Rejects with `ResultTimeout`.
+   * effects are still to be delivered is not waited for. Rejects with `ResultTimeout`, and with
+   * `JobNotFound` if there is no such job: its transaction was rolled back, or it was pruned.
    */
   async result(options: ResultOptions = {}): Promise<JobOutcome<Output>> {
     checkFields(options, RESULT, { what: 'options' })
     const { store, results } = this.#parts
     const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout')
-    const job = await results.wait(this.id, { timeoutMs, signal: options.signal })
+    const { signal } = options
+    const job = await results.wait(this.id, { timeoutMs, signal, hasEnded: this.#hasEnded })
     const texts = isCommitted(job) ? await store.payloads(this.id) : undefined
     return outcomeOf<Output>(job, texts?.result)
   }

@@ -28,7 +28,7 @@ import {
   type QueueOptions,
 } from './options.ts'
 import { isSettled } from './outcome.ts'
-import { Results } from './results.ts'
+import { type HasEnded, Results } from './results.ts'
 import { type PawlParts, startWorker } from './start-worker.ts'
 import { watchStore } from './watching/watched-store.ts'
 import type { WorkOptions } from './work-options.ts'
@@ -82,10 +82,16 @@ export class Pawl implements AsyncDisposable {
       checkJobOptions(own)
       items.push(await itemOf(definition as AnyJob, input, own, context))
     }
-    const results = await this.store.enqueue(items, tx === undefined ? {} : { tx: storeTxOf(tx) })
+    let hasEnded: HasEnded | undefined
+    const onJoined = (ask: HasEnded) => {
+      hasEnded = ask
+    }
+    const joining = tx === undefined ? {} : { tx: storeTxOf(tx), onJoined }
+    const results = await this.store.enqueue(items, joining)
+    const parts = this.#handleParts()
     return results.map((result) => {
       if (result.kind === 'rejected') throw result.error
-      return new JobHandle<Output>(this.#handleParts(), result.job, result.kind === 'created')
+      return new JobHandle<Output>(parts, result.job, result.kind === 'created', hasEnded)
     })
   }
 

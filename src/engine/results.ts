@@ -10,6 +10,7 @@
  * A look never follows sooner than ten times as long as the last one took, so that waiting costs
  * the store and this process a tenth of their time at most, however many wait.
  */
+import { JobNotFound } from '../core/errors.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Timer } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
@@ -27,8 +28,20 @@ const ASK_BATCH = 500
 const REST = 10
 
 interface Waiter {
+  /** Whether the transaction has ended in which the job was enqueued, if it was in one. */
+  readonly hasEnded: HasEnded | undefined
   readonly resolve: (job: Job) => void
   readonly reject: (error: unknown) => void
+}
+
+/** Tells whether a transaction has ended. */
+export type HasEnded = () => Promise<boolean>
+
+/** How somebody waits. */
+interface WaitOptions {
+  readonly timeoutMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
+  readonly hasEnded?: HasEnded | undefined
 }
 
 /** Everybody who waits for a job in this process. */
@@ -53,11 +66,12 @@ export class Results {
     this.#isSettled = isSettled
   }
 
-  /** The job once it has come out; rejects when the time is up, or the signal is aborted. */
-  async wait(
-    id: string,
-    { timeoutMs, signal }: { timeoutMs?: number | undefined; signal?: AbortSignal | undefined },
-  ): Promise<Job> {
+  /**
+   * The job once it has come out. Rejects when the time is up, when the signal is aborted, and with
+   * `JobNotFound` if there is no such job, or none any more. A job of a transaction is waited for
+   * until that has ended.
+   */
+  async wait(id: string, { timeoutMs, signal, hasEnded }: WaitOptions): Promise<Job> {
     signal?.throwIfAborted()
     const { timers } = this.#environment
     let limit: Timer | undefined
@@ -65,7 +79,7 @@ export class Results {
     let waiter: Waiter | undefined
     try {
       return await new Promise<Job>((resolve, reject) => {
-        waiter = { resolve, reject }
+        waiter = { hasEnded, resolve, reject }
         this.#add(id, waiter)
         if (timeoutMs !== undefined) {
           limit = timers.after(timeoutMs, () => reject(new ResultTimeout(id, timeoutMs)))
@@ -174,7 +188,26 @@ export class Results {
       const settled = jobs.filter((job) => this.#isSettled(job))
       for (const job of settled) this.tell(job)
       found += settled.length
+      const there = new Set(jobs.map(({ id }) => id))
+      for (const id of ids.slice(from, from + ASK_BATCH)) {
+        if (!there.has(id)) await this.#lookForAbsent(id)
+      }
     }
     return found
+  }
+
+  /** Rejects for a job that is not there, unless its transaction is still open. */
+  async #lookForAbsent(id: string): Promise<void> {
+    const lost: Waiter[] = []
+    for (const waiter of this.#waiters.get(id) ?? []) {
+      if (waiter.hasEnded === undefined || (await waiter.hasEnded())) lost.push(waiter)
+    }
+    if (lost.length === 0) return
+    // Its transaction may have committed since the look. A damaged job is there, and throws.
+    const job = await this.#store.get(id).catch((error: { code?: string }) => {
+      if (error.code === 'E_JOB_DAMAGED') return 'damaged'
+      throw error
+    })
+    if (job === undefined) for (const { reject } of lost) reject(new JobNotFound(id))
   }
 }

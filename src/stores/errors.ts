@@ -290,7 +290,10 @@ export class TransactionTooSlow extends PawlError {
 export class TxEnded extends PawlError {
   readonly code = 'E_TX_ENDED'
   constructor() {
-    super('The transaction has ended', 'Await every statement inside the function.')
+    super(
+      'The transaction has ended',
+      'Await every statement and every enqueue before the transaction ends.',
+    )
   }
 }
 

@@ -12,18 +12,25 @@ import { UseTx } from './errors.ts'
 interface Inside {
   readonly owner: object
   readonly outer: Inside | undefined
+  /** What a function leaves running, such as a wait for a result, keeps its context. */
+  isOver: boolean
 }
 
 const commits = new AsyncLocalStorage<Inside>()
 
 /** Runs the function of a commit; calls to `assertOutside` with this owner then throw. */
-export function runInside<T>(owner: object, work: () => T): T {
-  return commits.run({ owner, outer: commits.getStore() }, work)
+export async function runInside<T>(owner: object, work: () => T | Promise<T>): Promise<T> {
+  const inside: Inside = { owner, outer: commits.getStore(), isOver: false }
+  try {
+    return await commits.run(inside, work)
+  } finally {
+    inside.isOver = true
+  }
 }
 
 /** Throws `UseTx` inside a function that `runInside` runs for the same owner. */
 export function assertOutside(owner: object): void {
   for (let inside = commits.getStore(); inside !== undefined; inside = inside.outer) {
-    if (inside.owner === owner) throw new UseTx()
+    if (inside.owner === owner && !inside.isOver) throw new UseTx()
   }
 }

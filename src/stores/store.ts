@@ -69,6 +69,11 @@ export interface EnqueueOptions {
    * and were never there when it rolls back.
    */
   readonly tx?: unknown
+  /**
+   * Called once the jobs are written in `tx`, with a function that tells whether that transaction
+   * has ended, by a COMMIT or a ROLLBACK.
+   */
+  readonly onJoined?: (hasEnded: () => Promise<boolean>) => void
 }
 
 /** What became of one item: accepted, or its key belonged to a job already. */

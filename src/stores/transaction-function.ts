@@ -18,8 +18,18 @@ export interface TxAccess {
   readonly raw: object
   /** Throws if the database has ended the transaction by itself. */
   readonly assertWhole?: () => void
-  /** Lets jobs be enqueued in the transaction, until the returned function is called. */
-  readonly lend: (tx: StoreTx) => () => void
+  /** Lets jobs be enqueued in the transaction. */
+  readonly lend: (tx: StoreTx) => Loan
+}
+
+/** The time in which jobs can be enqueued in a transaction. */
+export interface Loan {
+  /** Refuses further jobs. */
+  end(): void
+  /** Resolves when the jobs that were being enqueued are written; it never rejects. */
+  idle?(): Promise<unknown>
+  /** Refuses further statements, also those of jobs that are being enqueued. */
+  cut?(): void
 }
 
 /** The function, and what bounds it. */
@@ -37,7 +47,7 @@ export async function runBounded<X extends StoreTx, T>(
   access: TxAccess,
   { boundMs, tooSlow, extend, work }: BoundedFunction<X, T>,
 ): Promise<T> {
-  const { tx, close } = openTx(access, extend)
+  const { tx, close, loan } = openTx(access, extend)
   const start = clock.now()
   let expire: (error: PawlError) => void = () => {}
   const expired = new Promise<never>((_, reject) => {
@@ -45,14 +55,25 @@ export async function runBounded<X extends StoreTx, T>(
   })
   const timer = timers.after(boundMs, () => expire(tooSlow()))
   try {
-    const result = await Promise.race([(async () => work(tx))(), expired])
+    const result = await Promise.race([finished(() => work(tx)), expired])
     // A function that never waits leaves no turn to the timer.
     if (clock.now() - start > boundMs) throw tooSlow()
     access.assertWhole?.()
     return result
   } finally {
     close()
+    loan.cut?.()
     timer.cancel()
+  }
+
+  /** The statements of an enqueue that the function did not await must not follow the COMMIT. */
+  async function finished(run: () => T | Promise<T>): Promise<T> {
+    try {
+      return await run()
+    } finally {
+      close()
+      if (loan.idle !== undefined) await loan.idle()
+    }
   }
 }
 
@@ -60,7 +81,7 @@ export async function runBounded<X extends StoreTx, T>(
 function openTx<X extends StoreTx>(
   { query, raw, assertWhole, lend }: TxAccess,
   extend: BoundedFunction<X, unknown>['extend'],
-): { tx: X; close: () => void } {
+): { tx: X; close: () => void; loan: Loan } {
   let open = true
   const assertOpen = () => {
     if (!open) throw new TxEnded()
@@ -75,12 +96,13 @@ function openTx<X extends StoreTx>(
     },
   }
   const tx = extend(plain, assertOpen)
-  const takeBack = lend(tx)
+  const loan = lend(tx)
   return {
     tx,
+    loan,
     close() {
       open = false
-      takeBack()
+      loan.end()
     },
   }
 }

@@ -31,6 +31,7 @@ import { Changes } from './apply.ts'
 import { endsConnection, Patience, toPawlError, untilDone } from './busy.ts'
 import { answerMsOf, type Database, type OwnSession, statement } from './connect.ts'
 import { lockHeld, type Shared } from './context.ts'
+import { type JoinedLife, whileJoinable } from './join.ts'
 import { insertEffects } from './outbox.ts'
 import { accessTo, answerOf, lostInside, settingsOf } from './transaction.ts'
 
@@ -47,8 +48,17 @@ export interface CommitStore {
 }
 
 /** Runs the function of a commit in a transaction, and answers what became of the job. */
-export async function commit(
+export function commit(
   store: CommitStore,
+  held: Held,
+  work: CommitWork,
+  usage: (() => Usage | undefined) | undefined,
+): Promise<CommitAnswer> {
+  return whileJoinable((life) => commitIn({ ...store, life }, held, work, usage))
+}
+
+async function commitIn(
+  store: CommitStore & { readonly life: JoinedLife },
   held: Held,
   work: CommitWork,
   usage: (() => Usage | undefined) | undefined,
@@ -90,7 +100,7 @@ interface Thrown {
 }
 
 async function commitOnce(
-  { shared, database, now, timeoutMs }: CommitStore,
+  { shared, database, now, timeoutMs, life }: CommitStore & { readonly life: JoinedLife },
   session: OwnSession,
   held: Held,
   boundMs: number,
@@ -112,7 +122,7 @@ async function commitOnce(
   }
   // The time of the function is its own, and so is the time of what comes after it.
   session.allow(answerOf(boundMs))
-  const ran = await runFunction(shared, boundMs, accessTo(session, database), work).catch(
+  const ran = await runFunction(shared, boundMs, accessTo(session, database, life), work).catch(
     (error: unknown) => {
       onThrow(error)
       throw error

@@ -62,6 +62,8 @@ export interface Trail {
 export interface Session {
   /** What the transaction has written, to find out later if it committed. */
   wrote?: Trail | undefined
+  /** Whether the transaction is the user's, who may end it at any moment. */
+  readonly isJoined?: boolean
   query<Row>(statement: Statement, values?: readonly Value[]): Promise<Row[]>
 }
 

@@ -17,6 +17,7 @@ import { answer } from './answer.ts'
 import { Changes, placeOf } from './apply.ts'
 import { type Session, statement } from './connect.ts'
 import { type LockedRow, type Shared, toRead } from './context.ts'
+import { IN_JOINED } from './join.ts'
 import { refuseSurplus } from './queues.ts'
 import {
   arrayOf,
@@ -70,6 +71,12 @@ const WHOLE = shapedBy([...JOB, ...SPECIAL, ...FACT])
 const items = (shaped: Shaped<Accepted>) => `
   item AS MATERIALIZED (${unnestShaped(shaped, 1)})`
 
+/** No items if the user has ended the transaction that was joined. */
+const joinedItems = (shaped: Shaped<Accepted>) => `
+  item AS MATERIALIZED (
+    SELECT * FROM (${unnestShaped(shaped, 1)}) AS asked WHERE ${IN_JOINED}
+  )`
+
 /** All or nothing: for jobs without keys, whose ids are new but for mistakes. */
 const INSERT_NEW = statement(
   (s) => `
@@ -83,10 +90,10 @@ const INSERT_NEW = statement(
 )
 
 /** Passes over whatever meets a key or an id that is taken. */
-const insert = (shaped: Shaped<Accepted>, columns: readonly Column<Accepted>[]) =>
+const insert = (shaped: Shaped<Accepted>, columns: readonly Column<Accepted>[], from = items) =>
   statement(
     (s) => `
-    WITH ${items(shaped)}, added AS (
+    WITH ${from(shaped)}, added AS (
       INSERT INTO ${s}.jobs (id, ${namesOf(columns)}, updated_at, seq, place)
       SELECT id, ${namesOf(columns)}, created_at, 1, ${placeOf(s)} FROM item
       ON CONFLICT DO NOTHING RETURNING id
@@ -101,6 +108,8 @@ const insert = (shaped: Shaped<Accepted>, columns: readonly Column<Accepted>[]) 
 
 const INSERT_PLAIN = insert(PLAIN, JOB)
 const INSERT_WHOLE = insert(WHOLE, [...JOB, ...SPECIAL])
+const INSERT_PLAIN_JOINED = insert(PLAIN, JOB, joinedItems)
+const INSERT_WHOLE_JOINED = insert(WHOLE, [...JOB, ...SPECIAL], joinedItems)
 
 /** How often a new job may meet somebody who is gone when asked for. */
 const TRIES_MAX = 5
@@ -182,7 +191,10 @@ export async function addJobs(session: Session, jobs: readonly Accepted[]): Prom
   if (distinct.length === 0) return { added: new Set() }
   const plain = distinct.every(({ job }) => isPlain(job))
   const values = plain ? shapedArrays(PLAIN, distinct) : shapedArrays(WHOLE, distinct.sort(byKey))
-  const text = plain ? INSERT_PLAIN : INSERT_WHOLE
+  const [plainText, wholeText] = session.isJoined
+    ? [INSERT_PLAIN_JOINED, INSERT_WHOLE_JOINED]
+    : [INSERT_PLAIN, INSERT_WHOLE]
+  const text = plain ? plainText : wholeText
   const [row] = await session.query<{ met: string | null }>(text, values)
   for (const id of row?.met?.split(',') ?? []) first.delete(id)
   return { added: new Set(first.values()) }

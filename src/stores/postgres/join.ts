@@ -11,6 +11,7 @@
 import { TxEnded, TxInvalid } from '../errors.ts'
 import { codeOf } from '../outage.ts'
 import type { Value } from '../rows.ts'
+import type { Loan } from '../transaction-function.ts'
 import { toPawlError } from './busy.ts'
 import {
   type Database,
@@ -25,13 +26,47 @@ export interface PostgresTx {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
 }
 
-/** The session of each tx of ours; nothing once its function has ended. */
-const lent = new WeakMap<object, { readonly session: OwnSession; readonly from: Database } | null>()
+/** What is known of a transaction of ours, for as long as somebody may ask. */
+export interface JoinedLife {
+  /** Whether it has committed or rolled back, as far as this process will ever know. */
+  isOver: boolean
+}
 
-/** Lets the tx of a commit or transaction be joined, until the returned function is called. */
-export function lendSession(tx: object, session: OwnSession, from: Database): () => void {
-  lent.set(tx, { session, from })
-  return () => void lent.set(tx, null)
+interface Lent {
+  readonly session: OwnSession
+  readonly from: Database
+  readonly life: JoinedLife
+}
+
+/** The session of each tx of ours; nothing once its function has ended. */
+const lent = new WeakMap<object, Lent | null>()
+
+/** Sessions whose transaction takes no further statements of jobs. */
+const cut = new WeakSet<object>()
+
+/** Runs a verb with a transaction of ours, which is over when the verb has its answer. */
+export async function whileJoinable<T>(verb: (life: JoinedLife) => Promise<T>): Promise<T> {
+  const life = { isOver: false }
+  try {
+    return await verb(life)
+  } finally {
+    life.isOver = true
+  }
+}
+
+/** Lets the tx of a commit or transaction be joined. */
+export function lendSession(
+  tx: object,
+  session: OwnSession,
+  from: Database,
+  life: JoinedLife,
+): Loan {
+  lent.set(tx, { session, from, life })
+  return {
+    end: () => void lent.set(tx, null),
+    idle: async () => last.get(session)?.catch(() => {}),
+    cut: () => void cut.add(session),
+  }
 }
 
 const SELECT_STORE = statement((s) => `SELECT id FROM ${s}.store`)
@@ -42,37 +77,63 @@ export async function storeIdOf(session: Session): Promise<string> {
   return row?.id ?? ''
 }
 
+/** What was done in a transaction, and how to ask whether that has ended. */
+interface Joined<T> {
+  readonly value: T
+  readonly hasEnded: () => Promise<boolean>
+}
+
 /** Does work inside the user's transaction, or inside one of ours. */
 export async function insideTransaction<T>(
   tx: unknown,
   database: Database,
   storeId: string,
   work: (session: Session) => Promise<T>,
-): Promise<T> {
-  const own = typeof tx === 'object' && tx !== null ? sessionOf(tx, database) : undefined
+): Promise<Joined<T>> {
+  const own = typeof tx === 'object' && tx !== null ? lentFor(tx, database) : undefined
   if (own !== undefined) {
-    return inTurn(own, () =>
+    const session = new CutSession(own.session)
+    const value = await inTurn(own.session, () =>
       behindSavepoint(
-        (text) => own.run(text),
-        () => work(own),
+        (text) => session.run(text),
+        () => work(session),
       ),
     )
+    return { value, hasEnded: async () => own.life.isOver }
   }
   if (!isTransaction(tx)) throw new TxInvalid('it has no query(text, values)')
   const session = new JoinedSession(tx, database.schema)
-  const joined = async () => {
-    if ((await storeIdAt(session)) === storeId) return work(session)
-    throw new TxInvalid('it is open on another database')
+  const joined = async (): Promise<Joined<T>> => {
+    const at = await joinedAt(session)
+    if (at?.id !== storeId) throw new TxInvalid('it is open on another database')
+    return { value: await work(session), hasEnded: () => hasEnded(database, at.tx) }
   }
   return inTurn(tx, () => behindSavepoint((text) => tx.query(text), joined))
 }
 
-/** The session behind a tx of ours; nothing if the user has opened it. */
-function sessionOf(tx: object, database: Database): OwnSession | undefined {
+/** What is lent by a tx of ours; nothing if the user has opened it. */
+function lentFor(tx: object, database: Database): Lent | undefined {
   const found = lent.get(tx)
   if (found === null) throw new TxEnded()
-  if (found === undefined || found.from === database) return found?.session
+  if (found === undefined || found.from === database) return found
   throw new TxInvalid('it belongs to another store')
+}
+
+const SELECT_STATUS = statement(() => 'SELECT pg_xact_status($1::text::xid8) AS status')
+const IN_THE_FUTURE = '22023'
+
+/** Asks the server for the transaction by its number; one that it does not know has ended. */
+async function hasEnded(database: Database, tx: string): Promise<boolean> {
+  try {
+    const [row] = await database.atOnce((session) =>
+      session.query<{ status: string | null }>(SELECT_STATUS, [tx]),
+    )
+    return row?.status !== 'in progress'
+  } catch (error) {
+    // Another server after a fail-over, which never had that transaction.
+    if (codeOf(error) === IN_THE_FUTURE) return true
+    throw error
+  }
 }
 
 /** What each transaction was asked for last. */
@@ -96,10 +157,17 @@ async function behindSavepoint<T>(
     await run('RELEASE SAVEPOINT pawl')
     return result
   } catch (error) {
+    if (isWithoutSavepoint(error)) throw new TxEnded()
     // Where not even this is possible the connection has gone, and the transaction with it.
     await run('ROLLBACK TO SAVEPOINT pawl').catch(() => {})
     throw toPawlError(error)
   }
+}
+
+/** The caller ended the transaction, and may have begun another, while a job was enqueued. */
+function isWithoutSavepoint(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === NO_TRANSACTION || code === NO_SAVEPOINT
 }
 
 function isTransaction(tx: unknown): tx is PostgresTx {
@@ -108,6 +176,7 @@ function isTransaction(tx: unknown): tx is PostgresTx {
 
 const NO_TRANSACTION = '25P01'
 const FAILED_TRANSACTION = '25P02'
+const NO_SAVEPOINT = '3B001'
 
 async function setSavepoint(run: (text: string) => Promise<unknown>): Promise<void> {
   try {
@@ -122,9 +191,26 @@ async function setSavepoint(run: (text: string) => Promise<unknown>): Promise<vo
 
 const UNDEFINED_TABLE = '42P01'
 
-async function storeIdAt(session: Session): Promise<string | undefined> {
+/**
+ * The number of the transaction is also kept as a setting that ends with it: INSERTs of a joined
+ * session add nothing after the transaction (`IN_JOINED`).
+ */
+const SELECT_JOINED = statement(
+  (s) => `SELECT id, set_config('pawl.tx', pg_current_xact_id()::text, true) AS tx
+  FROM ${s}.store`,
+)
+
+/** A condition of statements: the transaction is the one that was joined. */
+export const IN_JOINED = `pg_current_xact_id_if_assigned()::text = current_setting('pawl.tx', true)`
+
+interface JoinedAt {
+  readonly id: string
+  readonly tx: string
+}
+
+async function joinedAt(session: Session): Promise<JoinedAt | undefined> {
   try {
-    return await storeIdOf(session)
+    return (await session.query<JoinedAt>(SELECT_JOINED))[0]
   } catch (error) {
     if (codeOf(error) === UNDEFINED_TABLE) return undefined
     throw error
@@ -137,8 +223,40 @@ const NUMBERS = new Set(
   created_at started_at ended_at updated_at stalled lease_until cancel_asked_at at`.split(/\s+/),
 )
 
+/** A transaction of ours while a job is enqueued in it; throws once that must not go on. */
+class CutSession implements Session {
+  readonly #session: OwnSession
+
+  constructor(session: OwnSession) {
+    this.#session = session
+  }
+
+  get wrote(): Session['wrote'] {
+    return this.#session.wrote
+  }
+
+  set wrote(trail: Session['wrote']) {
+    this.#session.wrote = trail
+  }
+
+  async query<Row>(made: Statement, values?: readonly Value[]): Promise<Row[]> {
+    this.#assertOpen()
+    return this.#session.query<Row>(made, values)
+  }
+
+  async run(text: string): Promise<void> {
+    this.#assertOpen()
+    return this.#session.run(text)
+  }
+
+  #assertOpen(): void {
+    if (cut.has(this.#session)) throw new TxEnded()
+  }
+}
+
 /** A transaction of the user's while a verb uses it. */
 class JoinedSession implements Session {
+  readonly isJoined = true
   readonly #tx: PostgresTx
   readonly #schema: string
 

@@ -186,17 +186,21 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
 
   enqueue(
     items: readonly contract.EnqueueItem[],
-    { asker = CLIENT, tx }: contract.EnqueueOptions = {},
+    { asker = CLIENT, tx, onJoined }: contract.EnqueueOptions = {},
   ): Promise<contract.Enqueued[]> {
     const offers = items.map((item) => ({ item, asker }))
-    if (tx !== undefined) return this.#enqueueInside(offers, tx)
+    if (tx !== undefined) return this.#enqueueInside(offers, tx, onJoined)
     return this.#write('enqueue', () => this.#enqueues.add(offers))
   }
 
   /** In the user's transaction, or in that of a commit, where this is the one verb that may run. */
-  async #enqueueInside(offers: readonly Offer[], tx: unknown): Promise<contract.Enqueued[]> {
+  async #enqueueInside(
+    offers: readonly Offer[],
+    tx: unknown,
+    onJoined: contract.EnqueueOptions['onJoined'],
+  ): Promise<contract.Enqueued[]> {
     const { shared, database, storeId, clock } = this.#parts
-    return insideTransaction(tx, database, storeId, (session) => {
+    const { value, hasEnded } = await insideTransaction(tx, database, storeId, (session) => {
       const now = clock.now()
       return acceptAll(shared, now, offers, {
         add: async (jobs) => {
@@ -206,6 +210,8 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
         answer: (met) => answerTaken(shared, session, now, met, false),
       })
     })
+    onJoined?.(hasEnded)
+    return value
   }
 
   #accept(offers: readonly Offer[]): Promise<contract.Enqueued[]> {

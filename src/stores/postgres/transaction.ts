@@ -13,7 +13,7 @@ import { hasCommitted } from './apply.ts'
 import { endsConnection, Patience, toPawlError, untilDone } from './busy.ts'
 import type { CommitStore } from './commit.ts'
 import { answerMsOf, type Database, type OwnSession, statement } from './connect.ts'
-import { lendSession } from './join.ts'
+import { type JoinedLife, lendSession, whileJoinable } from './join.ts'
 
 /** No statement of ours is given less time than this, however short the lease. */
 const STATEMENT_MIN_MS = 1000
@@ -43,9 +43,17 @@ interface Done<T> extends Numbered {
 }
 
 /** Runs the function of a transaction; returns what it returned as `value`. */
-export async function runTransaction<T>(
+export function runTransaction<T>(
+  store: Omit<CommitStore, 'now'>,
+  work: (tx: StoreTx) => T | Promise<T>,
+): Promise<Pick<Done<T>, 'value'>> {
+  return whileJoinable((life) => runIn(store, work, life))
+}
+
+async function runIn<T>(
   { shared, database, timeoutMs }: Omit<CommitStore, 'now'>,
   work: (tx: StoreTx) => T | Promise<T>,
+  life: JoinedLife,
 ): Promise<Pick<Done<T>, 'value'>> {
   const { environment } = shared
   let ran = false
@@ -62,7 +70,7 @@ export async function runTransaction<T>(
   }
   const once = async (session: OwnSession) => {
     session.allow(answerOf(BOUND_MS))
-    const value = await runBounded(environment, accessTo(session, database), bounded).catch(
+    const value = await runBounded(environment, accessTo(session, database, life), bounded).catch(
       (error) => {
         thrown = { error, isOutage: session.isBroken }
         throw error
@@ -157,11 +165,11 @@ export function settingsOf(boundMs: number): string {
 }
 
 /** How a function gets into the transaction of a session. */
-export function accessTo(session: OwnSession, database: Database): TxAccess {
+export function accessTo(session: OwnSession, database: Database, life: JoinedLife): TxAccess {
   return {
     query: (sql, values = []) => runRaw(session, sql, values),
     raw: session.client,
-    lend: (tx) => lendSession(tx, session, database),
+    lend: (tx) => lendSession(tx, session, database, life),
   }
 }
 

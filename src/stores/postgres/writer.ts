@@ -39,7 +39,7 @@ export class Writer {
   }
 
   /** Runs the function of a commit, in which no other verb may be called. */
-  runInside<T>(work: () => T): T {
+  runInside<T>(work: () => T | Promise<T>): Promise<T> {
     return runInside(this, work)
   }
 

@@ -8,6 +8,7 @@
 import { realpathSync } from 'node:fs'
 import { messageOf } from '../../core/errors.ts'
 import { TxBroken, TxEnded, TxForeign, TxInvalid } from '../errors.ts'
+import type { Loan } from '../transaction-function.ts'
 import { Connection } from './connect.ts'
 import type { Database } from './driver.ts'
 
@@ -17,10 +18,26 @@ const joined = new WeakMap<object, Connection>()
 /** The connection of each tx of ours; nothing once its function has ended. */
 const lent = new WeakMap<object, Connection | null>()
 
-/** Lets the tx of a commit or transaction be joined, until the returned function is called. */
-export function lendConnection(tx: object, connection: Connection): () => void {
+/** Lets the tx of a commit or transaction be joined. A job is enqueued without a pause. */
+export function lendConnection(tx: object, connection: Connection): Loan {
   lent.set(tx, connection)
-  return () => void lent.set(tx, null)
+  return { end: () => void lent.set(tx, null) }
+}
+
+/**
+ * Returns a function that tells whether the transaction has ended that was joined by `tx`. While
+ * the same handle is in a later transaction, that is not known, and the answer is no.
+ */
+export function endOf(tx: object, { database }: Connection): () => Promise<boolean> {
+  return async () => {
+    if (lent.get(tx) !== undefined && lent.get(tx) !== null) return false
+    try {
+      return !isInTransaction(database)
+    } catch {
+      // The handle is closed, and its transaction was rolled back.
+      return true
+    }
+  }
 }
 
 /** The user's handle, or a tx of ours, as a connection of this store. */

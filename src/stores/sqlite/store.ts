@@ -44,7 +44,7 @@ import { abandon, FileGuard } from './file-guard.ts'
 import { GivingWay } from './give-way.ts'
 import { heartbeat } from './heartbeat.ts'
 import { Isolation } from './isolation.ts'
-import { fileOf, isInTransaction, joinTransaction } from './join.ts'
+import { endOf, fileOf, isInTransaction, joinTransaction } from './join.ts'
 import { registerMachines, withNumbers } from './machines.ts'
 import { migrate } from './migrate.ts'
 import { migrateJobs } from './migrate-jobs.ts'
@@ -263,12 +263,13 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
 
   async enqueue(
     items: readonly contract.EnqueueItem[],
-    { asker = CLIENT, tx }: contract.EnqueueOptions = {},
+    { asker = CLIENT, tx, onJoined }: contract.EnqueueOptions = {},
   ): Promise<contract.Enqueued[]> {
     if (tx !== undefined) {
       const connection = joinTransaction(tx, this.#writing)
       this.#shared.clock.refresh(connection)
       const answers = enqueue(this.#shared, connection, this.now(), [{ items, asker }])
+      onJoined?.(endOf(tx as object, connection))
       return answers[0] as contract.Enqueued[]
     }
     const answers = await withNumbers(
