@@ -43,9 +43,7 @@ export default defineConfig({
     // Tests read the sources, so that coverage and stack traces speak of them and not of dist.
     alias: [
       { find: /^pawl$/, replacement: source('index.ts') },
-      { find: /^pawl\/postgres$/, replacement: source('stores/postgres/index.ts') },
-      { find: /^pawl\/sqlite$/, replacement: source('stores/sqlite/index.ts') },
-      { find: /^pawl\/testing$/, replacement: source('testing/index.ts') },
+      { find: /^pawl\/(\w+)$/, replacement: source('entries/$1.ts') },
     ],
   },
   test: {

@@ -2,7 +2,7 @@
 // round jobs are enqueued by one caller and by many, claimed, settled in several ways, looked at
 // from all sides, and pruned into an archive: whatever grows with any of it would show.
 import { join } from 'node:path'
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import {
   type EnqueueItem,
   type Held,

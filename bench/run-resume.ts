@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
-import { defineRun, defineRunMachine, openRuns } from 'pawl'
+import { defineRun, defineRunMachine, openRuns } from 'pawl/runs'
 import { compare, inFolder, type Result, timed } from './measure.ts'
 
 const RUN = 'run-1'

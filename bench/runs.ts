@@ -3,14 +3,14 @@
 // See docs/internals/performance.md for what the ratios should be.
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { decideRun } from 'pawl/rules'
 import {
-  decideRun,
   documentationRun,
   type Journal,
   openFolderJournal,
   type RunEvent,
   type RunFact,
-} from 'pawl'
+} from 'pawl/runs'
 import { compare, inFolder, type Result, timed } from './measure.ts'
 import { benchResume } from './run-resume.ts'
 

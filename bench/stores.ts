@@ -2,7 +2,7 @@
 // synchronous FULL and a fresh file for each turn. Rates are jobs per second, so a ratio of 1 is
 // the speed of the loop. See docs/internals/performance.md for what the ratios should be.
 import { join } from 'node:path'
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { type EnqueueItem, type Held, openSqliteStore, type Store } from 'pawl/sqlite'
 import { benchClaimTime } from './claim-time.ts'
 import { compare, inFolder, type Result, timed } from './measure.ts'

@@ -7,15 +7,13 @@
 import {
   type Delivery,
   defineJob,
-  document,
   type JobContext,
   type JobDefinition,
-  leased,
   Retryable,
   Terminal,
-  task,
   typed,
 } from 'pawl'
+import { document, leased, task } from 'pawl/rules'
 import { EFFECT, LEASE_MS, sleep, TABLE } from './settings.ts'
 
 /** What every job is given: how long it works, and how often it fails before that. */

@@ -15,18 +15,17 @@
  *   judgeLeases       P7   where nothing goes wrong, a holder keeps its lease
  *   judgeSpread       P11  retries that are to be spread, are
  */
+import type { Job, Lifecycle } from 'pawl'
 import {
   checkFacts,
   checkP9,
   type Fact,
   findLifecycle,
   isCommitted,
-  type Job,
   LIFECYCLES,
-  type Lifecycle,
   laneOf,
   retryDelayBounds,
-} from 'pawl'
+} from 'pawl/rules'
 import type { Store } from 'pawl/sqlite'
 
 /** A broken promise, and the facts that show it. */

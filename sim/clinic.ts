@@ -3,8 +3,9 @@
  * that a promise is broken. In some seeds a job is then damaged on purpose, past the store and its
  * guards; the doctor must see that, and mend it with a fact that says who asked for it.
  */
-import { Doctor, type DoctorReport, type Finding, type Random } from 'pawl'
+import { Doctor, type DoctorReport, type Finding } from 'pawl/doctor'
 import type { Database, Store } from 'pawl/sqlite'
+import type { Random } from 'pawl/testing'
 import { type Judged, judgeJobs, readStore, type Told } from './checker.ts'
 import { EVERY_LIFECYCLE } from './parcels.ts'
 

@@ -3,7 +3,7 @@
  * constraints. Nobody else may be stopped by it: every other job comes to its end while the damaged
  * ones wait. Then the doctor repairs them, and they come to theirs.
  */
-import { Doctor } from 'pawl'
+import { Doctor } from 'pawl/doctor'
 import type { Database, Store } from 'pawl/sqlite'
 import type { Faults } from './faults.ts'
 import { EVERY_LIFECYCLE } from './parcels.ts'

@@ -3,7 +3,7 @@
  * handler, and strikes there as the seed says. A seed has only some of the kinds, each with a rate
  * of its own: bugs hide where everything fails at once as well as where nothing does.
  */
-import type { Random } from 'pawl'
+import type { Random } from 'pawl/testing'
 
 /** Every kind, and how often it strikes where it is asked for; what each means. */
 const FAULTS = {

@@ -6,16 +6,13 @@
 import {
   type Delivery,
   defineJob,
-  document,
-  hardened,
   type JobContext,
-  leased,
   Retryable,
   type RunnableJob,
   Terminal,
-  task,
   typed,
 } from 'pawl'
+import { document, hardened, leased, task } from 'pawl/rules'
 import type { StepRun } from './checker.ts'
 import type { Faults } from './faults.ts'
 import { parcelOf, type Release } from './parcels.ts'

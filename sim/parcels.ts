@@ -2,7 +2,8 @@
  * Two versions of one lifecycle: a release with the second replaces one with the first while jobs
  * are under way. Most states get other names, so that a state that was not mapped is seen.
  */
-import { defineLifecycle, type JobTrigger, LIFECYCLES, type Lifecycle } from 'pawl'
+import type { Lifecycle } from 'pawl'
+import { defineLifecycle, type JobTrigger, LIFECYCLES } from 'pawl/rules'
 import type { Judged, Told } from './checker.ts'
 
 /** What the states of a version are called. */

@@ -1,5 +1,6 @@
 /** Who uses the engine in the simulation: clients that enqueue, an operator who meddles. */
-import { findLifecycle, type JobHandle, type Operator, type Pawl, type RunnableJob } from 'pawl'
+import type { JobHandle, Operator, Pawl, RunnableJob } from 'pawl'
+import { findLifecycle } from 'pawl/rules'
 import { judgeReport } from './clinic.ts'
 import type { Vandal } from './damage.ts'
 import type { Faults } from './faults.ts'

@@ -7,7 +7,7 @@
  * Crashes at named places are thrown: what the code does while that unwinds is undone, because
  * every further place throws as well, and because nothing is committed in between.
  */
-import type { HostTime, IdSource, Lifecycle, Random, Timer } from 'pawl'
+import type { Lifecycle } from 'pawl'
 import {
   type Environment,
   openSqliteStore,
@@ -15,6 +15,7 @@ import {
   StoreBusy,
   StoreUnavailable,
 } from 'pawl/sqlite'
+import type { HostTime, IdSource, Random, Timer } from 'pawl/testing'
 import { SeededRandom } from 'pawl/testing'
 import { FaultyDriver } from './database.ts'
 import type { FaultKind, Faults } from './faults.ts'

@@ -4,25 +4,21 @@
  * What was acknowledged must be there, in order and whole, after every death; the snapshot must be
  * the fold of the log; damage must be told, and never be taken for a run.
  */
+import { PawlError } from 'pawl'
+import { checkRun, decideRun, encode, foldRun, type RunCommand } from 'pawl/rules'
 import {
   type Author,
-  checkRun,
-  decideRun,
   documentationRun,
-  encode,
-  foldRun,
   type Journal,
   openFolderJournal,
-  PawlError,
-  type Random,
   type Run,
-  type RunCommand,
   type RunEvent,
   type RunFact,
   RunLogDamaged,
   RunNotFound,
   type RunWriter,
-} from 'pawl'
+} from 'pawl/runs'
+import type { Random } from 'pawl/testing'
 import { SimulatedFiles, type TestEnvironment, testEnvironment } from 'pawl/testing'
 import type { Judged } from './checker.ts'
 import type { Faults } from './faults.ts'

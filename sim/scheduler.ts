@@ -5,7 +5,7 @@
  * among those that could happen now, by the seed. When nothing can happen now, time moves on to the
  * next timer, so years pass as fast as they are uneventful.
  */
-import type { Clock, Random, Timer, Timers } from 'pawl'
+import type { Clock, Random, Timer, Timers } from 'pawl/testing'
 
 interface Event {
   readonly at: number

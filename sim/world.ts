@@ -7,7 +7,8 @@
  * The same seed gives the same history, event by event: time, chance, ids and the order of events
  * come from it, and nothing here waits for the real world.
  */
-import { createPawl, type Fence, type JobWorker } from 'pawl'
+import { createPawl, type JobWorker } from 'pawl'
+import type { Fence } from 'pawl/rules'
 import { type Database, openSqliteStore, type Ref, type Store } from 'pawl/sqlite'
 import { SeededRandom, SequentialIds } from 'pawl/testing'
 import { type Judged, outcomesOf, type Told } from './checker.ts'

@@ -3,7 +3,7 @@
 // part, and in any combination.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import type { Random } from 'pawl'
+import type { Random } from 'pawl/testing'
 
 /** What was done to the files of a folder, in order, and what was told to the outside. */
 export type Operation =

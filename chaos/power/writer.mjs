@@ -1,7 +1,7 @@
 // A process whose writes are recorded. It tells of each write that was acknowledged on stdout, so
 // that the record holds both, in their order. With synchronous=OFF it writes without the store,
 // which knows no such mode: that is the writer which must be caught.
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { openSqliteStore } from 'pawl/sqlite'
 import { openUsers, say, userWork } from '../../test/crash/common.mjs'
 

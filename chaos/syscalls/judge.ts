@@ -4,7 +4,7 @@
  * its end, and then every promise holds.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { type Fact, fold, standard } from 'pawl'
+import { type Fact, fold, standard } from 'pawl/rules'
 import { type Held, openSqliteStore, type Store, systemEnvironment } from 'pawl/sqlite'
 import {
   commitOf,

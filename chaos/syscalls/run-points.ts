@@ -9,7 +9,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { openFolderJournal, openRuns, type Run, type RunEvent } from 'pawl'
+import { openFolderJournal, openRuns, type Run, type RunEvent } from 'pawl/runs'
 import { type Ended, runChild } from '../../test/processes/children.ts'
 import { essenceOf } from '../../test/runs/processes/essence.ts'
 import { RUN, type Said, type Witness } from './run-story.ts'

@@ -10,14 +10,14 @@
  * Argument: JSON of `{ folder, act }`, where `act` is 1 for the first process.
  */
 import { appendFileSync, writeSync } from 'node:fs'
+import { PawlError } from 'pawl'
 import {
   defineRun,
   type ItemContext,
   openFolderJournal,
   openRuns,
-  PawlError,
   type RunContext,
-} from 'pawl'
+} from 'pawl/runs'
 import { systemEnvironment } from 'pawl/sqlite'
 import { RUN, type Witness, type Workload } from './run-story.ts'
 

@@ -7,7 +7,8 @@
  * Argument: JSON of `{ path, archive }`.
  */
 import { appendFileSync, writeSync } from 'node:fs'
-import { DEFAULT_POLICY, PawlError, standard } from 'pawl'
+import { PawlError } from 'pawl'
+import { DEFAULT_POLICY, standard } from 'pawl/rules'
 import { type Held, openSqliteStore, type Store } from 'pawl/sqlite'
 import { openHandle } from '../sqlite-file.ts'
 import { bookIn, JOBS, jobIdOf, OwnStatementFailed, type Said } from './story.ts'

@@ -5,7 +5,15 @@
  *
  *   npm run build && node .build/programs/examples/01-lifecycle/main.js [--json]
  */
-import { checkFacts, checkP9, classify, type Decision, executionsOf, fold, standard } from 'pawl'
+import {
+  checkFacts,
+  checkP9,
+  classify,
+  type Decision,
+  executionsOf,
+  fold,
+  standard,
+} from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { renderStory } from './render.ts'
 

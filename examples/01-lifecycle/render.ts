@@ -1,5 +1,5 @@
 /** The ledger of a job as a table for people. */
-import { type Execution, executionsOf, type Fact, type Violation } from 'pawl'
+import { type Execution, executionsOf, type Fact, type Violation } from 'pawl/rules'
 import type { JobScript } from 'pawl/testing'
 
 /** What the story came to. */

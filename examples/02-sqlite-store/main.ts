@@ -9,7 +9,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { checkFacts, checkP9, standard } from 'pawl'
+import { checkFacts, checkP9, standard } from 'pawl/rules'
 import { type CommitTx, type Held, openSqliteStore, type Store } from 'pawl/sqlite'
 import { testEnvironment } from 'pawl/testing'
 import { renderStory } from './render.ts'

@@ -1,5 +1,5 @@
 /** The ledgers of several jobs as a table for people. */
-import type { Fact, Violation } from 'pawl'
+import type { Fact, Violation } from 'pawl/rules'
 
 /** What the story came to. */
 export interface StoryResult {

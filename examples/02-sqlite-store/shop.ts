@@ -1,6 +1,6 @@
 /** The user's own tables, in the same file as the store. */
 import { createRequire } from 'node:module'
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import type { Environment, Store } from 'pawl/sqlite'
 
 interface Database {

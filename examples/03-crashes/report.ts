@@ -1,6 +1,7 @@
 /** What happened, counted from the database alone. */
 import { createRequire } from 'node:module'
-import { checkFacts, checkP9, type Fact, type Job, standard } from 'pawl'
+import type { Job } from 'pawl'
+import { checkFacts, checkP9, type Fact, standard } from 'pawl/rules'
 import type { Store } from 'pawl/sqlite'
 
 /** The table that the showcase ends with. */

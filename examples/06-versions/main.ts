@@ -2,7 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createPawl, defineJob, MachineChanged, typed } from 'pawl'
+import { createPawl, defineJob, typed } from 'pawl'
+import { MachineChanged } from 'pawl/rules'
 import { parcel1, parcel2 } from './parcels.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pawl-versions-'))

@@ -1,5 +1,5 @@
 /** Two versions of one lifecycle: version 2 has a state more, and other names for two states. */
-import { defineLifecycle, type JobTrigger } from 'pawl'
+import { defineLifecycle, type JobTrigger } from 'pawl/rules'
 
 const outcomes: readonly JobTrigger[] = ['fail', 'give-up', 'reject', 'cancel']
 

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { openRuns, type RunEvent, type RunOutcome } from 'pawl'
+import { openRuns, type RunEvent, type RunOutcome } from 'pawl/runs'
 import { writePages } from './pages.ts'
 import { docsPipeline } from './pipeline.ts'
 

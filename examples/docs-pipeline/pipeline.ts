@@ -3,7 +3,8 @@
  * drafted in parallel, linked, checked and mended; and the result is proposed as a branch with a
  * commit. Kill it anywhere and resume it: nothing that has finished is done again.
  */
-import { defineRun, type RunContext, typed } from 'pawl'
+import { typed } from 'pawl'
+import { defineRun, type RunContext } from 'pawl/runs'
 import { propose } from './git.ts'
 import {
   brokenLinksOf,

@@ -1,4 +1,4 @@
-import { checkFacts, standard } from 'pawl'
+import { checkFacts, standard } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 
 const script = new JobScript(standard) // a job in memory, under a clock that you move

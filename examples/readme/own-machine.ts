@@ -1,4 +1,4 @@
-import { defineMachine, move, toMermaid } from 'pawl'
+import { defineMachine, move, toMermaid } from 'pawl/rules'
 
 const door = defineMachine({
   name: 'door',

@@ -1,4 +1,4 @@
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { openSqliteStore, systemEnvironment } from 'pawl/sqlite'
 
 const { ids } = systemEnvironment()

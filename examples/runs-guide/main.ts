@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { openRuns } from 'pawl'
+import { openRuns } from 'pawl/runs'
 import { report } from './report-run.ts'
 
 mkdirSync('texts', { recursive: true })

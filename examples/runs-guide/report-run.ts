@@ -1,4 +1,5 @@
-import { defineRun, defineRunMachine, typed } from 'pawl'
+import { typed } from 'pawl'
+import { defineRun, defineRunMachine } from 'pawl/runs'
 
 const steps = defineRunMachine({
   machine: {

@@ -3,7 +3,8 @@
  * the formats of its events and its snapshot, from the code and the schemas that own them.
  */
 import { readFileSync } from 'node:fs'
-import { documentationRun, toMarkdown, toMermaid } from 'pawl'
+import { toMarkdown, toMermaid } from 'pawl/rules'
+import { documentationRun } from 'pawl/runs'
 
 const GENERATED = [
   '`npm run docs:generate` writes this page; `npm test` fails while it is old.',

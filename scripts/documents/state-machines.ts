@@ -1,17 +1,17 @@
 /** `docs/internals/state-machines.md`: every machine as a picture and as tables. */
+import type { Lifecycle } from 'pawl'
 import {
   analyse,
-  documentationRun,
   executionMachine,
   JOB_TRIGGERS,
   LIFECYCLES,
-  type Lifecycle,
   type Machine,
   pathOf,
   toMarkdown,
   toMermaid,
   workerMachine,
-} from 'pawl'
+} from 'pawl/rules'
+import { documentationRun } from 'pawl/runs'
 
 const ORIGINS: Record<string, string> = {
   standard: 'The default lifecycle of jobs.',

@@ -3,7 +3,9 @@
  * effects in every state, queues that are paused or bounded, seals, removals by retention and a
  * worker's row. The same seed makes the same history on both databases.
  */
-import { type Command, type Fence, LIFECYCLES, type Lifecycle, sealUp } from 'pawl'
+import type { Lifecycle } from 'pawl'
+import { sealUp } from 'pawl/audit'
+import { type Command, type Fence, LIFECYCLES } from 'pawl/rules'
 import type { Held, Settlement, Store } from 'pawl/sqlite'
 import { SeededRandom, type TestEnvironment } from 'pawl/testing'
 import { parcel } from './lifecycle.ts'

@@ -1,5 +1,5 @@
 /** A lifecycle of a user's own, which every golden store contains beside those that ship. */
-import { defineLifecycle } from 'pawl'
+import { defineLifecycle } from 'pawl/rules'
 
 /** A parcel: packed, carried, delivered or lost. */
 export const parcel = defineLifecycle({

@@ -1,5 +1,5 @@
 /** The runs of a golden store: one that ended, one that stands still, one that was cancelled. */
-import { defineRun, defineRunMachine, type Journal, openRuns, type RunContext } from 'pawl'
+import { defineRun, defineRunMachine, type Journal, openRuns, type RunContext } from 'pawl/runs'
 
 const machine = defineRunMachine({
   machine: {

@@ -14,8 +14,15 @@ import { visible } from './visible.ts'
 /** The entries of this package that job files may import, and where they stand beside this file. */
 const OWN_ENTRIES = {
   pawl: '../index.js',
-  'pawl/sqlite': '../stores/sqlite/index.js',
-  'pawl/postgres': '../stores/postgres/index.js',
+  'pawl/audit': '../entries/audit.js',
+  'pawl/doctor': '../entries/doctor.js',
+  'pawl/errors': '../entries/errors.js',
+  'pawl/operators': '../entries/operators.js',
+  'pawl/postgres': '../entries/postgres.js',
+  'pawl/rules': '../entries/rules.js',
+  'pawl/runs': '../entries/runs.js',
+  'pawl/sqlite': '../entries/sqlite.js',
+  'pawl/telemetry': '../entries/telemetry.js',
 } as const
 
 const DEPTH_MAX = 3

@@ -1,5 +1,6 @@
 // Facts as CSV: what stands in a cell comes back as it was, and no spreadsheet runs it.
-import type { AuditEntry, Fact } from 'pawl'
+import type { AuditEntry } from 'pawl/audit'
+import type { Fact } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { csvHead, csvLine } from '../../src/audit/csv.ts'
 

@@ -1,6 +1,7 @@
 // How seals are made: in ranges that are bounded, apart from retention; and what the numbers of
 // SQLite tell without any seal.
-import { sealUp, standard, verifySeals } from 'pawl'
+import { sealUp, verifySeals } from 'pawl/audit'
+import { standard } from 'pawl/rules'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'

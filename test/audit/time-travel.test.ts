@@ -1,5 +1,6 @@
 // A job as it was after each of its facts, with the payloads of that time, and what happened since.
-import { type AuditEntry, standard } from 'pawl'
+import type { AuditEntry } from 'pawl/audit'
+import { standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { factsBetween, momentAt } from '../../src/audit/time-travel.ts'

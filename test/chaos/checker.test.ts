@@ -1,6 +1,7 @@
 // The judge of simulator, chaos and failing system calls: each of its checks is shown to notice
 // what it is there for, for a judge that cannot find anything proves nothing.
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
+import { type Held, openSqliteStore, type Store } from 'pawl/sqlite'
 import { beforeEach, expect, it } from 'vitest'
 import {
   judgeAcknowledged,
@@ -12,7 +13,6 @@ import {
   readStore,
   type Told,
 } from '../../sim/checker.ts'
-import { type Held, openSqliteStore, type Store } from '../../src/stores/sqlite/index.ts'
 
 const ID = '00000000-0000-7000-9000-000000000001'
 const OTHER = '00000000-0000-7000-9000-000000000002'

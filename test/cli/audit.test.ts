@@ -1,7 +1,8 @@
 // Commands of auditors, end to end on a SQLite file.
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Fact, type SealFinding, standard } from 'pawl'
+import type { SealFinding } from 'pawl/audit'
+import { type Fact, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { createPawl } from '../../src/engine/create-pawl.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'

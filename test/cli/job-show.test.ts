@@ -1,5 +1,7 @@
 // One job, from a terminal: why it is where it is, and as it once was.
-import { document, type Explanation, type Fact, type Job, leased, standard } from 'pawl'
+import type { Job } from 'pawl'
+import type { Explanation } from 'pawl/operators'
+import { document, type Fact, leased, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Held, Store } from '../../src/stores/store.ts'

@@ -324,7 +324,8 @@ describe('the verbs of operators', () => {
 })
 
 const OWN_LIFECYCLE = `
-import { defineJob, defineLifecycle } from 'pawl'
+import { defineJob } from 'pawl'
+import { defineLifecycle } from 'pawl/rules'
 const own = defineLifecycle({
   name: 'own', version: 1, initial: 'todo',
   states: {

@@ -5,7 +5,7 @@ import { Place } from './pawl.ts'
 
 const FILE = `
 import { existsSync } from 'node:fs'
-import { defineRun } from 'pawl'
+import { defineRun } from 'pawl/runs'
 const to = (state) => async () => state
 export const docs = defineRun({
   name: 'docs',

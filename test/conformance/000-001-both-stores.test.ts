@@ -3,18 +3,20 @@
 import {
   createPawl,
   defineJob,
+  type JobHandle,
+  type Lifecycle,
+  type PawlEvent,
+  StaleFence,
+  Terminal,
+} from 'pawl'
+import {
   executionsOf,
   type Fact,
   hardened,
   InvalidTransition,
-  type JobHandle,
-  type Lifecycle,
   leased,
-  type PawlEvent,
-  StaleFence,
   stateOfExecutions,
-  Terminal,
-} from 'pawl'
+} from 'pawl/rules'
 import type { Held, Store } from 'pawl/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { PLACES } from '../engine/processes/places.ts'

@@ -1,5 +1,6 @@
 // Document 000 through the real engine: how stalled jobs are found and recovered.
-import { checkFacts, createPawl, defineJob, type Fact, hardened, type WorkOptions } from 'pawl'
+import { createPawl, defineJob, type WorkOptions } from 'pawl'
+import { checkFacts, type Fact, hardened } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
 import type { Store } from '../../src/stores/store.ts'

@@ -1,5 +1,5 @@
 /** Document 000's table, typed by hand, and a job in each of its states. */
-import { type Command, type Fence, hardened } from 'pawl'
+import { type Command, type Fence, hardened } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { commit, failRetryably, failTerminally } from '../support/job-answers.ts'
 

@@ -1,6 +1,7 @@
 // What document 000 asks of the machine as a whole, on both stores: every command in every state,
 // invariants while several workers and an operator are at it, and stalled jobs by the clock.
-import { type Command, createPawl, defineJob, hardened, hopsOf, type Job, Terminal } from 'pawl'
+import { createPawl, defineJob, type Job, Terminal } from 'pawl'
+import { type Command, hardened, hopsOf } from 'pawl/rules'
 import type { Held, Store } from 'pawl/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { PLACES } from '../engine/processes/places.ts'

@@ -1,5 +1,6 @@
 // The log lines of the hardening requirements (000), from the engine on both databases.
-import { defineJob, hardened } from 'pawl'
+import { defineJob } from 'pawl'
+import { hardened } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { STORES } from '../stores/examined-stores.ts'
 import { EngineOnStore } from './engine-on-store.ts'

@@ -4,8 +4,9 @@
 // statements, a second connection that moves the job. What is left is the compare-and-set on the
 // number of the last fact, and it must refuse.
 import { join } from 'node:path'
-import { hardened, StaleFence, TransitionRace } from 'pawl'
+import { StaleFence } from 'pawl'
 import { openPostgresStore } from 'pawl/postgres'
+import { hardened, TransitionRace } from 'pawl/rules'
 import { type Held, openSqliteStore, type Store } from 'pawl/sqlite'
 import { Pool, type PoolClient, type QueryConfig } from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'

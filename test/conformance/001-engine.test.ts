@@ -5,15 +5,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import {
-  createPawl,
-  defineJob,
-  executionId,
-  executionsOf,
-  type Fact,
-  leased,
-  stateOfExecutions,
-} from 'pawl'
+import { createPawl, defineJob } from 'pawl'
+import { executionId, executionsOf, type Fact, leased, stateOfExecutions } from 'pawl/rules'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
 import type { Store } from '../../src/stores/store.ts'

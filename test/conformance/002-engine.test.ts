@@ -1,19 +1,14 @@
 // Document 002 through the real engine: its jobs on a store, in virtual time.
+import { createPawl, defineJob, type Handler, type JobHandle, Retryable, Terminal } from 'pawl'
 import {
   checkFacts,
-  createPawl,
   DefinitionInvalid,
-  defineJob,
   document,
   FAILURE_KINDS,
-  type Handler,
-  type JobHandle,
-  Retryable,
   type RetryableKind,
-  Terminal,
   type TerminalKind,
   viewOf,
-} from 'pawl'
+} from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { EngineBench } from '../engine/bench.ts'
 import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'

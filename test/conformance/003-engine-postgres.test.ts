@@ -1,5 +1,6 @@
 // Document 003 as it was meant: its worker on PostgreSQL, in real time.
-import { createPawl, defineJob, type PawlEvent, task, viewOf } from 'pawl'
+import { createPawl, defineJob, type PawlEvent } from 'pawl'
+import { task, viewOf } from 'pawl/rules'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'

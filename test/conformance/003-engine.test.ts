@@ -1,5 +1,6 @@
 // Document 003 through the real engine: its tasks and its worker on a store, in virtual time.
-import { checkFacts, defineJob, type Fact, Terminal, task, viewOf, workerMachine } from 'pawl'
+import { defineJob, Terminal } from 'pawl'
+import { checkFacts, type Fact, task, viewOf, workerMachine } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
 import type { Store } from '../../src/stores/store.ts'

@@ -1,6 +1,7 @@
 // The eleven states of the worker requirements (003): what the worker does while it is in each, and
 // what makes it leave. On both databases, under a time that the test owns.
-import { defineJob, Terminal, task, viewOf, workerMachine } from 'pawl'
+import { defineJob, Terminal } from 'pawl'
+import { task, viewOf, workerMachine } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
 import { STORES } from '../stores/examined-stores.ts'

@@ -1,17 +1,17 @@
 // Document 004 on the real engine and real files: transitions, order of writing, replay, resume.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Logger } from 'pawl'
 import {
   defineRun,
   type documentationRun,
-  type Logger,
   openRuns,
-  type RefusedEvent,
+  type RefusedRunEvent as RefusedEvent,
   type RunContext,
   type RunDefinition,
   type RunEvent,
   type Runs,
-} from 'pawl'
+} from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { eventsOf, freshFolder, freshRuns, storyOf } from '../runs/bench.ts'
 

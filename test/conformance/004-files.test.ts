@@ -2,7 +2,8 @@
 // cancellation and resume, each read back from events.ndjson and snapshot.json on disk.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { defineRun, type documentationRun, type Logger, type RunContext } from 'pawl'
+import type { Logger } from 'pawl'
+import { defineRun, type documentationRun, type RunContext } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { freshFolder, freshRuns } from '../runs/bench.ts'
 

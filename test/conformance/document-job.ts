@@ -1,5 +1,6 @@
 // Jobs of document 002 in every state, for its conformance tests.
-import { document, Retryable, viewOf } from 'pawl'
+import { Retryable } from 'pawl'
+import { document, viewOf } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { expect } from 'vitest'
 import { ask, fail, running, submitted } from './played-job.ts'

@@ -1,6 +1,7 @@
 // What the documents 000 to 003 ask of a job that is stored: times, counters, fields and records,
 // read back from SQLite and from PostgreSQL, by their clock, which the test moves.
-import { type Command, document, hardened, JobNotFound, type Lifecycle, leased, task } from 'pawl'
+import { JobNotFound, type Lifecycle } from 'pawl'
+import { type Command, document, hardened, leased, task } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { hopsOf } from '../../src/core/job/facts.ts'
 import { type Examined, STORES } from '../stores/examined-stores.ts'

@@ -1,6 +1,7 @@
 // A worker of a user's, to be killed: arguments are the store and its lease in milliseconds. Its
 // job blocks the process for three leases, says so, and then goes on for ever.
-import { createPawl, defineJob, leased } from 'pawl'
+import { createPawl, defineJob } from 'pawl'
+import { leased } from 'pawl/rules'
 
 const [store, leaseMs] = process.argv.slice(2)
 const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)

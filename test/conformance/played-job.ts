@@ -1,5 +1,6 @@
 // The steps of which the conformance tests of job lifecycles are made.
-import { classify, type Decision, type Fact, type Lifecycle, type PawlError } from 'pawl'
+import type { Lifecycle, PawlError } from 'pawl'
+import { classify, type Decision, type Fact } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 
 /** What `JobScript.claim` gives a lease by default. */

@@ -1,5 +1,6 @@
 // One job of a lifecycle, moved by the verbs of a real store under a time that the test owns.
-import { type Command, executionsOf, type Job, type Lifecycle, viewOf } from 'pawl'
+import type { Job, Lifecycle } from 'pawl'
+import { type Command, executionsOf, viewOf } from 'pawl/rules'
 import { expect } from 'vitest'
 import type { Held, Store } from '../../src/stores/store.ts'
 import { brokenPromises } from '../processes/inspect.ts'

@@ -8,7 +8,7 @@ import {
   policyFor,
   task,
   viewOf,
-} from 'pawl'
+} from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { LEASE_MS } from './played-job.ts'
 

@@ -1,6 +1,7 @@
 // Behind a pooler in transaction mode, where each transaction may go to another server process, the
 // PostgreSQL store passes the contract as well, and knows where it is.
-import { type Logger, standard } from 'pawl'
+import type { Logger } from 'pawl'
+import { standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openPostgresStore, type PostgresOptions } from '../../src/stores/postgres/open.ts'

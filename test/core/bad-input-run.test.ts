@@ -1,14 +1,7 @@
 // What anybody may send to a run: it is refused by name or kept as it was.
 import fc from 'fast-check'
-import {
-  decode,
-  documentationRun,
-  encode,
-  foldRun,
-  type RunCommand,
-  type RunDecision,
-  type RunEvent,
-} from 'pawl'
+import { decode, encode, foldRun, type RunCommand, type RunDecision } from 'pawl/rules'
+import { documentationRun, type RunEvent } from 'pawl/runs'
 import { RunScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { entries, type Field, NAME, text, whole } from './bad-values.ts'

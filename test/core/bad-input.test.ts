@@ -14,7 +14,7 @@ import {
   type Fact,
   standard,
   task,
-} from 'pawl'
+} from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { DELAY_MAX_MS } from '../../src/core/retry.ts'

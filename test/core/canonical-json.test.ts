@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { DEFAULT_BOUNDS, decode, encode, type Json, utf8Length, ValueInvalid } from 'pawl'
+import { DEFAULT_BOUNDS, decode, encode, type Json, utf8Length, ValueInvalid } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 
 /** The place and the reason of a refusal. */

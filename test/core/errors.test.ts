@@ -1,7 +1,9 @@
-import * as pawl from 'pawl'
-import { encode, InvalidTransition, JobNotFound, NotDue, PawlError } from 'pawl'
+import { JobNotFound, PawlError } from 'pawl'
+import * as pawl from 'pawl/errors'
+import { encode, InvalidTransition, NotDue } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 
+const CAUSE = new Error('connect ECONNREFUSED')
 const DAMAGE = { line: 1, offset: 0, why: 'it is odd' }
 
 /** Every class with its code. Codes are stable: a line may be added here, but never changed. */
@@ -95,6 +97,48 @@ const SAMPLES: readonly (readonly [name: string, code: string, make: () => PawlE
   ['TokenMissing', 'E_TOKEN_MISSING', () => new pawl.TokenMissing('0.0.0.0')],
   ['RequestRefused', 'E_REQUEST_REFUSED', () => new pawl.RequestRefused(400, 'It is odd')],
   ['StoreNameInvalid', 'E_STORE_NAME_INVALID', () => new pawl.StoreNameInvalid('mysql://x')],
+  [
+    'DriverMissing',
+    'E_DRIVER_MISSING',
+    () => new pawl.DriverMissing('pg', 'It is missing', 'Install it.', CAUSE),
+  ],
+  [
+    'StoreUnusable',
+    'E_STORE_UNUSABLE',
+    () => new pawl.StoreUnusable('a.db', 'it is odd', 'Open another.'),
+  ],
+  ['SchemaTooNew', 'E_SCHEMA_TOO_NEW', () => new pawl.SchemaTooNew(9, 8)],
+  ['SchemaDrift', 'E_SCHEMA_DRIFT', () => new pawl.SchemaDrift(3)],
+  ['NotRestorable', 'E_NOT_RESTORABLE', () => new pawl.NotRestorable('pawl_jobs', 'missing', 'id')],
+  ['StoreBusy', 'E_STORE_BUSY', () => new pawl.StoreBusy(5000)],
+  ['SealUnsettled', 'E_SEAL_UNSETTLED', () => new pawl.SealUnsettled(1, 20)],
+  ['StoreUnavailable', 'E_STORE_UNAVAILABLE', () => new pawl.StoreUnavailable(5000, CAUSE)],
+  ['OutcomeUnknown', 'E_OUTCOME_UNKNOWN', () => new pawl.OutcomeUnknown(CAUSE)],
+  ['StoreClosed', 'E_STORE_CLOSED', () => new pawl.StoreClosed()],
+  ['StoreFull', 'E_STORE_FULL', () => new pawl.StoreFull('it is odd', CAUSE)],
+  ['StoreMalformed', 'E_STORE_MALFORMED', () => new pawl.StoreMalformed('it is odd', CAUSE)],
+  ['StoreDenied', 'E_STORE_DENIED', () => new pawl.StoreDenied('it is odd', CAUSE)],
+  ['StoreIoFailed', 'E_STORE_IO', () => new pawl.StoreIoFailed('it is odd', CAUSE)],
+  ['StoreFailed', 'E_STORE_FAILED', () => new pawl.StoreFailed('it is odd', CAUSE)],
+  ['JobDamaged', 'E_JOB_DAMAGED', () => new pawl.JobDamaged('j', 'it is odd')],
+  [
+    'MachineDamaged',
+    'E_MACHINE_DAMAGED',
+    () => new pawl.MachineDamaged('standard', 1, 'it is odd'),
+  ],
+  ['KeyTaken', 'E_KEY_TAKEN', () => new pawl.KeyTaken('t', 'k', 'j')],
+  ['QueueFull', 'E_QUEUE_FULL', () => new pawl.QueueFull('q', 10)],
+  ['UseTx', 'E_USE_TX', () => new pawl.UseTx()],
+  ['CommitTooSlow', 'E_COMMIT_TOO_SLOW', () => new pawl.CommitTooSlow(5000)],
+  ['TransactionTooSlow', 'E_TRANSACTION_TOO_SLOW', () => new pawl.TransactionTooSlow(5000)],
+  ['TxEnded', 'E_TX_ENDED', () => new pawl.TxEnded()],
+  ['TxBroken', 'E_TX_BROKEN', () => new pawl.TxBroken()],
+  ['TxOwned', 'E_TX_OWNED', () => new pawl.TxOwned()],
+  ['TxInvalid', 'E_TX_INVALID', () => new pawl.TxInvalid('it is odd')],
+  ['EffectsOpen', 'E_EFFECTS_OPEN', () => new pawl.EffectsOpen('j')],
+  ['StoreDamaged', 'E_STORE_DAMAGED', () => new pawl.StoreDamaged(['a trigger is missing'])],
+  ['StoreUnsafe', 'E_STORE_UNSAFE', () => new pawl.StoreUnsafe('a.db', 'locks were lost')],
+  ['TxForeign', 'E_TX_FOREIGN', () => new pawl.TxForeign('theirs', 'ours')],
 ]
 
 /** The names of all classes of errors that the package exports. */

@@ -1,16 +1,14 @@
 import fc from 'fast-check'
+import { RetryAfter, Retryable, Terminal } from 'pawl'
 import {
   classify,
   encode,
   FAILURE_KINDS,
   type Failure,
   MESSAGE_MAX,
-  RetryAfter,
-  Retryable,
   standard,
-  Terminal,
   toBoundedText,
-} from 'pawl'
+} from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { DELAY_MAX_MS } from '../../src/core/retry.ts'

@@ -1,5 +1,6 @@
 // What an attempt may do to its job: claims, starts, steps, commits, and its ends before a commit.
-import { document, hardened, type Lifecycle, leased, standard, task } from 'pawl'
+import type { Lifecycle } from 'pawl'
+import { document, hardened, leased, standard, task } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import {

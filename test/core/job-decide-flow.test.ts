@@ -1,5 +1,5 @@
 // Priority, exhaustion and cancellation: what may be asked of a job from outside.
-import { document, standard } from 'pawl'
+import { document, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { EVERY_LIFECYCLE, errorOf, factOf, played, statesOf, wordOf } from './job-play.ts'
 

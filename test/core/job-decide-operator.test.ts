@@ -1,5 +1,6 @@
 // What a person may do to a job: park, redrive, discard, force, repair, and approve a recovery.
-import { document, hardened, type Lifecycle, leased, standard, task } from 'pawl'
+import type { Lifecycle } from 'pawl'
+import { document, hardened, leased, standard, task } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import {

@@ -1,5 +1,5 @@
 // How a job comes into being, becomes due, moves in time and is cancelled.
-import { decide, document, hardened, leased, standard, task } from 'pawl'
+import { decide, document, hardened, leased, standard, task } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { EVERY_LIFECYCLE, errorOf, factOf, HOUR, played, statesOf, wordOf } from './job-play.ts'

@@ -1,13 +1,6 @@
 // The fold of facts into a job, and the damage that it refuses to fold.
-import {
-  type ExecutionStatus,
-  evolve,
-  type Fact,
-  fold,
-  type Job,
-  LedgerBroken,
-  standard,
-} from 'pawl'
+import type { Job } from 'pawl'
+import { type ExecutionStatus, evolve, type Fact, fold, LedgerBroken, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { awaken, played } from './job-play.ts'
 

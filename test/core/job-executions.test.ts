@@ -1,6 +1,13 @@
 // The attempts of a job, rebuilt from its facts.
 import fc from 'fast-check'
-import { type Execution, executionsOf, hardened, leased, standard, stateOfExecutions } from 'pawl'
+import {
+  type Execution,
+  executionsOf,
+  hardened,
+  leased,
+  standard,
+  stateOfExecutions,
+} from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { histories } from '../support/random-history.ts'
 import { awaken, crash, EVERY_LIFECYCLE, FINAL, factOf, played } from './job-play.ts'

@@ -1,5 +1,5 @@
 // The format of facts: their codes, their fields and the edges that they tell of.
-import { FACT_CODES, FACT_VERSION, type Fact, hopsOf, standard } from 'pawl'
+import { FACT_CODES, FACT_VERSION, type Fact, hopsOf, standard } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { EVERY_LIFECYCLE, FINAL, factOf, HOUR, played } from './job-play.ts'

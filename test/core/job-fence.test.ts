@@ -1,5 +1,5 @@
 // The fence: who may move a job, and in which order the refusals come.
-import { findFenceMismatch, findStale, isExpired, leased, standard, task } from 'pawl'
+import { findFenceMismatch, findStale, isExpired, leased, standard, task } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import {
   awaken,

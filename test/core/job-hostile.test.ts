@@ -1,6 +1,7 @@
 // Commands come from anybody. Whatever their values are, the decider answers with a fact that can
 // be stored and read back, with "the same", or with a typed refusal. It never throws.
 import fc from 'fast-check'
+import { type Job, type Lifecycle, PawlError } from 'pawl'
 import {
   type Command,
   type Context,
@@ -12,12 +13,9 @@ import {
   type Fact,
   type FailureKind,
   type Fence,
-  type Job,
   type JobPolicy,
-  type Lifecycle,
-  PawlError,
   standard,
-} from 'pawl'
+} from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { histories } from '../support/random-history.ts'
 import { EVERY_LIFECYCLE } from './job-play.ts'

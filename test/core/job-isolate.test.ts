@@ -1,6 +1,7 @@
 // How the engine takes a job out of the flow whose stored row is damaged: the same in every
 // lifecycle, without a state of its own, and so that a repair lets the job go on.
-import { type Decision, evolve, type Fact, type Job } from 'pawl'
+import type { Job } from 'pawl'
+import { type Decision, evolve, type Fact } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { DAMAGED, isolate } from '../../src/core/job/isolate.ts'

@@ -1,5 +1,6 @@
 // What the scheduler sees of a job: its lane, and whether its time has come.
-import { document, hardened, isDue, type Job, LANES, laneOf, leased, standard, task } from 'pawl'
+import type { Job } from 'pawl'
+import { document, hardened, isDue, LANES, laneOf, leased, standard, task } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { awaken, crash, HOUR, played } from './job-play.ts'
 

@@ -1,5 +1,6 @@
 // Shared by the tests of the job core: a lifecycle of a user with as few states as possible, the
 // commands that bring a job into a state, and a short word for each answer.
+import type { Lifecycle, PawlError } from 'pawl'
 import {
   type Command,
   type Decision,
@@ -9,12 +10,10 @@ import {
   type Failure,
   hardened,
   type JobPolicy,
-  type Lifecycle,
   leased,
-  type PawlError,
   standard,
   task,
-} from 'pawl'
+} from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 
 /** As few states as a lifecycle can have; it has no retry, no operator edge and no parked state. */

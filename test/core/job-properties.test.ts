@@ -1,7 +1,8 @@
 // What holds of every decision about every job: it is a function of its arguments, it changes
 // nothing by itself, it answers instead of throwing, and it is blind for ids, times and payloads.
 import fc from 'fast-check'
-import { type Command, type Context, decide, evolve, fold, type Job, PawlError } from 'pawl'
+import { type Job, PawlError } from 'pawl'
+import { type Command, type Context, decide, evolve, fold } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { histories } from '../support/random-history.ts'
 import { EVERY_LIFECYCLE } from './job-play.ts'

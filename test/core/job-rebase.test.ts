@@ -1,15 +1,7 @@
 // A repair that says what the job is from then on: folding and judging begin there anew, and
 // nothing is forgiven that comes after it.
-import {
-  checkFacts,
-  checkP9,
-  evolve,
-  type Fact,
-  fold,
-  type Job,
-  LedgerBroken,
-  standard,
-} from 'pawl'
+import type { Job } from 'pawl'
+import { checkFacts, checkP9, evolve, type Fact, fold, LedgerBroken, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { sinceRebase } from '../../src/core/job/facts.ts'
 import { append } from '../invariants/tamper.ts'

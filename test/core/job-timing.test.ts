@@ -1,5 +1,5 @@
 // The times that the fact which closes an attempt records.
-import { decide, executionsOf, type Fact, leased, standard } from 'pawl'
+import { decide, executionsOf, type Fact, leased, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { timingOf } from '../../src/core/job/timing.ts'
 import { awaken, crash, EVERY_LIFECYCLE, FINAL, factOf, played, TRANSIENT } from './job-play.ts'

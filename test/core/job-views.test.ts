@@ -1,5 +1,5 @@
 // Each document's own names for the fields of a job.
-import { document, hardened, leased, standard, task, viewOf } from 'pawl'
+import { document, hardened, leased, standard, task, viewOf } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { awaken, crash, FINAL, played, policyWith, tiny } from './job-play.ts'

@@ -9,7 +9,7 @@ import {
   retryDelayBounds,
   retryDelayMs,
   standard,
-} from 'pawl'
+} from 'pawl/rules'
 import { SeededRandom } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { DEFAULT_RETRY, DELAY_MAX_MS, mergePolicy } from '../../src/core/retry.ts'

@@ -1,7 +1,7 @@
 // Random histories of runs. A step is either a command as it stands, or a wish to get on, which is
 // turned into a legal move by the table typed by hand; otherwise no history would get far.
 import fc from 'fast-check'
-import type { RunCommand } from 'pawl'
+import type { RunCommand } from 'pawl/rules'
 import type { RunScript } from 'pawl/testing'
 import { hash, newRun, STATES, targetsOf } from './run-support.ts'
 

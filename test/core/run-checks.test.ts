@@ -1,5 +1,6 @@
 // Malformed commands: the first fault is named, and nothing is decided.
-import { decideRun, documentationRun, type RunCommand } from 'pawl'
+import { decideRun, type RunCommand } from 'pawl/rules'
+import { documentationRun } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { answerOf, fieldOf, hash, newRun, runIn } from './run-support.ts'
 

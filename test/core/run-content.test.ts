@@ -1,6 +1,6 @@
 // Artifacts, work items, sections, issues and commits: what a command on them comes to.
 
-import { foldRun } from 'pawl'
+import { foldRun } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { errorOf, factsOf, fieldOf, hash, runIn, start, throughText, write } from './run-support.ts'
 

@@ -1,6 +1,7 @@
 // Replay never guesses: an event that does not follow from those before it stops it, and is named.
 import fc from 'fast-check'
-import { foldRun, LedgerBroken, type RunEvent, type RunFact } from 'pawl'
+import { foldRun, LedgerBroken } from 'pawl/rules'
+import type { RunEvent, RunFact } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { anyHistory, play } from './run-arbitraries.ts'
 import { longLife, runIn } from './run-support.ts'

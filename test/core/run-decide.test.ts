@@ -1,5 +1,6 @@
 // Every command in every state of a run, and exactly which facts it gives.
-import { decideRun, documentationRun, foldRun, type RunCommand, toEvents } from 'pawl'
+import { decideRun, foldRun, type RunCommand, toEvents } from 'pawl/rules'
+import { documentationRun } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import {
   ACTIVE,

@@ -1,6 +1,7 @@
 // The fix loop: its guards, and that a run never has more fix attempts than it was created with.
 import fc from 'fast-check'
-import { evolveRun, type RunEvent } from 'pawl'
+import { evolveRun } from 'pawl/rules'
+import type { RunEvent } from 'pawl/runs'
 import type { RunScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { anyMoves, play } from './run-arbitraries.ts'

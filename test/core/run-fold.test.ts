@@ -1,6 +1,7 @@
 // The fold in place: what was added can be taken back, until it is settled.
 import fc from 'fast-check'
-import { evolveRun, foldRun, LedgerBroken, type Run } from 'pawl'
+import { evolveRun, foldRun, LedgerBroken } from 'pawl/rules'
+import type { Run } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { RunFold } from '../../src/core/run/evolve.ts'
 import { readNamesOf, staleNamesOf } from '../../src/core/run/known-names.ts'

@@ -1,5 +1,5 @@
 // Names come from users: those that are members of every object are names like any other.
-import { downstreamOf, encode, foldRun, freshnessOf } from 'pawl'
+import { downstreamOf, encode, foldRun, freshnessOf } from 'pawl/rules'
 import type { RunScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { factsOf, fieldOf, hash, runIn, snapshotOf, start, throughText } from './run-support.ts'

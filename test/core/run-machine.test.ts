@@ -1,5 +1,6 @@
 // Run machines that users define: what is refused, and that nothing hangs on document 004's names.
-import { DefinitionInvalid, defineMachine, defineRunMachine, type StateSpec } from 'pawl'
+import { DefinitionInvalid, defineMachine, type StateSpec } from 'pawl/rules'
+import { defineRunMachine } from 'pawl/runs'
 import { RunScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { answerOf, errorOf, factsOf } from './run-support.ts'

@@ -1,6 +1,7 @@
 // Random histories of runs: what holds after every step, whatever was asked for.
 import fc from 'fast-check'
-import { decideRun, documentationRun, encode, foldRun, type RunCommand, type RunEvent } from 'pawl'
+import { decideRun, encode, foldRun, type RunCommand } from 'pawl/rules'
+import { documentationRun, type RunEvent } from 'pawl/runs'
 import type { RunScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { anyHistory, anyMoves, play, take } from './run-arbitraries.ts'

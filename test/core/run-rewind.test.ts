@@ -1,5 +1,6 @@
 // Going back: on resume to the last stable state, or because an input changed to an earlier one.
-import { checkRun, documentationRun } from 'pawl'
+import { checkRun } from 'pawl/rules'
+import { documentationRun } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { ACTIVE, answerOf, errorOf, factsOf, runIn, walkTo } from './run-support.ts'
 

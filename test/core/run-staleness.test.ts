@@ -1,5 +1,5 @@
 // What a changed artifact makes stale, and when a finished work item runs again (promise P14).
-import { downstreamOf, freshnessOf, isUnchanged, staleOutputsOf } from 'pawl'
+import { downstreamOf, freshnessOf, isUnchanged, staleOutputsOf } from 'pawl/rules'
 import type { RunScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { factsOf, hash, hashesOf, runIn, staleIn, start, work, write } from './run-support.ts'

@@ -1,16 +1,8 @@
 // What the tests of runs share: document 004's table, typed by hand, and short ways to bring a run
 // into any of its states. Nothing here is read from the code under test.
-import {
-  decode,
-  documentationRun,
-  encode,
-  foldRun,
-  type PawlError,
-  type Run,
-  type RunDecision,
-  type RunEvent,
-  type RunFact,
-} from 'pawl'
+import type { PawlError } from 'pawl'
+import { decode, encode, foldRun, type RunDecision } from 'pawl/rules'
+import { documentationRun, type Run, type RunEvent, type RunFact } from 'pawl/runs'
 import { RunScript } from 'pawl/testing'
 
 /** Document 004's table of valid transitions. */

@@ -1,7 +1,7 @@
 // What the children of the crash tests share: how they report, and whose jobs they work on.
 import { writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { document, hardened, leased, standard, task } from 'pawl'
+import { document, hardened, leased, standard, task } from 'pawl/rules'
 import { systemEnvironment } from 'pawl/sqlite'
 
 /** Says a thing to the parent. It is out when this returns, even if the process dies next. */

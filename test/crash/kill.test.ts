@@ -5,10 +5,10 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Fact } from 'pawl'
+import type { Fact } from 'pawl/rules'
+import { openSqliteStore } from 'pawl/sqlite'
 import { CRASH_POINTS } from 'pawl/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { mapInLanes, runChild } from '../processes/children.ts'
 import {
   allJobs,

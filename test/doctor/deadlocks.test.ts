@@ -1,7 +1,9 @@
 // Deadlocks in the sense of document 000: what does not get on, and would not by itself. Each is
 // told with the right advice when patience is at its end, not before, and what the doctor can do
 // about it leaves a fact with who asked for it and why.
-import { createPawl, defineJob, type Fact, LIFECYCLES, leased, type Patience } from 'pawl'
+import { createPawl, defineJob } from 'pawl'
+import type { Patience } from 'pawl/doctor'
+import { type Fact, LIFECYCLES, leased } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { Doctor, type Report } from '../../src/doctor/doctor.ts'
 import type { Finding } from '../../src/doctor/finding.ts'

@@ -1,5 +1,5 @@
 // A check that cannot be made is a finding (document 000): nobody may take it for passed.
-import { LIFECYCLES } from 'pawl'
+import { LIFECYCLES } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { Doctor, findingsOf } from '../../src/doctor/doctor.ts'
 import { examine } from '../../src/doctor/patient.ts'

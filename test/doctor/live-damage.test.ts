@@ -10,7 +10,7 @@
 //
 // A sample by seed; PAWL_TEST_FUZZ=20 plays twenty times as many, PAWL_TEST_TABLES=runs,seals only
 // on these tables.
-import { LIFECYCLES } from 'pawl'
+import { LIFECYCLES } from 'pawl/rules'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { PawlError } from '../../src/core/errors.ts'
 import { Doctor } from '../../src/doctor/doctor.ts'

@@ -1,6 +1,6 @@
 // The row of a job is lost, and with it its key: whoever enqueues the same key again gets a second
 // job. The repair gives the key back, and keeps the second job from doing the work again.
-import { LIFECYCLES, standard } from 'pawl'
+import { LIFECYCLES, standard } from 'pawl/rules'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'
 import { StoreBusy } from '../../src/stores/errors.ts'

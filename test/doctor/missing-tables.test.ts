@@ -1,6 +1,6 @@
 // Tables that somebody has dropped: the doctor gets in, tells of them, restores what can be had
 // again, and says what can not.
-import { LIFECYCLES } from 'pawl'
+import { LIFECYCLES } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { Doctor, type Report } from '../../src/doctor/doctor.ts'
 import { type Examined, fill, STORES } from '../stores/examined-stores.ts'

@@ -1,6 +1,7 @@
 // The look at a store when it is opened: what is damaged gives out no work, takes in and settles
 // all the rest, and goes on by itself once somebody has mended it.
-import { createPawl, defineJob, LIFECYCLES, type PawlEvent } from 'pawl'
+import { createPawl, defineJob, type PawlEvent } from 'pawl'
+import { LIFECYCLES } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'
 import { passing } from '../../src/stores/passing.ts'

@@ -1,5 +1,5 @@
 // The doctor's rounds in workers: one at a time, page by page, round and round, in nobody's way.
-import { LIFECYCLES } from 'pawl'
+import { LIFECYCLES } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'
 import { createPawl } from '../../src/engine/create-pawl.ts'

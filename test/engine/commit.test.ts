@@ -1,5 +1,6 @@
 // The commit boundary as a handler sees it.
-import { Committed, StaleFence, standard } from 'pawl'
+import { StaleFence } from 'pawl'
+import { Committed, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'

@@ -1,5 +1,5 @@
 // What may be said of a kind of job, and what the compiler makes of it.
-import { document, standard, task } from 'pawl'
+import { document, standard, task } from 'pawl/rules'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { createPawl } from '../../src/engine/create-pawl.ts'
 import { defineJob } from '../../src/engine/define-job.ts'

@@ -1,16 +1,7 @@
 // What the guides say of limits and late calls, as it is: docs/guides/jobs-and-workers.md,
 // docs/guides/effects-and-steps.md and docs/guides/operating.md.
-import {
-  Committed,
-  defineJob,
-  document,
-  hardened,
-  LeaseLost,
-  leased,
-  StaleFence,
-  standard,
-  task,
-} from 'pawl'
+import { defineJob, LeaseLost, StaleFence } from 'pawl'
+import { Committed, document, hardened, leased, standard, task } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import type { Store } from '../../src/stores/store.ts'
 import { EngineBench } from './bench.ts'

@@ -1,5 +1,6 @@
 // Why a job is not running: every reason, with the sentence and the command that would change it.
-import { type Job, LANES, type Lane, type Lifecycle, leased, standard, type Timing } from 'pawl'
+import type { Job, Lifecycle } from 'pawl'
+import { LANES, type Lane, leased, standard, type Timing } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { createPawl } from '../../src/engine/create-pawl.ts'

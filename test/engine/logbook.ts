@@ -1,5 +1,6 @@
 // Keeps what a program would get to see: log lines and measurements.
-import type { Logger, LogLevel } from 'pawl'
+import type { Logger } from 'pawl'
+import type { LogLevel } from 'pawl/telemetry'
 import type { MetricLabels, MetricName, Metrics } from '../../src/engine/watching/metrics.ts'
 
 /** One log line. */

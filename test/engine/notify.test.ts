@@ -1,7 +1,8 @@
 // Who is told of jobs that end or are parked, through the whole engine.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createPawl, defineJob, hardened, type Notice, Terminal } from 'pawl'
+import { createPawl, defineJob, type Notice, Terminal } from 'pawl'
+import { hardened } from 'pawl/rules'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { DefinitionInvalid } from '../../src/core/errors.ts'
 import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'

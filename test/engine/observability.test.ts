@@ -1,6 +1,7 @@
 // What a program sees of the engine: events, log lines and measurements, and that whoever looks on
 // cannot do harm.
-import { hardened, InvalidTransition, StaleFence } from 'pawl'
+import { StaleFence } from 'pawl'
+import { hardened, InvalidTransition } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import type { PawlEvent } from '../../src/engine/watching/events.ts'

@@ -1,5 +1,6 @@
 // Attempts that must show signs of life of their own.
-import { checkFacts, Doctor, hardened, LIFECYCLES, task } from 'pawl'
+import { Doctor } from 'pawl/doctor'
+import { checkFacts, hardened, LIFECYCLES, task } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { defineJob, type JobContext } from '../../src/engine/define-job.ts'
 import { AttemptStalled } from '../../src/engine/errors.ts'

@@ -1,5 +1,6 @@
 // Steps as a handler sees them: what was done once is remembered, by whichever attempt.
-import { Committed, type JobContext, LeaseLost, StaleFence } from 'pawl'
+import { type JobContext, LeaseLost, StaleFence } from 'pawl'
+import { Committed } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { UseTx } from '../../src/stores/errors.ts'

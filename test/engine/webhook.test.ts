@@ -2,7 +2,8 @@
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { DefinitionInvalid, RetryAfter, Terminal } from 'pawl'
+import { RetryAfter, Terminal } from 'pawl'
+import { DefinitionInvalid } from 'pawl/rules'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   isPrivateAddress,

@@ -1,5 +1,6 @@
 // Document 003's loop around a real store: what a worker does with jobs, and what it survives.
-import { checkFacts, StaleFence, standard, Terminal, workerMachine } from 'pawl'
+import { StaleFence, Terminal } from 'pawl'
+import { checkFacts, standard, workerMachine } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { InputInvalid, ShuttingDown } from '../../src/engine/errors.ts'

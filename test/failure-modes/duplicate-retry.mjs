@@ -1,6 +1,7 @@
 // A worker process whose handler can be held before its commit. It runs from wherever it stands: in
 // the repository with the package, in a copy of the package with that copy.
-import { createPawl, defineJob, leased } from 'pawl'
+import { createPawl, defineJob } from 'pawl'
+import { leased } from 'pawl/rules'
 
 let order
 let pawl

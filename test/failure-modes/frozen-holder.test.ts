@@ -1,7 +1,8 @@
 // A process that is frozen for longer than its leases, and wakes after others have committed: every
 // verb of a holder is refused, and nothing changes. How its handlers learn of it is shown by
 // test/engine/processes/leases.test.ts.
-import { defineJob, type Fact, type Job, type Pawl } from 'pawl'
+import { defineJob, type Job, type Pawl } from 'pawl'
+import type { Fact } from 'pawl/rules'
 import { expect, it, onTestFinished } from 'vitest'
 import type { Held } from '../../src/stores/store.ts'
 import { PLACES, type Place } from '../engine/processes/places.ts'

@@ -1,5 +1,6 @@
 // Failures of ownership that other engines had, each named by what must not happen here.
-import { createPawl, defineJob, type Fact, type Lifecycle, leased, standard } from 'pawl'
+import { createPawl, defineJob, type Lifecycle } from 'pawl'
+import { type Fact, leased, standard } from 'pawl/rules'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Held, Settlement, Store } from '../../src/stores/store.ts'
 import { wait } from '../engine/processes/jobs.ts'

@@ -1,6 +1,6 @@
 // The judge itself: what a store must not say or do is noticed. A job is enqueued, claimed and
 // settled as it should be, and then one thing that a caller was told is changed.
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { expect, it, onTestFinished } from 'vitest'
 import { StaleFence } from '../../src/core/errors.ts'

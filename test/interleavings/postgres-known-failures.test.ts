@@ -1,6 +1,6 @@
 // Failures that other engines have had, on the real server: each is one meeting of two verbs at a
 // certain statement, played out by hand.
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Answer, Held, Store } from '../../src/stores/store.ts'
 import { fenceOf, settlement } from '../contract/store/bench.ts'

@@ -4,7 +4,8 @@
 // others in their way wait or try again, and no caller hears of it.
 //
 // PAWL_TEST_INTERLEAVINGS=1 holds every verb against every other, in all lifecycles.
-import { LIFECYCLES, type Lifecycle, standard } from 'pawl'
+import type { Lifecycle } from 'pawl'
+import { LIFECYCLES, standard } from 'pawl/rules'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sharedPostgres } from '../support/postgres/databases.ts'
 import { PostgresStage, type Solo } from './postgres-stage.ts'

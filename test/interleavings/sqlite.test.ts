@@ -7,7 +7,8 @@
 //
 // PAWL_TEST_INTERLEAVINGS=<n> plays n times as many, in all lifecycles.
 import fc from 'fast-check'
-import { LIFECYCLES, type Lifecycle, leased, standard } from 'pawl'
+import type { Lifecycle } from 'pawl'
+import { LIFECYCLES, leased, standard } from 'pawl/rules'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testSeed as seed } from '../support/seed.ts'
 import { SCENES, type SceneName } from './scenes.ts'

@@ -11,7 +11,8 @@
 // - the operator's name on a step that takes no operator edge (a park of a running job, a block
 //   set or taken away): the decider asks for it, P2 does not;
 // - a creation elsewhere than in the initial state: the tests of P2 have it.
-import { type Fact, fold, type Job, type Lifecycle } from 'pawl'
+import type { Job, Lifecycle } from 'pawl'
+import { type Fact, fold } from 'pawl/rules'
 
 /** A legal history, as the mutations see it. */
 interface Legal {

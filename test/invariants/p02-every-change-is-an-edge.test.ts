@@ -1,7 +1,8 @@
 // P2: a job is in exactly one state, and every change is an edge of its lifecycle, or a forced or
 // repaired fact with operator and reason.
 import fc from 'fast-check'
-import { checkP2, document, type Fact, hardened, type Lifecycle, standard, task } from 'pawl'
+import type { Lifecycle } from 'pawl'
+import { checkP2, document, type Fact, hardened, standard, task } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { EVERY_LIFECYCLE, played } from '../core/job-play.ts'
 import { histories } from '../support/random-history.ts'

@@ -1,6 +1,7 @@
 // P2 for runs: what `checkRun` reports of a log, and that it reports nothing of a legal one.
 import fc from 'fast-check'
-import { checkRun, decideRun, documentationRun, type RunEvent } from 'pawl'
+import { checkRun, decideRun } from 'pawl/rules'
+import { documentationRun, type RunEvent } from 'pawl/runs'
 import { RunScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { anyHistory, play } from '../core/run-arbitraries.ts'

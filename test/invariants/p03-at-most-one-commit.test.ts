@@ -1,6 +1,6 @@
 // P3: at most one execution per job ever reaches COMMITTED.
 import fc from 'fast-check'
-import { type Command, checkP3, standard } from 'pawl'
+import { type Command, checkP3, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { EVERY_LIFECYCLE, played, wordOf } from '../core/job-play.ts'
 import { histories } from '../support/random-history.ts'

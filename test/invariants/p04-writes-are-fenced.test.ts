@@ -1,6 +1,6 @@
 // P4: whatever a holder writes bears the claim of its attempt, and its lease still ran.
 import fc from 'fast-check'
-import { checkP4, type Fact, standard } from 'pawl'
+import { checkP4, type Fact, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { EVERY_LIFECYCLE, played } from '../core/job-play.ts'
 import { histories } from '../support/random-history.ts'

@@ -1,7 +1,8 @@
 // P5: attempts only increase. Failures, crashes and give-backs are counted apart, each with its
 // own bound.
 import fc from 'fast-check'
-import { checkP5, document, type Fact, type Lifecycle, leased, standard, task } from 'pawl'
+import type { Lifecycle } from 'pawl'
+import { checkP5, document, type Fact, leased, standard, task } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { EVERY_LIFECYCLE, played, policyWith } from '../core/job-play.ts'

@@ -1,15 +1,7 @@
 // P6: ended jobs do not change, but for declared operator edges. Succeeded ones never change.
 import fc from 'fast-check'
-import {
-  checkP6,
-  defineLifecycle,
-  type Fact,
-  hardened,
-  type Lifecycle,
-  leased,
-  standard,
-  task,
-} from 'pawl'
+import type { Lifecycle } from 'pawl'
+import { checkP6, defineLifecycle, type Fact, hardened, leased, standard, task } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { EVERY_LIFECYCLE, factOf, played } from '../core/job-play.ts'
 import { histories } from '../support/random-history.ts'

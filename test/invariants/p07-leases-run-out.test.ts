@@ -1,6 +1,6 @@
 // P7: an attempt is taken from its holder only when its lease has run out.
 import fc from 'fast-check'
-import { checkP7, type Fact, standard } from 'pawl'
+import { checkP7, type Fact, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { crash, EVERY_LIFECYCLE, played } from '../core/job-play.ts'
 import { histories } from '../support/random-history.ts'

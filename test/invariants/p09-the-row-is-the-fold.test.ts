@@ -1,6 +1,7 @@
 // P9: the row of a job is the fold of its ledger, declared volatile fields aside.
 import fc from 'fast-check'
-import { checkP9, decode, encode, evolve, type Fact, fold, type Job, leased, standard } from 'pawl'
+import type { Job } from 'pawl'
+import { checkP9, decode, encode, evolve, type Fact, fold, leased, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { EVERY_LIFECYCLE, played } from '../core/job-play.ts'
 import { histories } from '../support/random-history.ts'

@@ -1,17 +1,17 @@
 // P11: retries are bounded, spread (jitter unless the lifecycle fixes the delay) and never before
 // their due time.
 import fc from 'fast-check'
+import type { Lifecycle } from 'pawl'
 import {
   checkP11,
   document,
   type Fact,
   hardened,
   type JobPolicy,
-  type Lifecycle,
   leased,
   standard,
   task,
-} from 'pawl'
+} from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { EVERY_LIFECYCLE, HOUR, played, TRANSIENT } from '../core/job-play.ts'

@@ -1,7 +1,7 @@
 // P15 in the small: once faults stop, every job ends or is parked with a reason. Faults and their
 // timing belong to the simulator; here it is shown that no state of any lifecycle is a trap.
 import fc from 'fast-check'
-import { checkFacts, type Decision, defineLifecycle, isCommitted, laneOf } from 'pawl'
+import { checkFacts, type Decision, defineLifecycle, isCommitted, laneOf } from 'pawl/rules'
 import type { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { EVERY_LIFECYCLE, FINAL, played } from '../core/job-play.ts'

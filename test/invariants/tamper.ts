@@ -1,5 +1,6 @@
 // Hand-made ledgers for the tests of the promises: a legal one to start from, and ways to spoil it.
-import { checkFacts, checkP9, type Fact, type Job, type Lifecycle, type Violation } from 'pawl'
+import type { Job, Lifecycle } from 'pawl'
+import { checkFacts, checkP9, type Fact, type Violation } from 'pawl/rules'
 
 /** The ledger with one of its facts changed, by its number. */
 export function alter(facts: readonly Fact[], seq: number, fields: Partial<Fact>): Fact[] {

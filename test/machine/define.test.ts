@@ -11,7 +11,7 @@ import {
   toDot,
   toMarkdown,
   toMermaid,
-} from 'pawl'
+} from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { findProblems } from '../../src/core/machine/soundness.ts'
 

@@ -1,5 +1,6 @@
 // Versions of a lifecycle: which mappings are sound, how a job is migrated, and by which version
 // each fact of it is judged.
+import type { Job, Lifecycle } from 'pawl'
 import {
   checkFacts,
   checkP2,
@@ -9,13 +10,11 @@ import {
   type Fact,
   fold,
   hopsOf,
-  type Job,
   LIFECYCLES,
-  type Lifecycle,
   type LifecycleSpec,
   MachineUnsound,
   standard,
-} from 'pawl'
+} from 'pawl/rules'
 import { givenJob, JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { decideMigrate } from '../../src/core/job/decide-migrate.ts'

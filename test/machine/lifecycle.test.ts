@@ -21,7 +21,7 @@ import {
   type Role,
   standard,
   task,
-} from 'pawl'
+} from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 

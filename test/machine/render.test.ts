@@ -1,5 +1,13 @@
 // Pictures and tables as exact text, and what `analyse` tells of a graph.
-import { analyse, defineMachine, LIFECYCLES, leased, toDot, toMarkdown, toMermaid } from 'pawl'
+import {
+  analyse,
+  defineMachine,
+  LIFECYCLES,
+  leased,
+  toDot,
+  toMarkdown,
+  toMermaid,
+} from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { markdownTable } from '../../src/core/machine/render.ts'
 

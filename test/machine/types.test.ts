@@ -1,28 +1,25 @@
 // The types of machines and lifecycles. `tsc` checks this file with all others: a line under
 // `@ts-expect-error` that compiles is itself an error. The running test then shows that what the
 // compiler refuses is refused to programs without types as well.
+import type { CommandInvalid, Lifecycle, PawlError } from 'pawl'
 import {
   allowedFrom,
   analyse,
-  type CommandInvalid,
   type Decision,
   defineLifecycle,
   defineMachine,
-  documentationRun,
   type EdgeSpec,
   executionMachine,
   hardened,
   type JobTrigger,
-  type Lifecycle,
   type Machine,
   MachineUnsound,
   type Move,
   move,
-  type PawlError,
-  type RunMachine,
   task,
   workerMachine,
-} from 'pawl'
+} from 'pawl/rules'
+import { documentationRun, type RunMachine } from 'pawl/runs'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 
 const lamp = defineMachine({

@@ -1,9 +1,10 @@
 // What a test looks at after processes have died: the file as it is, row by row and fact by fact.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { checkFacts, checkP9, type Fact, type Job, LIFECYCLES } from 'pawl'
+import type { Job } from 'pawl'
+import { checkFacts, checkP9, type Fact, LIFECYCLES } from 'pawl/rules'
+import type { Store } from 'pawl/sqlite'
 import { type Database, loadDriver } from '../../src/stores/sqlite/driver.ts'
-import type { Store } from '../../src/stores/sqlite/index.ts'
 
 /** A handle of the test's own on a file, apart from any store. */
 export function openRaw(path: string): Database {

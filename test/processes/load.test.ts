@@ -2,10 +2,11 @@
 // PAWL_TEST_SEED makes the processes do other things.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DEFAULT_POLICY, type Fact, type Job, type JobPolicy, standard } from 'pawl'
+import type { Job } from 'pawl'
+import { DEFAULT_POLICY, type Fact, type JobPolicy, standard } from 'pawl/rules'
+import { openSqliteStore, type Store, systemEnvironment } from 'pawl/sqlite'
 import { ManualClock } from 'pawl/testing'
 import { expect, it } from 'vitest'
-import { openSqliteStore, type Store, systemEnvironment } from '../../src/stores/sqlite/index.ts'
 import { testSeed as seed } from '../support/seed.ts'
 import { withHelpers } from './children.ts'
 import { freshFolder } from './folder.ts'

@@ -1,7 +1,7 @@
 // A process that opens, locks and fills stores when it is asked to by a message. It answers each
 // question with what came of it, errors included.
 import { createRequire } from 'node:module'
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { openSqliteStore } from 'pawl/sqlite'
 
 let lock

@@ -1,9 +1,9 @@
 // Opening a store: by many processes at once, and where it must be refused.
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { LIFECYCLES } from 'pawl'
+import { LIFECYCLES } from 'pawl/rules'
+import { openSqliteStore, printSqliteSchema as printSql } from 'pawl/sqlite'
 import { describe, expect, it } from 'vitest'
-import { openSqliteStore, printSql } from '../../src/stores/sqlite/index.ts'
 import { type Helper, withHelpers } from './children.ts'
 import { freshFolder } from './folder.ts'
 import { allJobs, execute, integrityOf, rowsOf, sha256Of } from './inspect.ts'

@@ -1,15 +1,10 @@
 // Two processes on one file, as two stores that take turns: what one does while the other is in the
 // middle of something, and what becomes of times when their clocks differ.
 import { join } from 'node:path'
-import { type Fact, standard } from 'pawl'
+import { type Fact, standard } from 'pawl/rules'
+import { type Environment, openSqliteStore, type Store, systemEnvironment } from 'pawl/sqlite'
 import { ManualClock } from 'pawl/testing'
 import { expect, it, onTestFinished } from 'vitest'
-import {
-  type Environment,
-  openSqliteStore,
-  type Store,
-  systemEnvironment,
-} from '../../src/stores/sqlite/index.ts'
 import { freshFolder } from './folder.ts'
 import { archivedLedgers, brokenPromises, rowsOf } from './inspect.ts'
 

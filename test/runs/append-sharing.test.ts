@@ -1,6 +1,6 @@
 // How appends become writes: those that are made together share one, and one who appends alone
 // neither waits for others nor keeps them from getting on.
-import { openFolderJournal, type RunFact } from 'pawl'
+import { openFolderJournal, type RunFact } from 'pawl/runs'
 import { SeededRandom, SimulatedFiles, testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { AUTHOR, factsOf } from '../contract/journal/bench.ts'

@@ -1,7 +1,7 @@
 // Artifacts are not read again on resume while their files look as they did when they were right.
 import { readFileSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join, normalize } from 'node:path'
-import { openFolderJournal, type RunContext, type RunOutcome, type Runs } from 'pawl'
+import { openFolderJournal, type RunContext, type RunOutcome, type Runs } from 'pawl/runs'
 import { SeededRandom, SimulatedFiles, testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import type { FileHandle } from '../../src/core/ports.ts'

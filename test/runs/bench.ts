@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openPostgresStore } from 'pawl/postgres'
 import {
   defineRun,
   defineRunMachine,
@@ -15,8 +16,7 @@ import {
   type RunOutcome,
   type Runs,
   type RunsOptions,
-} from 'pawl'
-import { openPostgresStore } from 'pawl/postgres'
+} from 'pawl/runs'
 import { openSqliteStore } from 'pawl/sqlite'
 import { onTestFinished } from 'vitest'
 import type { Store } from '../../src/stores/store.ts'

@@ -1,17 +1,15 @@
 // A machine stops before any of its file operations, by the death of its process or by the loss of
 // its power: what was acknowledged is still there, in order and whole, and the run goes on.
+import { decideRun, foldRun, type RunCommand } from 'pawl/rules'
 import {
   type Author,
-  decideRun,
   documentationRun,
-  foldRun,
   type Journal,
   openFolderJournal,
-  type RunCommand,
   type RunEvent,
   RunNotFound,
   type RunWriter,
-} from 'pawl'
+} from 'pawl/runs'
 import {
   type FileCrash,
   type FileFailure,

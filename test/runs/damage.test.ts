@@ -1,7 +1,8 @@
 // A log that was changed, cut or lost before its end: a located error, nothing touched, and a
 // failure that can be recorded beside it.
 import { createHash } from 'node:crypto'
-import { type Damage, foldRun, RunLogDamaged } from 'pawl'
+import { foldRun } from 'pawl/rules'
+import { type Damage, RunLogDamaged } from 'pawl/runs'
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
   AUTHOR,

@@ -2,7 +2,13 @@
 // damaged bytes stay as they are.
 import { readdirSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Journal, openFolderJournal, openStoreJournal, type RunEvent, type Runs } from 'pawl'
+import {
+  type Journal,
+  openFolderJournal,
+  openStoreJournal,
+  type RunEvent,
+  type Runs,
+} from 'pawl/runs'
 import { openSqliteStore } from 'pawl/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'

@@ -1,5 +1,6 @@
 // Work items that jobs do: the queue and the run agree, also after an interruption.
-import { createPawl, defineJob, type Pawl, type RunContext, Terminal, typed } from 'pawl'
+import { createPawl, defineJob, type Pawl, Terminal, typed } from 'pawl'
+import type { RunContext } from 'pawl/runs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { freshRuns, outcomeOf, releaseOf } from './bench.ts'
 

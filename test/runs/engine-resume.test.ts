@@ -7,7 +7,7 @@ import {
   type RunContext,
   type RunDefinition,
   type Runs,
-} from 'pawl'
+} from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { freshFolder, freshRuns, outcomeOf, releaseOf, storyOf } from './bench.ts'
 

@@ -1,5 +1,5 @@
 // The engine of runs on journals in stores: the same run, on SQLite and on PostgreSQL.
-import { openStoreJournal, type RunContext } from 'pawl'
+import { openStoreJournal, type RunContext } from 'pawl/runs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { freshRuns, outcomeOf, releaseOf, storesNamed } from './bench.ts'
 

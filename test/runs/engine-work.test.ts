@@ -1,5 +1,6 @@
 // Work items and artifacts in a run that nothing happens to: done once, remembered, in order.
-import { defineRun, type RunContext, typed } from 'pawl'
+import { typed } from 'pawl'
+import { defineRun, type RunContext } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { eventsOf, freshRuns, outcomeOf, release, releaseOf, storyOf } from './bench.ts'
 

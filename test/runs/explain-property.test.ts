@@ -4,7 +4,7 @@
 import { existsSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { defineRun, type RunContext, type RunDefinition, type Runs } from 'pawl'
+import { defineRun, type RunContext, type RunDefinition, type Runs } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { freshFolder, freshRuns, outcomeOf } from './bench.ts'
 

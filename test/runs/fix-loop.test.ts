@@ -9,7 +9,7 @@ import {
   type RunContext,
   type RunDefinition,
   type Runs,
-} from 'pawl'
+} from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { eventsOf, freshFolder, freshRuns, journalsNamed, outcomeOf, storyOf } from './bench.ts'
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openFolderJournal } from 'pawl'
+import { openFolderJournal } from 'pawl/runs'
 import { SeededRandom, SimulatedFiles } from 'pawl/testing'
 import { afterAll, describe, it } from 'vitest'
 import { journalContract } from '../contract/journal/index.ts'

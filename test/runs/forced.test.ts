@@ -7,7 +7,7 @@ import {
   type RunContext,
   type RunDefinition,
   type Runs,
-} from 'pawl'
+} from 'pawl/runs'
 import { type FileCrash, SeededRandom, SimulatedFiles, testEnvironment } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {

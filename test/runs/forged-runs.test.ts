@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { exportRun, importRun, type Journal, openFolderJournal } from 'pawl'
+import { exportRun, importRun, type Journal, openFolderJournal } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { EventIds } from '../../src/runs/journal/event-ids.ts'
 import { freshFolder, freshRuns, journalsNamed, outcomeOf, releaseOf } from './bench.ts'

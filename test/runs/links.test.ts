@@ -14,7 +14,7 @@ import {
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Journal, openFolderJournal, PathRefused } from 'pawl'
+import { type Journal, openFolderJournal, PathRefused } from 'pawl/runs'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
 import { TelemetryState } from '../../src/runs/telemetry/state.ts'

@@ -1,7 +1,7 @@
 // The text of a snapshot: canonical whatever the run holds, kept only while it is right, and known
 // by its own hash before anything else of it is read.
 import fc from 'fast-check'
-import type { Run, RunFact } from 'pawl'
+import type { Run, RunFact } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { encode } from '../../src/core/canonical-json.ts'
 import { toEvents } from '../../src/core/run/events.ts'

@@ -1,5 +1,6 @@
 // Starting a run or resuming it by the same call, runs of machines that nobody here knows, and
 // options that do not exist.
+import { typed } from 'pawl'
 import {
   defineRun,
   openFolderJournal,
@@ -7,8 +8,7 @@ import {
   openStoreJournal,
   type RunContext,
   type RunsOptions,
-  typed,
-} from 'pawl'
+} from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { freshFolder, freshRuns, journalsNamed, outcomeOf, release, releaseOf } from './bench.ts'
 

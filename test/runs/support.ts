@@ -1,6 +1,7 @@
 // What the tests of damaged runs share: a journal on simulated files, whose bytes a test can read
 // and replace at will.
-import { decideRun, documentationRun, type Journal, openFolderJournal, type RunFact } from 'pawl'
+import { decideRun } from 'pawl/rules'
+import { documentationRun, type Journal, openFolderJournal, type RunFact } from 'pawl/runs'
 import { SeededRandom, SimulatedFiles, type TestEnvironment, testEnvironment } from 'pawl/testing'
 import { AUTHOR, JournalBench } from '../contract/journal/bench.ts'
 

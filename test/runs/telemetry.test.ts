@@ -4,10 +4,10 @@ import {
   httpSink,
   type RunContext,
   type RunDefinition,
-  serveTelemetry,
   type TelemetryEvent,
   type TelemetrySink,
-} from 'pawl'
+} from 'pawl/runs'
+import { serveTelemetry } from 'pawl/telemetry'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'

@@ -1,7 +1,7 @@
 // The end of a log after a write that was cut short: never glued to the next event, never lost
 // without a trace, never taken for an event.
 import { createHash } from 'node:crypto'
-import { foldRun } from 'pawl'
+import { foldRun } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { AUTHOR, all, LOG, LONG, linesOf, mend, Place, RUN, SNAPSHOT, tell } from './support.ts'
 

@@ -1,7 +1,7 @@
 // The row of a lifecycle can be damaged like any other. Whatever its number, name, version, held
 // state or definition become: jobs of other lifecycles go on, in processes that run already and in
 // those that open the store afterwards; the doctor restores it, and then all jobs go on.
-import { hardened, LIFECYCLES, standard } from 'pawl'
+import { hardened, LIFECYCLES, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import type { PawlError } from '../../src/core/errors.ts'
 import type { Lifecycle } from '../../src/core/lifecycles/lifecycle.ts'

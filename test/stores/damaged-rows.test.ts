@@ -1,6 +1,7 @@
 // One row that cannot be read or trusted stops nobody: it is set aside by itself, with a fact, and
 // the doctor lets it go on. On both databases, with constraints and triggers in place unless said.
-import { type Job, LIFECYCLES, standard } from 'pawl'
+import type { Job } from 'pawl'
+import { LIFECYCLES, standard } from 'pawl/rules'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'
 import type { Held, Store } from '../../src/stores/store.ts'

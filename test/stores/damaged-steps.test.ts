@@ -1,6 +1,6 @@
 // What belongs to a job can be damaged as well: the result of a step, or the job that an effect
 // refers to. Nothing is repeated or delivered under a wrong key; the doctor says what to do.
-import { LIFECYCLES } from 'pawl'
+import { LIFECYCLES } from 'pawl/rules'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'
 import { createPawl } from '../../src/engine/create-pawl.ts'

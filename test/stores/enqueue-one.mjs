@@ -1,6 +1,6 @@
 // Enqueues one job into the file that is named, and ends.
 import { randomUUID } from 'node:crypto'
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { openSqliteStore } from 'pawl/sqlite'
 
 const store = await openSqliteStore({ path: process.argv[2] })

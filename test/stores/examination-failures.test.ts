@@ -1,6 +1,6 @@
 // A look for the doctor that fails half-way leaves the store as fit for reading as it was.
 import { join } from 'node:path'
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { expect, it } from 'vitest'
 import { type Database, loadDriver, type SqliteDriver } from '../../src/stores/sqlite/driver.ts'

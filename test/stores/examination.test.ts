@@ -1,6 +1,7 @@
 // How the doctor sees and mends a store: the same on both kinds. What it decides is not its affair
 // here; the mendings of these tests are made by hand.
-import { FACT_CODES, type Job } from 'pawl'
+import type { Job } from 'pawl'
+import { FACT_CODES } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { FACTS_MAX } from '../../src/stores/dossiers.ts'
 import type { Dossier, Mending } from '../../src/stores/examination.ts'

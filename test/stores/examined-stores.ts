@@ -1,7 +1,8 @@
 // Both kinds of store, with raw SQL into their tables, and jobs in every place that the doctor may
 // have to look at.
 import { join } from 'node:path'
-import { type Fact, type Job, standard } from 'pawl'
+import type { Job } from 'pawl'
+import { type Fact, standard } from 'pawl/rules'
 import { type TestEnvironment, testEnvironment } from 'pawl/testing'
 import { onTestFinished } from 'vitest'
 import { laneOf } from '../../src/core/job/lanes.ts'

@@ -1,6 +1,6 @@
 // The view of executions in SQL says what the library says, whatever happened to the jobs.
 import fc from 'fast-check'
-import { type Execution, executionsOf, LIFECYCLES } from 'pawl'
+import { type Execution, executionsOf, LIFECYCLES } from 'pawl/rules'
 import { type TestEnvironment, testEnvironment } from 'pawl/testing'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'

@@ -3,8 +3,11 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Doctor, type Finding, type Job, openRuns, openStoreJournal, verifySeals } from 'pawl'
+import type { Job } from 'pawl'
+import { verifySeals } from 'pawl/audit'
+import { Doctor, type Finding } from 'pawl/doctor'
 import { openPostgresStore } from 'pawl/postgres'
+import { openRuns, openStoreJournal } from 'pawl/runs'
 import {
   type Counts,
   type EffectInfo,

@@ -1,6 +1,6 @@
 // What the schema itself refuses, tried with raw SQL by a superuser: not even a mistake in the
 // store, or a person with a shell, breaks these promises unseen.
-import { FACT_CODES, standard } from 'pawl'
+import { FACT_CODES, standard } from 'pawl/rules'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'

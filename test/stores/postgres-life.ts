@@ -1,5 +1,6 @@
 // A scripted life of a store, in which every hot statement of its verbs is sent at least once.
-import { hardened, type Lifecycle, standard } from 'pawl'
+import type { Lifecycle } from 'pawl'
+import { hardened, standard } from 'pawl/rules'
 import type { ManualClock } from 'pawl/testing'
 import type { ClaimRequest, EnqueueItem, Held, Settlement, Store } from '../../src/stores/store.ts'
 

@@ -5,15 +5,15 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { LIFECYCLES, standard } from 'pawl'
-import pg from 'pg'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { systemEnvironment } from '../../src/environment/system.ts'
 import {
   openPostgresStore,
   type PostgresOptions,
-  printSql,
-} from '../../src/stores/postgres/index.ts'
+  printPostgresSchema as printSql,
+} from 'pawl/postgres'
+import { LIFECYCLES, standard } from 'pawl/rules'
+import pg from 'pg'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { systemEnvironment } from '../../src/environment/system.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { connected, single } from '../support/postgres/clients.ts'
 import { freshDatabase, freshSchema, sharedPostgres } from '../support/postgres/databases.ts'
@@ -272,7 +272,7 @@ describe('a server that is not to be had', () => {
       vi.resetModules()
     })
     vi.resetModules()
-    const fresh = await import('../../src/stores/postgres/index.ts')
+    const fresh = await import('../../src/entries/postgres.ts')
     await expect(fresh.openPostgresStore(FEW)).rejects.toMatchObject({
       code: 'E_DRIVER_MISSING',
       hint: expect.stringContaining('npm install pg'),

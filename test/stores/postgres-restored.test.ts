@@ -1,7 +1,7 @@
 // A dump of a store that was loaded into another server, which counts its transactions from
 // elsewhere; played by moving the numbers, as only a superuser can.
 
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { expect, it } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
 import { readable } from '../../src/stores/damage.ts'

@@ -1,14 +1,9 @@
 // What SQLite fails with reaches callers as an error of Pawl's (P16), and a transaction that it
 // ends by itself ends the commit that ran in it (P3).
 import { join } from 'node:path'
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
+import { type CommitTx, type Held, openSqliteStore, type Store } from 'pawl/sqlite'
 import { expect, it } from 'vitest'
-import {
-  type CommitTx,
-  type Held,
-  openSqliteStore,
-  type Store,
-} from '../../src/stores/sqlite/index.ts'
 import { freshFolder } from '../processes/folder.ts'
 import { execute, rowsOf } from '../processes/inspect.ts'
 

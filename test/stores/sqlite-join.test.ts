@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
 import { type Database, loadDriver } from '../../src/stores/sqlite/driver.ts'

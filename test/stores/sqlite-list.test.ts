@@ -1,5 +1,5 @@
 // A list ends at its time budget, also where hardly anything matches, and goes on from there.
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { expect, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'

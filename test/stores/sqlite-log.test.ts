@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { expect, it } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'

@@ -1,10 +1,10 @@
 // A store can be opened while another connection holds the write lock of its file.
 import { join } from 'node:path'
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
+import { openSqliteStore } from 'pawl/sqlite'
 import { expect, it, onTestFinished } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
-import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { freshFolder } from '../processes/folder.ts'
 
 const environment = systemEnvironment()

@@ -1,5 +1,5 @@
 // One writer per process: what a caller asks for without waiting is done in the order of asking.
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { expect, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'

@@ -1,5 +1,5 @@
 // Size and depth of payloads are bounded, and the bounds are the opener's to choose.
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
 import { openSqliteStore, type SqliteOptions } from '../../src/stores/sqlite/store.ts'

@@ -1,6 +1,6 @@
 // The function of a commit holds the file for as long as a third of its lease. Several in a row
 // must not cost others their leases, whose heartbeats wait for the file as well.
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'

@@ -1,8 +1,8 @@
 // Several stores in one process: on one database in memory, and inside each other's commits.
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
+import { type Held, openSqliteStore, type Store, UseTx } from 'pawl/sqlite'
 import { expect, it } from 'vitest'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
-import { type Held, openSqliteStore, type Store, UseTx } from '../../src/stores/sqlite/index.ts'
 
 const ID = '00000000-0000-7000-9000-000000000001'
 const OTHER = '00000000-0000-7000-9000-000000000002'

@@ -1,6 +1,7 @@
 // Rows that are written together, by one statement or for several callers at once, are the rows
 // that each would have got alone.
-import { fold, type Job, LIFECYCLES, standard } from 'pawl'
+import type { Job } from 'pawl'
+import { fold, LIFECYCLES, standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { expect, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'

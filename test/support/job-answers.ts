@@ -1,5 +1,5 @@
 /** What tests of jobs ask about answers, in one place, so that they read as sentences. */
-import { type Command, type Decision, type Fact, hopsOf } from 'pawl'
+import { type Command, type Decision, type Fact, hopsOf } from 'pawl/rules'
 import type { JobScript } from 'pawl/testing'
 import { expect } from 'vitest'
 

@@ -3,6 +3,7 @@
  * command, its fence and the time at which it is told. All choices come from the seed of the move,
  * so the same moves always make the same history. `random-history.ts` is the door to it.
  */
+import type { Job, Lifecycle } from 'pawl'
 import {
   type Command,
   type CommandKind,
@@ -10,13 +11,11 @@ import {
   type Decision,
   type Failure,
   type Fence,
-  type Job,
   type JobPolicy,
   type JobTrigger,
-  type Lifecycle,
   pathOf,
-  type Random,
-} from 'pawl'
+} from 'pawl/rules'
+import type { Random } from 'pawl/testing'
 import { JobScript, ManualClock, type ScriptAsker, SeededRandom, SequentialIds } from 'pawl/testing'
 
 /** How a command was chosen. */

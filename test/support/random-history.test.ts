@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { decide, type FactTrigger, hardened, LIFECYCLES, leased, standard, task } from 'pawl'
+import { decide, type FactTrigger, hardened, LIFECYCLES, leased, standard, task } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { COMMAND_KINDS, type History, histories } from './random-history.ts'
 

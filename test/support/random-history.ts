@@ -18,7 +18,8 @@
  * its creation. What fails shrinks by moves, and prints as a list of commands.
  */
 import fc from 'fast-check'
-import { type JobPolicy, LIFECYCLES, type Lifecycle, type PolicyOverrides, policyFor } from 'pawl'
+import type { Lifecycle } from 'pawl'
+import { type JobPolicy, LIFECYCLES, type PolicyOverrides, policyFor } from 'pawl/rules'
 import type { JobScript } from 'pawl/testing'
 import { type Move, Player, type Told } from './job-player.ts'
 

@@ -2,7 +2,7 @@
 // Pawl is imported, and what it leaves to the reader is declared as anything.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 
 /** A block of code in a document. */
 export interface Snippet {
@@ -29,12 +29,23 @@ export function snippetsIn(file: string, language: string): Snippet[] {
   }))
 }
 
+/** In this order a name that a snippet leaves free is looked for. */
 const ENTRIES = {
   pawl: 'dist/index.d.ts',
-  'pawl/testing': 'dist/testing/index.d.ts',
-  'pawl/sqlite': 'dist/stores/sqlite/index.d.ts',
-  'pawl/postgres': 'dist/stores/postgres/index.d.ts',
-} as const
+  ...Object.fromEntries(
+    [
+      'testing',
+      'runs',
+      'rules',
+      'sqlite',
+      'postgres',
+      'doctor',
+      'audit',
+      'operators',
+      'errors',
+    ].map((name) => [`pawl/${name}`, `dist/entries/${name}.d.ts`]),
+  ),
+}
 
 const OPTIONS = {
   ...{ module: 'nodenext', target: 'es2022', lib: ['es2023', 'esnext.disposable'] },
@@ -107,14 +118,24 @@ function declarationOf(name: string): string {
   return `declare const ${name}: any; type ${name} = any`
 }
 
-/** The names that an entry of the package exports. */
+/** The names that a module of the package exports. */
 function exportsOf(path: string): Set<string> {
   const text = readFileSync(path, 'utf8')
-  const lists = [...text.matchAll(/export (?:type )?\{([^}]*)\}/g)].flatMap(([, list = '']) =>
-    list.split(',').map((one) => one.replace(/^\s*type /, '').trim()),
+  const all = [...text.matchAll(/export (?:type )?\* from ['"](.+)\.(?:ts|js)['"]/g)].flatMap(
+    ([, module = '']) => [...exportsOf(join(dirname(path), `${module}.d.ts`))],
   )
-  const own = [...text.matchAll(/export declare \w+ (\w+)/g)].map(([, name = '']) => name)
-  return new Set([...lists, ...own])
+  const lists = [...text.matchAll(/export (?:type )?\{([^}]*)\}/g)].flatMap(([, list = '']) =>
+    list.split(',').map((one) =>
+      one
+        .replace(/^\s*type /, '')
+        .replace(/.* as /, '')
+        .trim(),
+    ),
+  )
+  const own = [...text.matchAll(/export (?:declare \w+|interface|type) (\w+)/g)].map(
+    ([, name = '']) => name,
+  )
+  return new Set([...lists, ...own, ...all])
 }
 
 function complaintsOf(snippets: readonly Snippet[], folder: string): Complaint[] {

@@ -1,5 +1,6 @@
 // Processes of a test that die at a named place: what they committed stays, the rest never was.
-import { defineJob, type Fact, typed } from 'pawl'
+import { defineJob, typed } from 'pawl'
+import type { Fact } from 'pawl/rules'
 import { CRASH_POINTS, type CrashPoint, createTestPawl } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { brokenPromises } from '../processes/inspect.ts'

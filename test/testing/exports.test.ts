@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import * as kit from 'pawl/testing'
 import { expect, it } from 'vitest'
 
-const source = readFileSync('src/testing/index.ts', 'utf8')
+const source = readFileSync('src/entries/testing.ts', 'utf8')
 const guide = readFileSync('docs/guides/testing.md', 'utf8')
 
 it('everything that the test kit exports is described in its guide', () => {

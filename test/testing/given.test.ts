@@ -1,6 +1,7 @@
 // Given, when, then: rules of lifecycles and machines, tested without a store.
 import { AssertionError } from 'node:assert'
-import { documentationRun, standard } from 'pawl'
+import { standard } from 'pawl/rules'
+import { documentationRun } from 'pawl/runs'
 import { givenJob, givenRun, type JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 

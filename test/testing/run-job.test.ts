@@ -1,5 +1,6 @@
 // One attempt without a store: its outcome is what a worker would report.
-import { defineJob, document, RetryAfter, Retryable, Terminal, typed } from 'pawl'
+import { defineJob, RetryAfter, Retryable, Terminal, typed } from 'pawl'
+import { document } from 'pawl/rules'
 import { runJob, testEnvironment } from 'pawl/testing'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 

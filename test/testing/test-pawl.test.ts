@@ -1,5 +1,6 @@
 // The test kit as its users use it: jobs of their own, and a test that owns the time.
-import { createPawl, defineJob, RetryAfter, Terminal, task, typed } from 'pawl'
+import { createPawl, defineJob, RetryAfter, Terminal, typed } from 'pawl'
+import { task } from 'pawl/rules'
 import { createTestPawl, DrainStuck, type TestPawlOptions } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { StoreUnavailable } from '../../src/stores/errors.ts'

@@ -1,5 +1,5 @@
 // What a process of the kit is when it has died: nobody answers it, and nothing wakes it.
-import { standard } from 'pawl'
+import { standard } from 'pawl/rules'
 import { ProcessDied, testEnvironment } from 'pawl/testing'
 import { expect, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'

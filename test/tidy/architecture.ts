@@ -18,6 +18,9 @@ const arrows: Record<string, readonly string[]> = {
   'runs/journal': ['core', 'environment', 'stores', 'doctor'],
   testing: ['core', 'environment', 'stores', 'audit', 'engine', 'runs'],
   demos: ['core', 'environment', 'stores', 'engine', 'runs', 'testing'],
+  entries: [
+    ...['core', 'environment', 'stores', 'audit', 'engine', 'runs', 'doctor', 'http', 'testing'],
+  ],
   http: ['core', 'environment', 'stores', 'engine', 'runs', 'doctor'],
   cli: ['core', 'environment', 'stores', 'audit', 'engine', 'runs', 'doctor', 'http', 'demos'],
 }

@@ -1,4 +1,5 @@
 // Every lifecycle × situation × command, against tables that were typed by hand from the rules.
+import type { Lifecycle } from 'pawl'
 import {
   checkFacts,
   checkP9,
@@ -7,8 +8,7 @@ import {
   findLifecycle,
   hopsOf,
   LIFECYCLES,
-  type Lifecycle,
-} from 'pawl'
+} from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { COMMAND_TABLES, type CommandTable } from './command-tables.ts'

@@ -1,6 +1,13 @@
 // Every ordered pair of states and every trigger from every state, of every machine that ships,
 // against tables that were typed by hand from the documents.
-import { allowedFrom, analyse, type InvalidTransition, JOB_TRIGGERS, LIFECYCLES, move } from 'pawl'
+import {
+  allowedFrom,
+  analyse,
+  type InvalidTransition,
+  JOB_TRIGGERS,
+  LIFECYCLES,
+  move,
+} from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { type MachineTable, TABLES } from './tables.ts'
 

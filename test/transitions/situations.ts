@@ -1,6 +1,7 @@
 // The situations and the commands of the tables in `command-tables.ts`, all brought about by real
 // commands. Every script that is made here is fresh: no cell of a table can influence another.
-import type { AttemptCommand, Command, Decision, Failure, Fence, Lifecycle } from 'pawl'
+import type { Lifecycle } from 'pawl'
+import type { AttemptCommand, Command, Decision, Failure, Fence } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 
 const DAY_MS = 24 * 60 * 60 * 1000

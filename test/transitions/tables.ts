@@ -2,7 +2,6 @@
 // between them. Nothing here is computed from the machines: these tables are what judges them.
 import {
   document,
-  documentationRun,
   executionMachine,
   hardened,
   leased,
@@ -10,7 +9,8 @@ import {
   standard,
   task,
   workerMachine,
-} from 'pawl'
+} from 'pawl/rules'
+import { documentationRun } from 'pawl/runs'
 
 /** States by the state that leads to them. */
 type Targets = Readonly<Record<string, string>>

@@ -14,7 +14,7 @@ import {
   fold,
   hardened,
   type Violation,
-} from 'pawl'
+} from 'pawl/rules'
 import type { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import {

@@ -1,5 +1,6 @@
 /** Document 000: its states, its table, what commands come to, and how a job is put back. */
 import fc from 'fast-check'
+import { JobNotFound } from 'pawl'
 import {
   analyse,
   type Command,
@@ -11,13 +12,12 @@ import {
   findLifecycle,
   hardened,
   InvalidTransition,
-  JobNotFound,
   LifecycleUnknown,
   move,
   toDot,
   toMarkdown,
   toMermaid,
-} from 'pawl'
+} from 'pawl/rules'
 import type { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import {

@@ -1,6 +1,6 @@
 /** Document 001: the commit boundary, duplicate delivery, and the records. */
 import fc from 'fast-check'
-import { type Command, checkP3, executionsOf, type Fact, leased, viewOf } from 'pawl'
+import { type Command, checkP3, executionsOf, type Fact, leased, viewOf } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import {

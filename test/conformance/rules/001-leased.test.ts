@@ -9,7 +9,7 @@ import {
   leased,
   move,
   stateOfExecutions,
-} from 'pawl'
+} from 'pawl/rules'
 import type { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import {

@@ -1,16 +1,7 @@
 // Document 002: its examples, its table of metadata and its notes.
 import fc from 'fast-check'
-import {
-  type Command,
-  document,
-  encode,
-  type Fact,
-  fold,
-  type Job,
-  Retryable,
-  Terminal,
-  viewOf,
-} from 'pawl'
+import { type Job, Retryable, Terminal } from 'pawl'
+import { type Command, document, encode, type Fact, fold, viewOf } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { expect, it } from 'vitest'
 import { histories } from '../../support/random-history.ts'

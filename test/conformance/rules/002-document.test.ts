@@ -1,5 +1,6 @@
 // Document 002: the lifecycle of document processing jobs. Expected tables are the document's.
 import fc from 'fast-check'
+import { RetryAfter, Retryable, Terminal } from 'pawl'
 import {
   analyse,
   type Command,
@@ -12,11 +13,8 @@ import {
   hopsOf,
   move,
   policyFor,
-  RetryAfter,
-  Retryable,
   type RetryPolicy,
-  Terminal,
-} from 'pawl'
+} from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { expect, it } from 'vitest'
 import { histories } from '../../support/random-history.ts'

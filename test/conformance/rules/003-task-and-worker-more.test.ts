@@ -1,6 +1,6 @@
 // Document 003: the leases, tries and records of its tasks.
 import fc from 'fast-check'
-import { type Command, checkFacts, checkP2, checkP9, hopsOf, task, viewOf } from 'pawl'
+import { type Command, checkFacts, checkP2, checkP9, hopsOf, task, viewOf } from 'pawl/rules'
 import { expect, it } from 'vitest'
 import { histories } from '../../support/random-history.ts'
 import {

@@ -1,5 +1,6 @@
 // Document 003: its tasks and the loop of its worker. Expected tables are the document's.
-import { analyse, DefinitionInvalid, move, policyFor, Terminal, task, workerMachine } from 'pawl'
+import { Terminal } from 'pawl'
+import { analyse, DefinitionInvalid, move, policyFor, task, workerMachine } from 'pawl/rules'
 import { expect, it } from 'vitest'
 import { ERROR_WAIT_MS } from '../../../src/core/worker.ts'
 import {

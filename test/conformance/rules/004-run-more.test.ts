@@ -1,15 +1,7 @@
 // Document 004, continued: replay of the event log, and what is and is not done again.
 import fc from 'fast-check'
-import {
-  checkRun,
-  documentationRun,
-  encode,
-  evolveRun,
-  foldRun,
-  LedgerBroken,
-  type Run,
-  type RunEvent,
-} from 'pawl'
+import { checkRun, encode, evolveRun, foldRun, LedgerBroken } from 'pawl/rules'
+import { documentationRun, type Run, type RunEvent } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { anyHistory, play, take } from '../../core/run-arbitraries.ts'
 import {

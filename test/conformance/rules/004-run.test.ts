@@ -1,15 +1,7 @@
 // Document 004: the run machine, its guards, rewinding on resume, events, snapshot and staleness.
 import fc from 'fast-check'
-import {
-  analyse,
-  documentationRun,
-  encode,
-  foldRun,
-  InvalidTransition,
-  move,
-  type RunEnvelope,
-  type RunEvent,
-} from 'pawl'
+import { analyse, encode, foldRun, InvalidTransition, move, type RunEnvelope } from 'pawl/rules'
+import { documentationRun, type RunEvent } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { anyMoves, play } from '../../core/run-arbitraries.ts'
 import {

@@ -13,7 +13,7 @@ import { movingCases } from './moving.ts'
 import { readingCases } from './reading.ts'
 import { writingCases } from './writing.ts'
 
-export type { OpenedJournal, OpenJournal } from './bench.ts'
+export type { OpenJournal } from './bench.ts'
 
 /** What the suite needs: a test runner, and a way to a fresh journal. */
 export interface JournalContractOptions {

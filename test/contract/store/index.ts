@@ -32,7 +32,7 @@ import { heartbeatCases, settleCases } from './settle.ts'
 import { stepCases } from './steps.ts'
 import { transactionCases } from './transactions.ts'
 
-export type { OpenedStore, OpenStore, OwnTable } from './bench.ts'
+export type { OpenStore, OwnTable } from './bench.ts'
 
 /** What the suite needs: a test runner, and a way to a fresh store. */
 export interface StoreContractOptions {

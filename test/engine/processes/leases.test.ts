@@ -1,5 +1,6 @@
 // Processes that are stopped for longer than their lease, and handlers that block them for as long.
-import type { Fact, Pawl } from 'pawl'
+import type { Pawl } from 'pawl'
+import type { Fact } from 'pawl/rules'
 import { expect, it, onTestFinished } from 'vitest'
 import { brokenPromises, openRaw } from '../../processes/inspect.ts'
 import { hog, outlast, wait } from './jobs.ts'

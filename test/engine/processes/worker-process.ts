@@ -1,7 +1,8 @@
 // A worker process of a test; worker.mjs says what it does.
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { WorkerState, WorkOptions } from 'pawl'
+import type { WorkOptions } from 'pawl'
+import type { WorkerState } from 'pawl/telemetry'
 import { onTestFinished } from 'vitest'
 import { until } from './until.ts'
 

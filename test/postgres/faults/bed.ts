@@ -1,10 +1,6 @@
 // What the fault tests share: a database of the test's own, stores on it that end with the test, a
 // network that can be broken, and short words for jobs.
 import { randomUUID } from 'node:crypto'
-import { DEFAULT_POLICY, type Fact, type JobPolicy, standard } from 'pawl'
-import type { Client } from 'pg'
-import { onTestFinished } from 'vitest'
-import { systemEnvironment } from '../../../src/environment/system.ts'
 import {
   type ClaimRequest,
   type EnqueueItem,
@@ -13,7 +9,11 @@ import {
   type PostgresOptions,
   type Settlement,
   type Store,
-} from '../../../src/stores/postgres/index.ts'
+} from 'pawl/postgres'
+import { DEFAULT_POLICY, type Fact, type JobPolicy, standard } from 'pawl/rules'
+import type { Client } from 'pg'
+import { onTestFinished } from 'vitest'
+import { systemEnvironment } from '../../../src/environment/system.ts'
 import { freshDatabase, sharedPostgres } from '../../support/postgres/databases.ts'
 import { type PostgresOptions as Server, startPostgres } from '../../support/postgres/server.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'

@@ -1,8 +1,9 @@
 // The clock of one worker is wrong by ten minutes. Leases and due times are judged by that of the
 // database, so that it makes no difference to anybody.
+
+import type { Store } from 'pawl/postgres'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type Environment, systemEnvironment } from '../../../src/environment/system.ts'
-import type { Store } from '../../../src/stores/postgres/index.ts'
 import { checkStore } from '../../contract/store/check.ts'
 import { connected, single } from '../../support/postgres/clients.ts'
 import { freshSchema, sharedPostgres } from '../../support/postgres/databases.ts'

@@ -1,6 +1,7 @@
 // A database that is not there when a process starts, or goes away under its workers: it is waited
 // for where that was asked for, visibly, and what cannot pass by itself fails at once.
-import { createPawl, defineJob, type MetricName, type PawlEvent } from 'pawl'
+import { createPawl, defineJob, type PawlEvent } from 'pawl'
+import type { MetricName } from 'pawl/telemetry'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { connected } from '../../support/postgres/clients.ts'
 import { ownDatabase, ownServer, proxyTo } from './bed.ts'

@@ -1,8 +1,9 @@
 // Too few connections, none at all, and many who want one: everybody gets a turn or a typed error,
 // in bounded time.
+
+import type { Held, Store } from 'pawl/postgres'
 import type { Client } from 'pg'
 import { describe, expect, it } from 'vitest'
-import type { Held, Store } from '../../../src/stores/postgres/index.ts'
 import { checkStore } from '../../contract/store/check.ts'
 import { connected } from '../../support/postgres/clients.ts'
 import {

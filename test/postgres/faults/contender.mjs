@@ -2,8 +2,8 @@
 // seed: cancel all, redrive all, claim and settle many, recover, promote, prune, list, and enqueue
 // under keys that are taken. It counts what it did, and keeps every error that reached it.
 import { randomUUID } from 'node:crypto'
-import { DEFAULT_POLICY, standard } from 'pawl'
 import { openPostgresStore } from 'pawl/postgres'
+import { DEFAULT_POLICY, standard } from 'pawl/rules'
 import { SeededRandom } from 'pawl/testing'
 
 const OPERATOR = { actor: 'operator', operator: 'ann', note: 'all of them' }

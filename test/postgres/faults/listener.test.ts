@@ -1,10 +1,10 @@
 // The connection on which a store hears of others' writes: that it hears, that it heals, and that
 // nothing which happens to it, or to any other connection, ends the process.
 import { createServer } from 'node:net'
+import { openPostgresStore, type Store } from 'pawl/postgres'
 import type { Client } from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type Environment, systemEnvironment } from '../../../src/environment/system.ts'
-import { openPostgresStore, type Store } from '../../../src/stores/postgres/index.ts'
 import { channelOf } from '../../../src/stores/postgres/listen.ts'
 import { quoted } from '../../../src/stores/postgres/migrate.ts'
 import { connected } from '../../support/postgres/clients.ts'

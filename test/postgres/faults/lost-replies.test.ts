@@ -1,9 +1,10 @@
 // The server did what it was asked, and its answer was lost with the connection. Every verb finds
 // out what became of it, does nothing twice, and answers as if nothing had happened.
-import { leased, standard } from 'pawl'
+
+import type { CommitTx, Held, Store, StoreTx } from 'pawl/postgres'
+import { leased, standard } from 'pawl/rules'
 import type { Client } from 'pg'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { CommitTx, Held, Store, StoreTx } from '../../../src/stores/postgres/index.ts'
 import { checkStore } from '../../contract/store/check.ts'
 import { connected } from '../../support/postgres/clients.ts'
 import { freshSchema, sharedPostgres } from '../../support/postgres/databases.ts'

@@ -2,8 +2,9 @@
 // its job over, and what it writes when it is back is refused.
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Held, Store } from 'pawl/postgres'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import type { Answer, Held, Store } from '../../../src/stores/postgres/index.ts'
+import type { Answer } from '../../../src/stores/store.ts'
 import { checkStore } from '../../contract/store/check.ts'
 import { connected } from '../../support/postgres/clients.ts'
 import { serverFolder } from '../../support/postgres/guarded.ts'

@@ -1,8 +1,9 @@
 // Worker processes while the server is killed, and while their connections are. PAWL_TEST_JOBS and
 // PAWL_TEST_SECONDS make the run longer, and PAWL_TEST_SEED makes the workers do other things.
+
+import type { Store } from 'pawl/postgres'
 import type { Client } from 'pg'
 import { expect, it } from 'vitest'
-import type { Store } from '../../../src/stores/postgres/index.ts'
 import { checkStore, listAll } from '../../contract/store/check.ts'
 import { connected } from '../../support/postgres/clients.ts'
 import { testSeed as seed } from '../../support/seed.ts'

@@ -3,8 +3,8 @@
 // seed. It tells how many attempts it has settled; at the end, what it was promised and every error
 // that reached it. It finishes when no job is open any more.
 import { randomUUID } from 'node:crypto'
-import { DEFAULT_POLICY, standard } from 'pawl'
 import { openPostgresStore } from 'pawl/postgres'
+import { DEFAULT_POLICY, standard } from 'pawl/rules'
 import { SeededRandom } from 'pawl/testing'
 
 const CLIENT = { actor: 'client' }

@@ -1,5 +1,5 @@
 // What two runs of the same story must have in common, however often they were killed.
-import type { Run } from 'pawl'
+import type { Run } from 'pawl/runs'
 
 /** The run without ids, times and counts of attempts, which a crash may change. */
 export function essenceOf(run: Run): object {

@@ -1,5 +1,6 @@
 // A process that holds runs: does what it is asked by messages, one at a time.
-import { decideRun, documentationRun, openFolderJournal } from 'pawl'
+import { decideRun } from 'pawl/rules'
+import { documentationRun, openFolderJournal } from 'pawl/runs'
 
 const AUTHOR = { trace_id: 't', span_id: 's', actor: `process ${process.pid}` }
 let journal

@@ -1,7 +1,7 @@
 // A run whose process dies by SIGKILL around every one of its appends, and is then resumed.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openFolderJournal, openRuns, type Run, type RunEvent } from 'pawl'
+import { openFolderJournal, openRuns, type Run, type RunEvent } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { runChild } from '../../processes/children.ts'
 import { freshFolder } from '../bench.ts'

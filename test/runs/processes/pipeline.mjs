@@ -3,7 +3,7 @@
 // down each item that it does, as a witness outside of the run. It does so in several folders, one
 // after the other.
 import { appendFileSync } from 'node:fs'
-import { defineRun, openFolderJournal, openRuns } from '../../../dist/index.js'
+import { defineRun, openFolderJournal, openRuns } from '../../../dist/entries/runs.js'
 
 const { folders, act, kill, runId = 'story' } = JSON.parse(process.argv[2])
 let folder = folders[0]

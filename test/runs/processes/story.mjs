@@ -1,5 +1,6 @@
 // A short life of a run, for whoever watches the system calls of this process.
-import { decideRun, documentationRun, openFolderJournal } from 'pawl'
+import { decideRun } from 'pawl/rules'
+import { documentationRun, openFolderJournal } from 'pawl/runs'
 
 const { path } = JSON.parse(process.argv[2])
 const author = { trace_id: 't', span_id: 's', actor: 'story' }

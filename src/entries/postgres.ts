@@ -1,0 +1,14 @@
+/**
+ * `pawl/postgres`: for programs that open a store on PostgreSQL themselves, for their own tables in
+ * the same transaction or for a loop of their own. Programs that name their store in
+ * `createPawl({ store: 'postgres://…' })` do not need it.
+ */
+export { type Environment, systemEnvironment } from '../environment/system.ts'
+export * from '../stores/errors.ts'
+export type { Trouble } from '../stores/outage.ts'
+export type { Durability } from '../stores/postgres/connect.ts'
+export type { PgConfig, PgPool, PgPoolClient } from '../stores/postgres/driver.ts'
+export type { PostgresTx } from '../stores/postgres/join.ts'
+export { printSql as printPostgresSchema } from '../stores/postgres/migrate.ts'
+export { openPostgresStore, type PostgresOptions } from '../stores/postgres/open.ts'
+export * from './store-types.ts'

@@ -1,0 +1,13 @@
+/**
+ * `pawl/sqlite`: for programs that open a store on a SQLite file themselves, for their own tables
+ * in the same transaction or for a loop of their own. Programs that name their store in
+ * `createPawl({ store: 'sqlite:jobs.db' })` do not need it.
+ */
+export type { SqliteTx } from '../engine/effects/effects.ts'
+export { type Environment, systemEnvironment } from '../environment/system.ts'
+export * from '../stores/errors.ts'
+export type { Durability } from '../stores/sqlite/connect.ts'
+export type { Database, SqliteDriver, Statement } from '../stores/sqlite/driver.ts'
+export { printSql as printSqliteSchema } from '../stores/sqlite/migrate.ts'
+export { openSqliteStore, type SqliteOptions } from '../stores/sqlite/store.ts'
+export * from './store-types.ts'

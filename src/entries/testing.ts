@@ -1,0 +1,44 @@
+/** `pawl/testing`: for tests. Jobs and runs under a clock, chance and ids that the test owns. */
+export type {
+  Clock,
+  FileHandle,
+  FileInfo,
+  FileLock,
+  FileLocks,
+  FileMode,
+  FileSystem,
+  FolderHandle,
+  HostTime,
+  IdSource,
+  Random,
+  Timer,
+  Timers,
+} from '../core/ports.ts'
+export { CRASH_POINTS, type CrashPoint } from '../testing/crash-points.ts'
+export type { Drained, DrainedAttempt } from '../testing/drained.ts'
+export * from '../testing/errors.ts'
+export { type Given, givenJob, givenRun, type Then } from '../testing/given.ts'
+export { JobScript, type JobScriptOptions, type ScriptAsker } from '../testing/job-script.ts'
+export { ManualClock } from '../testing/manual-clock.ts'
+export {
+  type RunJobOptions,
+  type RunJobOutcome,
+  type RunJobStep,
+  type RunJobTraces,
+  runJob,
+} from '../testing/run-job.ts'
+export { RunScript } from '../testing/run-script.ts'
+export { SeededRandom } from '../testing/seeded-random.ts'
+export { SequentialIds } from '../testing/sequential-ids.ts'
+export { type FileCrash, type FileFailure, SimulatedFiles } from '../testing/simulated-files.ts'
+export {
+  type TestEnvironment,
+  type TestEnvironmentOptions,
+  testEnvironment,
+} from '../testing/test-environment.ts'
+export {
+  createTestPawl,
+  type DrainOptions,
+  TestPawl,
+  type TestPawlOptions,
+} from '../testing/test-pawl.ts'
