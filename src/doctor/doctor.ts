@@ -11,11 +11,12 @@ import { messageOf } from '../core/errors.ts'
 import { findFault } from '../core/job/checks.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../environment/system.ts'
-import type { Dossier, Duplicate, Surgeon } from '../stores/examination.ts'
+import type { Dossier, Duplicate, StrayEffect, Surgeon } from '../stores/examination.ts'
 import type { Ref, Store } from '../stores/store.ts'
 import { type Versions, versionsOf } from '../stores/versions.ts'
 import { SILENT_AFTER_MS } from '../stores/worker-info.ts'
 import type { JobCheck, Patience, Sighting, StoreCheck, Surgery, Ward } from './checks/check.ts'
+import { effectsAreTheirJobs } from './checks/effects-are-their-jobs.ts'
 import { FULL_CHECKS, JOB_CHECKS, QUICK_CHECKS } from './checks/index.ts'
 import { machinesAreKnown } from './checks/machines-are-known.ts'
 import { lookAtRuns, type RunRecords } from './checks/runs-are-whole.ts'
@@ -32,6 +33,7 @@ import {
   repairOfRun,
   repairOfStore,
 } from './repairs.ts'
+import { STRAYS_MAX, withOwnEffects } from './stray-effects.ts'
 
 /** What the doctor needs. */
 export interface DoctorParts {
@@ -94,6 +96,8 @@ export class Doctor {
   readonly #parts: DoctorParts
   readonly #patience: Patience
   #versions: Versions | undefined
+  /** Found by the last full look at the store. */
+  #strays: readonly StrayEffect[] = []
 
   constructor(parts: DoctorParts) {
     this.#parts = parts
@@ -115,7 +119,8 @@ export class Doctor {
     if (fault !== undefined) throw fault
     const tally = new Tally(options, { operator, note: reason })
     await this.#restoreTables(tally)
-    await this.#restoreMachines(tally)
+    await this.#repairBefore(machinesAreKnown, tally)
+    await this.#repairBefore(effectsAreTheirJobs, tally)
     await this.#walk({ ...options, full: true }, tally)
     return tally.report()
   }
@@ -144,13 +149,12 @@ export class Doctor {
     }
   }
 
-  /** Jobs are rebuilt by the numbers of their lifecycles. */
-  async #restoreMachines(tally: Tally): Promise<void> {
-    const { name: check } = machinesAreKnown
-    const findings = await machinesAreKnown.look(this.#surgery()).catch(() => [])
+  /** Jobs are rebuilt by the numbers of their lifecycles, and judged by their effects. */
+  async #repairBefore(check: StoreCheck, tally: Tally): Promise<void> {
+    const findings = await check.look(this.#surgery()).catch(() => [])
     for (const finding of findings) {
       const [repair] = repairOfStore(this.#parts.store, finding, [])
-      if (repair !== undefined) await tally.repairFirst({ check, ...finding }, repair)
+      if (repair !== undefined) await tally.repairFirst({ check: check.name, ...finding }, repair)
     }
   }
 
@@ -245,7 +249,7 @@ export class Doctor {
   /** By the lifecycles of this process, and by those that only the store has. */
   readonly #examine = (dossier: Dossier): Patient => {
     const { usable, stored } = this.#versions ?? { usable: this.#parts.lifecycles, stored: [] }
-    return examine(dossier, usable, stored)
+    return examine(withOwnEffects(dossier, this.#strays), usable, stored)
   }
 
   /** What all checks of jobs must know besides. */
@@ -254,6 +258,7 @@ export class Doctor {
     // Without its table jobs are judged by what this process knows.
     this.#versions = await versionsOf(store, lifecycles).catch(() => undefined)
     const workers = new Map((await store.listWorkers()).map((row) => [row.id, row]))
+    this.#strays = full ? await store.examination.strayEffects(STRAYS_MAX).catch(() => []) : []
     const found = full ? await store.examination.duplicates(Number.MAX_SAFE_INTEGER) : []
     return {
       now: store.now(),
@@ -269,6 +274,7 @@ export class Doctor {
     tally.jobs++
     // Pages are read one after the other: time goes on in between.
     const patient = this.#examine(dossier)
+    if (isNothing(patient.dossier)) return
     const rival = await rivalOf(store, patient).catch(() => undefined)
     const known = { ...before, now: Math.max(before.now, store.now()) }
     const ward = rival === undefined ? known : { ...known, rival }
@@ -302,6 +308,11 @@ export class Doctor {
       await tally.plan(repairOfRun(records, runId, finding))
     }
   }
+}
+
+/** Whether all that a number or id had were effects of other jobs. */
+function isNothing({ row, facts, effects }: Dossier): boolean {
+  return row === null && facts.length + effects.length === 0
 }
 
 function attempt<T>(work: () => T): T | undefined {

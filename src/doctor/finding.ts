@@ -22,6 +22,7 @@ export type Remedy =
   | 'note what is wrong and go on'
   | 'give the key up'
   | 'park the effects'
+  | 'return the effect to its job'
   | 'let the job go on'
   | 'expire the lease'
   | 'finish the commit'

@@ -12,6 +12,7 @@ import type { RunRecords } from './checks/runs-are-whole.ts'
 import type { Finding, Remedy } from './finding.ts'
 import { type Prescription, prescribe, type Surroundings } from './mend.ts'
 import type { Patient } from './patient.ts'
+import { STRAYS_MAX } from './stray-effects.ts'
 
 /** One column of a row, before and after. */
 export interface Change {
@@ -143,6 +144,12 @@ export function repairOfStore(
     const { origin, state } = finding.evidence
     const carryOut = (by: Surgeon) =>
       examination.note(String(origin), String(state), finding.what, by)
+    return [{ ...base, carryOut }]
+  }
+  if (finding.remedy === 'return the effect to its job') {
+    // All at once: two may have changed places. Those after the first then find nothing to do.
+    const carryOut = async (by: Surgeon) =>
+      examination.returnEffects(await examination.strayEffects(STRAYS_MAX), by)
     return [{ ...base, carryOut }]
   }
   if (finding.remedy === 'restore the lifecycle') {

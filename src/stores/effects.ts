@@ -1,4 +1,12 @@
-/** Effects as rows of the outbox, the same in every store. */
+/**
+ * Effects as rows of the outbox, the same in every store.
+ *
+ * An effect is delivered under the key of its row: job id, name and number. Its receiver relies on
+ * that key to tell a repetition, so a row that was changed must not be delivered. `mark` names the
+ * key under which the effect was declared, with a checksum of key, type and payload.
+ */
+import { crc32 } from 'node:zlib'
+import type { StrayEffect } from './examination.ts'
 import type {
   Asker,
   EffectFilter,
@@ -22,6 +30,8 @@ export interface EffectRow {
   readonly error: string | null
   readonly payload: string
   readonly claim: string | null
+  /** Null in rows of releases that wrote none. */
+  readonly mark: string | null
 }
 
 /** The state that a report leaves an effect in. */
@@ -34,6 +44,39 @@ export const STATE_AFTER: Readonly<Record<EffectReport['kind'], EffectState>> = 
 
 /** Why an effect is parked whose row does not refer to a job of its type. */
 export const ORPHANED = 'its job is missing, or is of another type'
+
+/** Why an effect is parked whose row is not as it was declared. */
+export const ALTERED = 'its row is not what was declared under its key'
+
+/** What is noted of an effect that the doctor gave its key again. */
+export const RETURNED = 'it was not under the key of its mark'
+
+/** The mark of an effect that is declared. */
+export function markOf(effect: Pick<EffectRow, 'job_id' | 'type' | 'name' | 'n' | 'payload'>) {
+  const key = keyOf(effect)
+  const sum = crc32(`${key} ${effect.type} ${effect.payload}`)
+  return `${key}-${sum.toString(16).padStart(8, '0')}`
+}
+
+/** The key under which an effect was declared; nothing if there is no mark, or it is damaged. */
+function keyInMark(mark: string | null): EffectKey | undefined {
+  return mark === null ? undefined : parseKey(mark.slice(0, -9))
+}
+
+/** Rows that disagree with their marks, with the key that each mark names. */
+export function straysAmong(rows: readonly Omit<StrayEffect, 'declared'>[]): StrayEffect[] {
+  return rows.flatMap((row) => {
+    const declared = keyInMark(row.mark)
+    return declared === undefined ? [] : [{ ...row, declared }]
+  })
+}
+
+/** Why an effect must not be delivered; nothing if it may. */
+export function strayWhy(row: Omit<EffectRow, 'job_id'> & { job_id: string | null }) {
+  const { job_id, mark } = row
+  if (job_id === null) return ORPHANED
+  return mark === null || mark === markOf({ ...row, job_id }) ? undefined : ALTERED
+}
 
 /** The same for every delivery of an effect: by it the receiver knows a repetition. */
 function keyOf({ job_id, name, n }: Pick<EffectRow, 'job_id' | 'name' | 'n'>): string {

@@ -8,6 +8,7 @@ import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Lane } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { EffectKey } from './effects.ts'
 import type { JobDamaged } from './errors.ts'
 import type { MachineFault } from './machines.ts'
 import type { UndeliveredNotices } from './notices.ts'
@@ -45,6 +46,15 @@ export interface RawEffect {
   readonly run_at: number
   readonly claim: string | null
   readonly error: string | null
+  readonly mark: string | null
+}
+
+/** An effect whose row has another key than the one under which it was declared. */
+export interface StrayEffect extends RawEffect {
+  /** The job that it is with. */
+  readonly job_id: string
+  readonly job_type: string
+  readonly declared: EffectKey
 }
 
 /** Everything that a store has of one job, as of one moment. */
@@ -161,6 +171,8 @@ export interface Examination {
   /** Everything that there is of the job with this id; nothing if no row has it. */
   dossierOf(id: string): Promise<Dossier | undefined>
   duplicates(limit: number): Promise<Duplicate[]>
+  /** Effects that are not under the key of their mark; reads the whole outbox. */
+  strayEffects(limit: number): Promise<StrayEffect[]>
   counters(): Promise<CounterDrift[]>
   /**
    * How many jobs and facts are gone of which no record tells, as far as the numbers show it that
@@ -174,6 +186,8 @@ export interface Examination {
     decide: (dossier: Dossier, now: number) => Mending | undefined,
     by: Surgeon,
   ): Promise<Mending | undefined>
+  /** Gives effects the key of their mark again, and keeps a note of each; all or none. */
+  returnEffects(effects: readonly StrayEffect[], by: Surgeon): Promise<void>
   /** Makes the counters what the rows say. */
   recount(): Promise<void>
   /** Makes the row of a lifecycle what the code of this process says. */

@@ -7,7 +7,9 @@
  *   other    its jobs are left alone (rule G9)
  *
  * The store keeps the definition of every version, so that a route can be followed and checked
- * although the code of the versions on it is gone.
+ * although the code of the versions on it is gone. Beside it is its checksum, the mark. A process
+ * whose code differs from a definition is refused, unless the definition differs from its mark. In
+ * that case the row was changed by something else than Pawl, and the code counts.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -23,7 +25,6 @@ import { evolve } from '../core/job/evolve.ts'
 import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
 import {
-  type Comparison,
   compareDefinitions,
   definitionOf,
   restoreLifecycle,
@@ -38,6 +39,8 @@ export interface MachineRow {
   readonly name: string
   readonly version: number
   readonly definition: string
+  /** Null in rows that an earlier release wrote and no later one has registered again. */
+  readonly mark: string | null
 }
 
 /** One version on the way of a migration, with its number in the store. */
@@ -98,6 +101,7 @@ export interface RawMachine {
   readonly version: string
   readonly held: string
   readonly definition: string
+  readonly mark: string | null
 }
 
 /** A stored lifecycle that is not as the code of this process has it, and how to restore it. */
@@ -152,22 +156,37 @@ export function machineFaults(
     if (compared.kind === 'damaged' || compared.kind === 'changed') {
       return [{ ...restored, what: 'its definition is not the one that was stored' }]
     }
+    if (row.mark !== null && row.mark !== machineMark(row.definition)) {
+      const what = 'its definition does not agree with its mark'
+      return [{ ...restored, what, definition: row.definition }]
+    }
     // Mappings that another release added stay as they are.
     if (row.held === lifecycle.held) return []
     return [{ ...restored, what: `its held state is "${row.held}"`, definition: row.definition }]
   })
 }
 
-/** A stable name for a definition, for people to compare. */
-function hashOf(definition: string): string {
+/** The checksum of a definition, for its row and for people to compare. */
+export function machineMark(definition: string): string {
   return createHash('sha256').update(definition).digest('hex').slice(0, 16)
 }
 
-/** Compares a lifecycle with what the store has of its version; throws `MachineChanged`. */
-export function compareWithStored(stored: string, lifecycle: Lifecycle): Comparison {
+/**
+ * The definition that the row of a lifecycle gets when a process with this code opens the store;
+ * nothing if the row stays. Throws `MachineChanged` if the code was changed under an old number.
+ */
+export function definitionAfter(
+  { definition: stored, mark }: Pick<MachineRow, 'definition' | 'mark'>,
+  lifecycle: Lifecycle,
+): string | undefined {
   const compared = compareDefinitions(stored, lifecycle)
-  if (compared.kind !== 'changed') return compared
-  const hashes = { stored: hashOf(stored), own: hashOf(definitionOf(lifecycle)) }
+  if (compared.kind === 'extended') return compared.definition
+  if (compared.kind === 'same') return mark === null ? stored : undefined
+  if (compared.kind === 'damaged') return undefined
+  const [own, found] = [machineMark(definitionOf(lifecycle)), machineMark(stored)]
+  // Changed by something else than Pawl: the doctor restores it from the code.
+  if (mark !== null && mark !== found) return undefined
+  const hashes = { stored: found, own }
   throw new MachineChanged(lifecycle.name, lifecycle.version, compared.parts, hashes)
 }
 

@@ -11,6 +11,7 @@ import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
 import { laneOf } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import { markOf } from './effects.ts'
 
 /** The type and the name of a notice in the outbox. */
 export const NOTICE = 'pawl.notify'
@@ -69,6 +70,11 @@ export interface NoticeRow {
   readonly seq: number
   readonly at: number
   readonly payload: string
+}
+
+/** The mark of a notice in the outbox. */
+export function noticeMark({ jobId, seq: n, payload }: NoticeRow): string {
+  return markOf({ job_id: jobId, type: NOTICE, name: NOTICE, n, payload })
 }
 
 /** The notice of a fact on a job as it was before; nothing where nobody asked, or nothing ended. */

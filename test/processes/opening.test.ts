@@ -44,6 +44,7 @@ describe('several processes', OPERATING, () => {
           { number: 7 },
           { number: 8 },
           { number: 9 },
+          { number: 10 },
         ])
         expect(rowsOf(path, 'SELECT * FROM pawl_machines')).toHaveLength(LIFECYCLES.length)
         expect(integrityOf(path)).toEqual(['ok'])

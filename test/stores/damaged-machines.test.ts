@@ -24,6 +24,8 @@ const DAMAGES = [
   ...["name = 'oops'", "name = ''", 'version = 7', 'version = -1', 'version = 9007199254740993'],
   ...["held = 'oops'", "definition = 'oops'", "definition = '{}'", "definition = 'null'"],
   `definition = '{"states":{},"edges":[]}'`,
+  "definition = (SELECT definition FROM @machines AS other WHERE other.name = 'hardened')",
+  "mark = 'oops'",
 ]
 
 describe.each(STORES)('the row of a lifecycle on $name', ({ open }) => {

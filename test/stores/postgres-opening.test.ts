@@ -55,7 +55,7 @@ describe('several stores', () => {
     const client = await connected(url)
     const rowsOf = async (table: string) =>
       (await client.query(`SELECT * FROM ${schema}.${table}`)).rows
-    const applied = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => ({ number }))
+    const applied = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((number) => ({ number }))
     expect(await rowsOf('migrations')).toMatchObject(applied)
     expect(await rowsOf('store')).toHaveLength(1)
     expect(await rowsOf('machines')).toHaveLength(LIFECYCLES.length)

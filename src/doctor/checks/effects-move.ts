@@ -1,4 +1,5 @@
 import { isCommitted } from '../../core/job/job.ts'
+import { ALTERED } from '../../stores/effects.ts'
 import type { RawEffect } from '../../stores/examination.ts'
 import { isUnclear } from '../mend.ts'
 import { shellWord } from '../shell-word.ts'
@@ -25,6 +26,9 @@ export const effectsMove: JobCheck = {
   },
 }
 
+const SETTLE_MARK =
+  'Restore its type and payload in the outbox; or set its mark to NULL to deliver it as it is.'
+
 function stuck(id: string, effect: RawEffect, before: number): Sighting[] {
   const key = `${id}/${effect.name}/${effect.n}`
   if (isUnclear(effect)) {
@@ -34,7 +38,8 @@ function stuck(id: string, effect: RawEffect, before: number): Sighting[] {
   if (isNotice(effect)) return []
   const evidence = { key, tries: effect.tries, error: effect.error }
   if (effect.state === 'parked') {
-    const advice = `pawl effect retry ${shellWord(key)} --reason …`
+    const retry = `pawl effect retry ${shellWord(key)} --reason …`
+    const advice = effect.error === ALTERED ? `${SETTLE_MARK} Then: ${retry}` : retry
     return [{ what: `effect ${key} is parked`, severity: 'warning', evidence, advice }]
   }
   if (effect.state !== 'pending' || effect.run_at > before) return []

@@ -6,6 +6,7 @@ import { commitsAreFinished } from './commits-are-finished.ts'
 import { countersAreRight } from './counters-are-right.ts'
 import { damageIsRepaired } from './damage-is-repaired.ts'
 import { dueJobsMove } from './due-jobs-move.ts'
+import { effectsAreTheirJobs } from './effects-are-their-jobs.ts'
 import { effectsMove } from './effects-move.ts'
 import { endedJobsRest } from './ended-jobs-rest.ts'
 import { heldJobsHaveLeases } from './held-jobs-have-leases.ts'
@@ -67,6 +68,7 @@ export const QUICK_CHECKS: readonly StoreCheck[] = [
 export const FULL_CHECKS: readonly StoreCheck[] = [
   idsAreUnique,
   keysAreUnique,
+  effectsAreTheirJobs,
   countersAreRight,
   sealsHold,
   nothingVanished,

@@ -1,5 +1,13 @@
 /** A schema of PostgreSQL, as the doctor sees and mends it. */
-import type { Dossier, Drift, Duty, Examination, Mending, Surgeon } from '../examination.ts'
+import type {
+  Dossier,
+  Drift,
+  Duty,
+  Examination,
+  Mending,
+  StrayEffect,
+  Surgeon,
+} from '../examination.ts'
 import type { MachineFault } from '../machines.ts'
 import type { Ref } from '../store.ts'
 import { CATALOGUE_SETTINGS } from './catalogue.ts'
@@ -12,6 +20,7 @@ import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
 import { undeliveredNotices } from './notices.ts'
 import { replication } from './replication.ts'
 import { drift, restore } from './schema.ts'
+import { returnEffects, strayEffects } from './stray-effects.ts'
 
 /** How the store reads and writes. */
 export interface Access {
@@ -86,6 +95,10 @@ export class PostgresExamination implements Examination {
     return this.#readEveryRow((session) => duplicates(session, limit))
   }
 
+  strayEffects(limit: number) {
+    return this.#readEveryRow((session) => strayEffects(session, limit))
+  }
+
   counters() {
     return this.#readEveryRow(counters)
   }
@@ -106,6 +119,10 @@ export class PostgresExamination implements Examination {
     return this.#access.change('mend', (session, now) =>
       mend({ ...context, session, now, ref, decide, by }),
     )
+  }
+
+  returnEffects(effects: readonly StrayEffect[], by: Surgeon): Promise<void> {
+    return this.#access.change('mend', (session, now) => returnEffects(session, now, effects, by))
   }
 
   recount(): Promise<void> {

@@ -48,7 +48,8 @@ const SELECT_FACTS = statement(
 )
 const SELECT_EFFECTS = statement(
   (s) => `
-  SELECT job, type, name, n, state, tries, run_at, claim, error, eid AS handle FROM ${s}.outbox
+  SELECT job, type, name, n, state, tries, run_at, claim, error, mark, eid AS handle
+  FROM ${s}.outbox
   WHERE job >= $1 AND job <= $2 AND job IS DISTINCT FROM $3 ORDER BY job, name, n LIMIT $4`,
 )
 const SELECT_MACHINES = statement(

@@ -6,11 +6,12 @@
 import { definitionOf } from '../../core/lifecycles/definition.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import {
-  compareWithStored,
+  definitionAfter,
   type MachineFault,
   type MachineRow,
   Machines,
   machineFaults,
+  machineMark,
   type RawMachine,
   USABLE,
 } from '../machines.ts'
@@ -57,22 +58,22 @@ export class PostgresMachines extends Machines {
 
 const SELECT_ALL = statement(
   (s) => `
-  SELECT id, name, version, definition FROM ${s}.machines WHERE ${USABLE} ORDER BY id`,
+  SELECT id, name, version, definition, mark FROM ${s}.machines WHERE ${USABLE} ORDER BY id`,
 )
 
 const SELECT = statement(
   (s) => `
-  SELECT id, name, version, definition FROM ${s}.machines
+  SELECT id, name, version, definition, mark FROM ${s}.machines
   WHERE name = $1 AND version = $2 FOR UPDATE`,
 )
 
 const INSERT = statement(
   (s) => `
-  INSERT INTO ${s}.machines (name, version, held, definition) VALUES ($1, $2, $3, $4)
+  INSERT INTO ${s}.machines (name, version, held, definition, mark) VALUES ($1, $2, $3, $4, $5)
   ON CONFLICT (name, version) DO NOTHING`,
 )
 
-const EXTEND = statement((s) => `UPDATE ${s}.machines SET definition = $1 WHERE id = $2`)
+const EXTEND = statement((s) => `UPDATE ${s}.machines SET definition = $1, mark = $2 WHERE id = $3`)
 
 /** Registers lifecycles; must be called inside a transaction. */
 export async function registerMachines(
@@ -99,14 +100,16 @@ async function register(
 ): Promise<void> {
   const { name, version, held } = lifecycle
   const seen = stored.find((row) => row.name === name && row.version === version)
-  if (seen !== undefined && compareWithStored(seen.definition, lifecycle).kind === 'same') return
+  if (seen !== undefined && definitionAfter(seen, lifecycle) === undefined) return
   if (seen === undefined) {
-    await session.query(INSERT, [name, version, held, definitionOf(lifecycle)])
+    const own = definitionOf(lifecycle)
+    await session.query(INSERT, [name, version, held, own, machineMark(own)])
   }
   const [row] = await session.query<MachineRow>(SELECT, [name, version])
   if (row === undefined) return
-  const compared = compareWithStored(row.definition, lifecycle)
-  if (compared.kind === 'extended') await session.query(EXTEND, [compared.definition, row.id])
+  const definition = definitionAfter(row, lifecycle)
+  if (definition === undefined) return
+  await session.query(EXTEND, [definition, machineMark(definition), row.id])
 }
 
 /** Every version that was ever registered. */
@@ -125,7 +128,7 @@ export async function refreshMachines(session: Session, machines: PostgresMachin
 
 const SELECT_RAW = statement(
   (s) => `
-  SELECT id::text AS id, name, version::text AS version, held, definition
+  SELECT id::text AS id, name, version::text AS version, held, definition, mark
   FROM ${s}.machines ORDER BY machines.id`,
 )
 
@@ -147,13 +150,15 @@ export async function findMachineFaults(
 
 const RESTORE = statement(
   (s) => `
-  UPDATE ${s}.machines SET id = $1, name = $2, version = $3, held = $4, definition = $5
-  WHERE id = $6::int`,
+  UPDATE ${s}.machines SET id = $1, name = $2, version = $3, held = $4, definition = $5,
+    mark = $6
+  WHERE id = $7::int`,
 )
 
 const RESTORE_LOST = statement(
   (s) => `
-  INSERT INTO ${s}.machines (id, name, version, held, definition) VALUES ($1, $2, $3, $4, $5)`,
+  INSERT INTO ${s}.machines (id, name, version, held, definition, mark)
+  VALUES ($1, $2, $3, $4, $5, $6)`,
 )
 
 /** Makes the row of a lifecycle what the code of this process says. */
@@ -162,7 +167,8 @@ export async function restoreMachine(
   machines: PostgresMachines,
   { lifecycle, row, number, definition }: MachineFault,
 ): Promise<void> {
-  const values = [number, lifecycle.name, lifecycle.version, lifecycle.held, definition]
+  const { name, version, held } = lifecycle
+  const values = [number, name, version, held, definition, machineMark(definition)]
   if (row === null) await session.query(RESTORE_LOST, values)
   else await session.query(RESTORE, [...values, row])
   machines.load(await session.query<MachineRow>(SELECT_ALL))

@@ -17,6 +17,7 @@ import { sql as executions } from './migrations/0006-executions.ts'
 import { sql as replace } from './migrations/0007-replace.ts'
 import { sql as timing } from './migrations/0008-timing.ts'
 import { sql as queueRecords } from './migrations/0009-queue-records.ts'
+import { sql as marks } from './migrations/0010-marks.ts'
 
 /** Every migration, in order; its number is its place, from 1. */
 const MIGRATIONS: readonly ((schema: string) => string)[] = [
@@ -29,6 +30,7 @@ const MIGRATIONS: readonly ((schema: string) => string)[] = [
   replace,
   timing,
   queueRecords,
+  marks,
 ]
 
 /** The name of a schema as statements need it. */

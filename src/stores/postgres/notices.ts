@@ -5,6 +5,7 @@ import {
   NOTICE_AGE_MAX_MS,
   NOTICES_MAX,
   type NoticeRow,
+  noticeMark,
   type UndeliveredNotices,
 } from '../notices.ts'
 import { type Session, statement } from './connect.ts'
@@ -15,6 +16,7 @@ const ROW: readonly Column<NoticeRow>[] = [
   ['n', 'int', ({ seq }) => seq],
   ['payload', 'text', ({ payload }) => payload],
   ['run_at', 'bigint', ({ at }) => at],
+  ['mark', 'text', noticeMark],
 ]
 
 const INSERT = statement(

@@ -9,7 +9,7 @@
 import type { Job } from '../../core/job/job.ts'
 import { ENGINE } from '../asker.ts'
 import { COUNT_MAX } from '../damage.ts'
-import { type EffectRow, ORPHANED, STATE_AFTER, toHeldEffect } from '../effects.ts'
+import { type EffectRow, markOf, STATE_AFTER, strayWhy, toHeldEffect } from '../effects.ts'
 import { NOTICE } from '../notices.ts'
 import type { Answer, EffectClaim, EffectReport, HeldEffect } from '../store.ts'
 import { answer } from './answer.ts'
@@ -73,10 +73,11 @@ const RECALL = statement(
   ) ${taken(s)}`,
 )
 
-const PARK_ORPHANS = statement(
+const PARK_STRAYS = statement(
   (s) => `
-  UPDATE ${s}.outbox SET state = 'parked', claim = NULL, run_at = $1, error = '${ORPHANED}'
-  WHERE eid = ANY ($2::bigint[]) AND claim = $3`,
+  UPDATE ${s}.outbox SET state = 'parked', claim = NULL, run_at = $1, error = stray.why
+  FROM unnest($2::bigint[], $3::text[]) AS stray (eid, why)
+  WHERE outbox.eid = stray.eid AND outbox.eid = ANY ($2::bigint[]) AND outbox.claim = $4`,
 )
 
 /** Takes effects that are due and that nobody is delivering; first those of a lost answer. */
@@ -90,12 +91,18 @@ export async function claimEffects(
   const lease = [asked, claimId, now + leaseMs]
   const mine = redo ? await session.query<EffectRow>(RECALL, lease) : []
   const rows = mine.length > 0 ? mine : await session.query<EffectRow>(TAKE, [...lease, now, limit])
-  // Without its job, the key by which its receiver knows it is not known.
-  const orphans = rows.filter(({ job_id }) => job_id === null)
-  if (orphans.length === 0) return rows.map((row) => toHeldEffect(claimId, row))
-  const eids = arrayOf(orphans.map(({ eid }) => eid))
-  await session.query(PARK_ORPHANS, [now, eids, claimId])
-  return rows.filter(({ job_id }) => job_id !== null).map((row) => toHeldEffect(claimId, row))
+  const strays: { eid: number; why: string }[] = []
+  const sound = rows.filter((row) => {
+    // The key by which its receiver knows it may be another one.
+    const why = strayWhy(row)
+    if (why !== undefined) strays.push({ eid: row.eid, why })
+    return why === undefined
+  })
+  if (strays.length > 0) {
+    const eids = arrayOf(strays.map(({ eid }) => eid))
+    await session.query(PARK_STRAYS, [now, eids, arrayOf(strays.map(({ why }) => why)), claimId])
+  }
+  return sound.map((row) => toHeldEffect(claimId, row))
 }
 
 const REPORT = statement(
@@ -204,9 +211,10 @@ async function finishDelivered(
 
 const INSERT_EFFECTS = statement(
   (s) => `
-  INSERT INTO ${s}.outbox (job, type, name, n, payload, run_at)
-  SELECT $1, $2, name, n, payload, $3
-  FROM unnest($4::text[], $5::int[], $6::text[]) WITH ORDINALITY AS e (name, n, payload, place)
+  INSERT INTO ${s}.outbox (job, type, name, n, payload, run_at, mark)
+  SELECT $1, $2, name, n, payload, $3, mark
+  FROM unnest($4::text[], $5::int[], $6::text[], $7::text[]) WITH ORDINALITY
+    AS e (name, n, payload, mark, place)
   ORDER BY place`,
 )
 
@@ -231,6 +239,11 @@ export async function insertEffects(
     arrayOf(effects.map(({ name }) => name)),
     arrayOf(placed),
     arrayOf(effects.map(({ payload }) => payload)),
+    arrayOf(
+      effects.map(({ name, payload }, i) =>
+        markOf({ job_id: id, type, name, n: placed[i] as number, payload }),
+      ),
+    ),
   ])
 }
 

@@ -46,7 +46,7 @@ export async function commit(
     const after = answer(shared, connection, end, begun, committed, WORKER, result)
     // The lease ran out while the function ran: its writes must go, too.
     if (after.kind === 'rejected') throw after.error
-    insertEffects(connection, end, begun.rid, begun.job.type, effects)
+    insertEffects(connection, end, begun, effects)
     return { kind: 'done', job: after.job, result }
   })
 }

@@ -1,5 +1,13 @@
 /** A SQLite file, as the doctor sees and mends it. */
-import type { Dossier, Drift, Duty, Examination, Mending, Surgeon } from '../examination.ts'
+import type {
+  Dossier,
+  Drift,
+  Duty,
+  Examination,
+  Mending,
+  StrayEffect,
+  Surgeon,
+} from '../examination.ts'
 import type { MachineFault } from '../machines.ts'
 import type { Ref } from '../store.ts'
 import type { Connection } from './connect.ts'
@@ -11,6 +19,7 @@ import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
 import { undeliveredNotices } from './notices.ts'
 import { drift, restore } from './schema.ts'
 import { missingRows } from './seals.ts'
+import { returnEffects, strayEffects } from './stray-effects.ts'
 import type { Work } from './writer.ts'
 
 /** How the store reads and writes. */
@@ -66,6 +75,10 @@ export class SqliteExamination implements Examination {
     return this.#access.read((db) => duplicates(db, limit))
   }
 
+  strayEffects(limit: number) {
+    return this.#access.read((db) => strayEffects(db, limit))
+  }
+
   counters() {
     return this.#access.read(counters)
   }
@@ -80,6 +93,10 @@ export class SqliteExamination implements Examination {
     by: Surgeon,
   ): Promise<Mending | undefined> {
     return this.#access.write('mend', (db, now) => mend(this.#shared, db, now, ref, decide, by))
+  }
+
+  returnEffects(effects: readonly StrayEffect[], by: Surgeon): Promise<void> {
+    return this.#access.write('mend', (db, now) => returnEffects(db, now, effects, by))
   }
 
   recount(): Promise<void> {

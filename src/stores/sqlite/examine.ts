@@ -27,7 +27,8 @@ const SELECT_FACTS = `
   FROM pawl_ledger
   WHERE job > ? AND job <= ? ORDER BY job, seq, pos LIMIT ?`
 const SELECT_EFFECTS = `
-  SELECT job, type, name, n, state, tries, run_at, claim, error, eid AS handle FROM pawl_outbox
+  SELECT job, type, name, n, state, tries, run_at, claim, error, mark, eid AS handle
+  FROM pawl_outbox
   WHERE job > ? AND job <= ? ORDER BY job, name, n LIMIT ?`
 const SELECT_MACHINES = `SELECT id, name, version FROM pawl_machines WHERE ${USABLE}`
 

@@ -7,12 +7,13 @@ import { definitionOf } from '../../core/lifecycles/definition.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { MachineDamaged } from '../errors.ts'
 import {
-  compareWithStored,
+  definitionAfter,
   MACHINES_MAX,
   type MachineFault,
   type MachineRow,
   Machines,
   machineFaults,
+  machineMark,
   type RawMachine,
   USABLE,
 } from '../machines.ts'
@@ -59,13 +60,13 @@ export class SqliteMachines extends Machines {
 }
 
 const SELECT = `
-  SELECT id, name, version, definition FROM pawl_machines WHERE ${USABLE} ORDER BY id`
+  SELECT id, name, version, definition, mark FROM pawl_machines WHERE ${USABLE} ORDER BY id`
 /** The next number after those that can be used: SQLite would go on from a damaged one. */
 const INSERT = `
-  INSERT INTO pawl_machines (id, name, version, held, definition)
-  SELECT 1 + coalesce(max(id), 0), ?, ?, ?, ? FROM pawl_machines WHERE ${USABLE}
+  INSERT INTO pawl_machines (id, name, version, held, definition, mark)
+  SELECT 1 + coalesce(max(id), 0), ?, ?, ?, ?, ? FROM pawl_machines WHERE ${USABLE}
   ON CONFLICT DO NOTHING`
-const EXTEND = 'UPDATE pawl_machines SET definition = ? WHERE id = ?'
+const EXTEND = 'UPDATE pawl_machines SET definition = ?, mark = ? WHERE id = ?'
 
 /** Registers lifecycles; must be called inside a write transaction. */
 export function registerMachines(
@@ -77,11 +78,14 @@ export function registerMachines(
     const rows = connection.all<MachineRow>(SELECT)
     const row = rows.find((one) => one.name === name && one.version === version)
     if (row === undefined) {
-      connection.run(INSERT, name, version, held, definitionOf(lifecycle))
+      const definition = definitionOf(lifecycle)
+      connection.run(INSERT, name, version, held, definition, machineMark(definition))
       continue
     }
-    const compared = compareWithStored(row.definition, lifecycle)
-    if (compared.kind === 'extended') connection.run(EXTEND, compared.definition, row.id)
+    const definition = definitionAfter(row, lifecycle)
+    if (definition !== undefined) {
+      connection.run(EXTEND, definition, machineMark(definition), row.id)
+    }
   }
   const machines = new SqliteMachines(lifecycles)
   machines.load(connection.all<MachineRow>(SELECT))
@@ -129,7 +133,8 @@ export async function withNumbers<T>(
 }
 
 const SELECT_RAW = `
-  SELECT CAST(id AS TEXT) AS id, name, CAST(version AS TEXT) AS version, held, definition
+  SELECT CAST(id AS TEXT) AS id, name, CAST(version AS TEXT) AS version, held, definition,
+    mark
   FROM pawl_machines ORDER BY id`
 const SELECT_TAKEN = `
   SELECT DISTINCT machine AS n FROM pawl_jobs WHERE machine BETWEEN 1 AND ${MACHINES_MAX}`
@@ -148,10 +153,11 @@ export function findMachineFaults(
 }
 
 const RESTORE = `
-  UPDATE pawl_machines SET id = ?, name = ?, version = ?, held = ?, definition = ?
+  UPDATE pawl_machines SET id = ?, name = ?, version = ?, held = ?, definition = ?, mark = ?
   WHERE id = CAST(? AS INTEGER)`
 const RESTORE_LOST = `
-  INSERT INTO pawl_machines (id, name, version, held, definition) VALUES (?, ?, ?, ?, ?)`
+  INSERT INTO pawl_machines (id, name, version, held, definition, mark)
+  VALUES (?, ?, ?, ?, ?, ?)`
 
 /** Makes the row of a lifecycle what the code of this process says. */
 export function restoreMachine(
@@ -159,7 +165,8 @@ export function restoreMachine(
   machines: SqliteMachines,
   { lifecycle, row, number, definition }: MachineFault,
 ): void {
-  const values = [number, lifecycle.name, lifecycle.version, lifecycle.held, definition]
+  const { name, version, held } = lifecycle
+  const values = [number, name, version, held, definition, machineMark(definition)]
   if (row === null) connection.run(RESTORE_LOST, ...values)
   else connection.run(RESTORE, ...values, row)
   machines.load(connection.all<MachineRow>(SELECT))

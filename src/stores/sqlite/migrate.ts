@@ -16,6 +16,7 @@ import { sql as executions } from './migrations/0006-executions.ts'
 import { sql as replace } from './migrations/0007-replace.ts'
 import { sql as timing } from './migrations/0008-timing.ts'
 import { sql as queueRecords } from './migrations/0009-queue-records.ts'
+import { sql as marks } from './migrations/0010-marks.ts'
 
 /** Every migration, in order; its number is its place, from 1. */
 const MIGRATIONS: readonly string[] = [
@@ -28,6 +29,7 @@ const MIGRATIONS: readonly string[] = [
   replace,
   timing,
   queueRecords,
+  marks,
 ]
 
 const RECORD_TABLE = `CREATE TABLE IF NOT EXISTS pawl_migrations (

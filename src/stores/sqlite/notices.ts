@@ -5,16 +5,19 @@ import {
   NOTICE_AGE_MAX_MS,
   NOTICES_MAX,
   type NoticeRow,
+  noticeMark,
   type UndeliveredNotices,
 } from '../notices.ts'
 import type { Connection } from './connect.ts'
 
 const INSERT = `
-  INSERT INTO pawl_outbox (job, type, name, n, payload, run_at) VALUES (?1, ?2, ?2, ?3, ?4, ?5)`
+  INSERT INTO pawl_outbox (job, type, name, n, payload, run_at, mark)
+  VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6)`
 
 /** Adds the notice of a fact on the job with this number. */
 export function insertNotice(connection: Connection, rid: number, notice: NoticeRow): void {
-  connection.run(INSERT, rid, NOTICE, notice.seq, notice.payload, notice.at)
+  const { seq, payload, at } = notice
+  connection.run(INSERT, rid, NOTICE, seq, payload, at, noticeMark(notice))
 }
 
 const OVERDUE = `FROM pawl_outbox

@@ -9,12 +9,12 @@
 import { PawlError } from '../../core/errors.ts'
 import { ENGINE } from '../asker.ts'
 import { COUNT_MAX } from '../damage.ts'
-import { type EffectRow, ORPHANED, STATE_AFTER, toHeldEffect } from '../effects.ts'
+import { type EffectRow, markOf, STATE_AFTER, strayWhy, toHeldEffect } from '../effects.ts'
 import { NOTICE } from '../notices.ts'
 import type { Answer, EffectClaim, EffectReport, HeldEffect } from '../store.ts'
 import { answer } from './answer.ts'
 import type { Connection } from './connect.ts'
-import { readDelivered, type Shared } from './context.ts'
+import { type Read, readDelivered, type Shared } from './context.ts'
 
 const SELECT_DUE = `
   SELECT eid, run_at FROM pawl_outbox
@@ -52,9 +52,8 @@ const TAKE = `
     SELECT id FROM pawl_jobs WHERE rid = pawl_outbox.job
       AND pawl_outbox.type IN (type, '${NOTICE}')) AS job_id`
 
-const PARK_ORPHAN = `
-  UPDATE pawl_outbox SET state = 'parked', claim = NULL, run_at = ?, error = '${ORPHANED}'
-  WHERE eid = ?`
+const PARK_STRAY = `
+  UPDATE pawl_outbox SET state = 'parked', claim = NULL, run_at = ?, error = ? WHERE eid = ?`
 
 /** Takes effects that are due and that nobody is delivering. */
 export function claimEffects(
@@ -69,10 +68,13 @@ export function claimEffects(
   const rows = connection.all<EffectRow>(TAKE, claim, now + request.leaseMs, due)
   // The order of RETURNING is not defined.
   rows.sort((a, b) => a.eid - b.eid)
-  // Without its job, the key by which its receiver knows it is not known.
-  const orphans = rows.filter(({ job_id }) => job_id === null)
-  for (const { eid } of orphans) connection.run(PARK_ORPHAN, now, eid)
-  return rows.filter(({ job_id }) => job_id !== null).map((row) => toHeldEffect(claim, row))
+  return rows.flatMap((row) => {
+    // The key by which its receiver knows it may be another one.
+    const why = strayWhy(row)
+    if (why === undefined) return [toHeldEffect(claim, row)]
+    connection.run(PARK_STRAY, now, why, row.eid)
+    return []
+  })
 }
 
 const REPORT = `
@@ -126,21 +128,22 @@ function finishIfDelivered(
 }
 
 const INSERT_EFFECT = `
-  INSERT INTO pawl_outbox (job, type, name, n, payload, run_at) VALUES (?, ?, ?, ?, ?, ?)`
+  INSERT INTO pawl_outbox (job, type, name, n, payload, run_at, mark)
+  VALUES (?, ?, ?, ?, ?, ?, ?)`
 
 /** Declares effects of a commit; the same name again gets the next number. */
 export function insertEffects(
   connection: Connection,
   now: number,
-  rid: number,
-  type: string,
+  { rid, job: { id, type } }: Pick<Read, 'rid' | 'job'>,
   effects: readonly { readonly name: string; readonly payload: string }[],
 ): void {
   const numbers = new Map<string, number>()
   for (const { name, payload } of effects) {
     const n = (numbers.get(name) ?? 0) + 1
     numbers.set(name, n)
-    connection.run(INSERT_EFFECT, rid, type, name, n, payload, now)
+    const mark = markOf({ job_id: id, type, name, n, payload })
+    connection.run(INSERT_EFFECT, rid, type, name, n, payload, now, mark)
   }
 }
 
