@@ -1,7 +1,7 @@
 // An effect is delivered under the key of its row, and its receiver tells a repetition by that key.
 // A row that was changed is not delivered: it is parked, and the doctor gives it its key again.
-import { LIFECYCLES } from 'pawl'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { LIFECYCLES } from '../../src/core/lifecycles/index.ts'
 import { Doctor } from '../../src/doctor/doctor.ts'
 import type { HeldEffect, Store } from '../../src/stores/store.ts'
 import { claim, type Examined, STORES } from './examined-stores.ts'
