@@ -1,15 +1,20 @@
 /** What was seen of a seed from outside, to be compared with what the store holds in the end. */
 import { PawlError } from 'pawl'
 import type { Fact, Fence } from 'pawl/rules'
-import type { ClaimRequest, CommitAnswer, Held, Ref, Settled, Settlement, Store } from 'pawl/sqlite'
+import type {
+  Answer,
+  Beat,
+  ClaimRequest,
+  CommitAnswer,
+  Heartbeat,
+  Held,
+  Ref,
+  Settled,
+  Settlement,
+} from 'pawl/sqlite'
 import type { Answered, Judged } from './checker.ts'
 import type { Outside } from './jobs.ts'
 import { Crashed } from './process.ts'
-
-// What verbs take and return that are the engine's own.
-type Answer = Settled['answers'][number]
-type Beat = Parameters<Store['heartbeat']>[0][number]
-type Heartbeat = Awaited<ReturnType<Store['heartbeat']>>
 
 /** An answer of the store that reached its caller. */
 export interface Reply {

@@ -99,6 +99,7 @@ export class Doctor {
   /** Found by the last full look at the store. */
   #strays: readonly StrayEffect[] = []
 
+  /** Made by `pawl.doctor`. @internal */
   constructor(parts: DoctorParts) {
     this.#parts = parts
     this.#patience = { ...DEFAULT_PATIENCE, ...parts.patience }

@@ -35,7 +35,7 @@ export class JobHandle<Output = unknown> {
   readonly #parts: HandleParts
   readonly #hasEnded: HasEnded | undefined
 
-  /** Made by `enqueue` and `job`. */
+  /** Made by `enqueue` and `job`. @internal */
   constructor(parts: HandleParts, { id }: Pick<Job, 'id'>, created: boolean, hasEnded?: HasEnded) {
     this.#parts = parts
     this.#hasEnded = hasEnded

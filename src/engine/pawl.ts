@@ -45,7 +45,7 @@ export class Pawl implements AsyncDisposable {
   readonly #stopLogging: () => void
   readonly #workers = new Set<JobWorker>()
 
-  /** Made by `createPawl`. */
+  /** Made by `createPawl`. @internal */
   constructor(parts: PawlParts) {
     this.#parts = parts
     const { lifecycles, observe } = parts

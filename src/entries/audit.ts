@@ -10,3 +10,4 @@ export {
 export type { AuditEntry, AuditFilter, AuditOptions } from '../stores/audit.ts'
 export type { QueueRecord, QueueRecordFilter, QueueSettings } from '../stores/queue-records.ts'
 export type { Pruning, Removal, Seal, SealTables } from '../stores/seals.ts'
+export type { Store } from '../stores/store.ts'

@@ -16,6 +16,8 @@ export {
   type Way,
 } from '../core/run/machine.ts'
 export type { Artifact, Issue, Run, Validation, WorkItem } from '../core/run/run.ts'
+export type { InputOf, Schema } from '../engine/schema.ts'
+export type { Environment } from '../environment/system.ts'
 export {
   defineRun,
   type Node,
@@ -36,7 +38,17 @@ export { openStoreJournal, type StoreJournalOptions } from '../runs/journal/stor
 export type { ListedRun, ListOptions } from '../runs/listing.ts'
 export type { RunOutcome } from '../runs/outcome.ts'
 export type { Rewind } from '../runs/resume-plan.ts'
-export type * from '../runs/run-context.ts'
+export type {
+  ArtifactHandle,
+  EachOptions,
+  Issues,
+  ItemContext,
+  JobWork,
+  RunContext,
+  SectionHandle,
+  WorkInputs,
+  WorkOptions as RunWorkOptions,
+} from '../runs/run-context.ts'
 export type { RefusedEvent as RefusedRunEvent, RunObserver } from '../runs/run-log.ts'
 export { openRuns, type RunHandle, Runs, type ShownRun } from '../runs/runs.ts'
 export type { RunsOptions, StartOptions, StartOrResumeOptions } from '../runs/runs-options.ts'

@@ -1,11 +1,12 @@
 /**
- * The part of the store interface that `pawl/sqlite` and `pawl/postgres` export: the verbs of the
- * README and of the guides, and what they take and return. The other verbs of `Store` belong to the
- * engine.
+ * What `pawl/sqlite` and `pawl/postgres` both export: the store, and what its public verbs take and
+ * return. Verbs that are marked as internal are the engine's own; declarations lack them.
  */
 export * from '../stores/outbox-types.ts'
 export type {
+  Answer,
   Asker,
+  Beat,
   ClaimRequest,
   CommitAnswer,
   CommitTx,
@@ -14,13 +15,16 @@ export type {
   Enqueued,
   EnqueueItem,
   EnqueueOptions as StoreEnqueueOptions,
+  Heartbeat,
   Held,
   JobFilter,
   OnConflict,
+  OnMoved,
   Page,
   PruneRequest,
   QueueInfo,
   QueueLimits,
+  Recovered,
   Ref,
   Settled,
   Settlement,

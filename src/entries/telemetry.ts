@@ -11,3 +11,4 @@ export {
   type TelemetryServer,
   type TelemetryServerOptions,
 } from '../http/telemetry-server.ts'
+export type { TimeChange } from '../stores/store-time.ts'

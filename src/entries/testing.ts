@@ -1,4 +1,5 @@
 /** `pawl/testing`: for tests. Jobs and runs under a clock, chance and ids that the test owns. */
+export type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 export type {
   Clock,
   FileHandle,
@@ -14,6 +15,8 @@ export type {
   Timer,
   Timers,
 } from '../core/ports.ts'
+export type { RunMachine } from '../core/run/machine.ts'
+export type { JobKey } from '../engine/pawl.ts'
 export { CRASH_POINTS, type CrashPoint } from '../testing/crash-points.ts'
 export type { Drained, DrainedAttempt } from '../testing/drained.ts'
 export * from '../testing/errors.ts'

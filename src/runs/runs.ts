@@ -111,7 +111,7 @@ export class Runs implements AsyncDisposable {
   readonly #telemetry: Telemetry | undefined
   readonly #observer: RunObserver
 
-  /** Made by `openRuns`. */
+  /** Made by `openRuns`. @internal */
   constructor(
     journal: Journal,
     options: RunsOptions & { readonly environment: Environment },

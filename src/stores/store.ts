@@ -292,7 +292,10 @@ export interface PruneRequest {
   readonly archive?: (lines: string) => Promise<void>
 }
 
-/** A store. */
+/**
+ * A store. The declarations of the package leave out the verbs that are marked as internal: they
+ * belong to the engine and may change in any release.
+ */
 export interface Store extends StoreTime, AsyncDisposable {
   /** Accepts jobs; a taken key is answered by `onConflict`. Durable when it returns. */
   enqueue(items: readonly EnqueueItem[], options?: EnqueueOptions): Promise<Enqueued[]>
@@ -300,6 +303,7 @@ export interface Store extends StoreTime, AsyncDisposable {
   /**
    * Gives one command to each of these jobs, read and decided in the same transaction. With `seqs`,
    * one for each id, a job whose last fact has another number is answered with `TransitionRace`.
+   * @internal
    */
   tell(
     ids: readonly string[],
@@ -346,6 +350,7 @@ export interface Store extends StoreTime, AsyncDisposable {
   /**
    * The results of the steps that earlier attempts of this job finished. If one cannot be read, or
    * with the check `json` is no JSON, sets the held job aside and throws `JobDamaged`.
+   * @internal
    */
   steps(ref: Ref, check?: 'json'): Promise<StepResult[]>
 
@@ -376,7 +381,7 @@ export interface Store extends StoreTime, AsyncDisposable {
 
   /** Makes jobs ready whose time has come; at most `limit` of them. Returns how many. */
   promote(limit: number, onMoved?: OnMoved): Promise<number>
-  /** When the next job that waits for its time is due; nothing where none waits. */
+  /** When the next job that waits for its time is due; nothing where none waits. @internal */
   nextDue(): Promise<number | undefined>
 
   /** Takes back jobs whose lease has expired; at most `limit`, each by compare-and-set. */
@@ -386,37 +391,43 @@ export interface Store extends StoreTime, AsyncDisposable {
    * Migrates live jobs of earlier versions, a bounded number of rows in one transaction; ask again
    * from `next` until there is none. A running job is left to its holder. Needs no code of any
    * version: the store has the definitions. By an operator only.
+   * @internal
    */
   migrate(request: MigrationRequest, asker: Asker): Promise<Page<Migration>>
-  /** Every version of every lifecycle that was ever registered, by number. */
+  /** Every version of every lifecycle that was ever registered, by number. @internal */
   listMachines(): Promise<MachineRow[]>
 
   /**
    * Sets aside jobs whose rows cannot be read or trusted: looks at the next ones of the lanes that
    * are worked on, a bounded number of each. Also returns those that other verbs of this store have
    * set aside since the last call.
+   * @internal
    */
   isolate(): Promise<Isolated[]>
 
   /**
    * Pauses, resumes or bounds a queue for every process, and records who asked and why. Returns the
    * record, or `undefined` if the settings of the queue stay the same; then nothing is written.
+   * @internal
    */
   pauseQueue(queue: string, asker: Asker): Promise<QueueRecord | undefined>
+  /** @internal */
   resumeQueue(queue: string, asker: Asker): Promise<QueueRecord | undefined>
+  /** @internal */
   limitQueue(queue: string, limits: QueueLimits, asker?: Asker): Promise<QueueRecord | undefined>
-  /** Ends jobs that a queue has no room or no time for; at most `limit` of them. */
+  /** Ends jobs that a queue has no room or no time for; at most `limit` of them. @internal */
   shed(limit: number): Promise<Answer[]>
 
-  /** Notes that a worker is alive. */
+  /** Notes that a worker is alive. @internal */
   reportWorker(worker: Pick<WorkerRow, 'id' | 'state' | 'info'>): Promise<void>
+  /** @internal */
   removeWorker(id: string): Promise<void>
   listWorkers(): Promise<WorkerRow[]>
 
   /** The tables of runs; see `openStoreJournal`. */
   readonly runs: RunTables
 
-  /** The rows themselves, for the doctor. */
+  /** The rows themselves, for the doctor. @internal */
   readonly examination: Examination
 
   /** Seals of the ledger; see `verifySeals`. There are none unless somebody makes them. */

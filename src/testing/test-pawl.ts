@@ -106,7 +106,7 @@ export class TestPawl implements AsyncDisposable {
   #process: TestProcess | undefined
   #crashAt: CrashPoint | undefined
 
-  /** Made by `createTestPawl`. */
+  /** Made by `createTestPawl`. @internal */
   constructor(parts: Parts) {
     this.#parts = parts
     this.pawl = parts.pawl

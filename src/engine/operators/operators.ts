@@ -81,7 +81,7 @@ export class Operator {
   readonly #asker: Asker
   #versions: Versions | undefined
 
-  /** Made by `pawl.operator`. */
+  /** Made by `pawl.operator`. @internal */
   constructor(parts: OperatorParts, identity: OperatorIdentity) {
     checkFields(identity, IDENTITY, { what: 'operator' })
     const { name, reason } = identity

@@ -59,6 +59,7 @@ export class JobWorker implements AsyncDisposable {
   #rowAt = 0
   #row = ''
 
+  /** Made by `pawl.work`. @internal */
   constructor(parts: WorkerParts) {
     this.#parts = parts
     const { environment, settings, store, observe } = parts
