@@ -31,6 +31,9 @@ export type Remedy =
   | 'restore the schema'
   | 'restore the lifecycle'
   | 'rebuild the snapshot'
+  | 'end the lease'
+  | 'make the effects due'
+  | 'forget the worker'
 
 /** One finding. */
 export interface Finding {

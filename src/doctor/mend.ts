@@ -12,6 +12,7 @@
  *   a row that is not what its facts say            is rebuilt from them, or made anew
  *   a job that the engine has set aside             goes on, once its row is as its facts say
  *   effects that no commit declared                 are taken aside
+ *   effects whose time would never come             become due
  *
  * Every one of these leaves a fact with the operator and the note. Where the facts before it cannot
  * be built on, that fact says what the job is from then on (`rebased`).
@@ -20,16 +21,18 @@ import type { Context } from '../core/job/commands.ts'
 import { newFact } from '../core/job/decision.ts'
 import { evolve } from '../core/job/evolve.ts'
 import { FACT_CODES, type Fact, sinceRebase } from '../core/job/facts.ts'
+import { isEndless } from '../core/job/fence.ts'
 import { DAMAGE, DAMAGED } from '../core/job/isolate.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
 import { laneOf } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
-import type { Aside, Mending, RawEffect, RawFact } from '../stores/examination.ts'
+import type { Aside, Handle, Mending, RawEffect, RawFact } from '../stores/examination.ts'
+import { effectBounds } from '../stores/far-times.ts'
 import { doubtsOf, lostEffects } from './doubts.ts'
 import type { Remedy } from './finding.ts'
 import { isPlausible, type Patient } from './patient.ts'
 import { parkedOf, quarantineOf } from './quarantine.ts'
-import { LEASE_MAX_MS, rowFaults } from './row-faults.ts'
+import { rowFaults } from './row-faults.ts'
 
 /** What is known besides the job itself. */
 export interface Surroundings {
@@ -166,8 +169,9 @@ function rebuild(
     ...strays.map((effect) => asideOf('outbox', effect)),
   ]
   const unclear = dossier.effects.filter(isUnclear)
+  const far = farEffects(patient, context.now)
   const damage = damageOf(patient)
-  const isWell = faults.length === 0 && aside.length === 0 && unclear.length === 0
+  const isWell = faults.length + aside.length + unclear.length + far.length === 0
   if (isWell && damage === undefined) return undefined
   const why = [
     ...(damage === undefined ? [] : [damage]),
@@ -175,6 +179,7 @@ function rebuild(
     ...(dossier.twins.length > 0 ? ['there are further rows of it'] : []),
     ...(strays.length > 0 ? ['it has effects that no commit declared'] : []),
     ...unclear.map(({ name, n }) => `nobody can say where effect ${name}/${n} is`),
+    ...far.map(({ name, n }) => `effect ${name}/${n} would never be due`),
   ].join('; ')
   const fact: Fact = {
     ...newFact(context, id, folded.seq + 1, 'repair', folded.state, folded.state),
@@ -189,7 +194,9 @@ function rebuild(
           ? ASIDE
           : unclear.length > 0
             ? 'park the effects'
-            : 'let the job go on'
+            : damage === undefined
+              ? 'make the effects due'
+              : 'let the job go on'
   return finish(remedy, why, patient, lifecycle, evolve(folded, fact), fact, aside)
 }
 
@@ -211,22 +218,33 @@ function wasCommitted({ facts }: Patient): boolean {
 function finish(
   remedy: Remedy,
   why: string,
-  { dossier }: Patient,
+  patient: Patient,
   lifecycle: Lifecycle,
   job: Job,
   fact: Fact,
   aside: readonly Aside[],
 ): Prescription {
+  const { dossier } = patient
   const lane = laneOf(lifecycle, job, fact.at)
   const { execution } = job
   const kept = dossier.row?.lease_until ?? null
-  // A lease that lasts beyond all measure would never be taken back.
-  const isSound = kept !== null && kept <= fact.at + LEASE_MAX_MS
+  // A lease that never ends would never be taken back.
+  const isSound = kept !== null && !isEndless(kept, fact.at)
   const leaseUntil = lane !== 'held' ? null : isSound ? kept : (execution?.leaseUntil ?? fact.at)
   const removed = new Set(aside.map(({ handle }) => handle))
   const parked = dossier.effects.filter(isUnclear).map(({ handle }) => handle)
+  const due = farEffects(patient, fact.at).map(({ handle }) => handle)
   const after = { lifecycle, job, lane, leaseUntil, fact }
-  return { remedy, why, aside, parked: parked.filter((one) => !removed.has(one)), after }
+  const staying = (handles: readonly Handle[]) => handles.filter((one) => !removed.has(one))
+  return { remedy, why, aside, parked: staying(parked), due: staying(due), after }
+}
+
+/** Effects, notices among them, whose time is further ahead than any that Pawl writes. */
+export function farEffects({ dossier }: Pick<Patient, 'dossier'>, now: number): RawEffect[] {
+  const { claimedMax, otherMax } = effectBounds(now)
+  return dossier.effects.filter(({ state, claim, run_at }) => {
+    return state === 'pending' && run_at > (claim === null ? otherMax : claimedMax)
+  })
 }
 
 const EFFECT_STATES: readonly string[] = ['pending', 'delivered', 'parked']

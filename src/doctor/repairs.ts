@@ -140,6 +140,9 @@ export function repairOfStore(
   if (finding.remedy === 'rebuild the counters') {
     return [{ ...base, carryOut: () => examination.recount() }]
   }
+  if (finding.remedy === 'forget the worker') {
+    return [{ ...base, carryOut: () => store.removeWorker(String(finding.evidence.worker)) }]
+  }
   if (finding.remedy === 'note what is wrong and go on') {
     const { origin, state } = finding.evidence
     const carryOut = (by: Surgeon) =>

@@ -1,14 +1,11 @@
 /** In what the row of a job differs from what its facts say of it. */
 import { encode } from '../core/canonical-json.ts'
+import { isEndless } from '../core/job/fence.ts'
 import type { Job } from '../core/job/job.ts'
 import { laneOf } from '../core/job/lanes.ts'
-import { DELAY_MAX_MS } from '../core/retry.ts'
 import type { RawJob } from '../stores/examination.ts'
 import { columnsOf } from '../stores/rows.ts'
 import type { Patient } from './patient.ts'
-
-/** No lease was ever given for longer. */
-export const LEASE_MAX_MS = DELAY_MAX_MS
 
 /** What is wrong with the row; to be asked only where nothing speaks against the facts. */
 export function rowFaults(patient: Patient, now: number): string[] {
@@ -56,7 +53,7 @@ function laneFaults({ lifecycle, lane, dossier }: Patient, folded: Job, now: num
   if ((lane === 'held') !== (leaseUntil !== null)) {
     return [lane === 'held' ? 'it is held without a lease' : 'it has a lease and is not held']
   }
-  return leaseUntil !== null && leaseUntil > now + LEASE_MAX_MS
-    ? ['its lease lasts beyond all measure']
+  return leaseUntil !== null && isEndless(leaseUntil, now)
+    ? ['its lease lasts longer than any lease can']
     : []
 }

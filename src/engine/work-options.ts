@@ -2,6 +2,7 @@
 import { callable, count, listOf, name, record } from '../core/checks.ts'
 import { CommandInvalid } from '../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
+import { LEASE_MAX_MS } from '../core/job/fence.ts'
 import type { Environment } from '../environment/system.ts'
 import { type RunnableJob, stallWarningOf } from './define-job.ts'
 import { type Duration, toMs } from './durations.ts'
@@ -18,7 +19,7 @@ export interface WorkOptions {
   readonly jobs?: readonly RunnableJob<Whatever, Whatever, Whatever>[]
   readonly concurrency?: number
   readonly queues?: readonly string[]
-  /** How long a lease lasts that is not renewed; 500 ms or longer, 30 seconds if absent. */
+  /** How long a lease lasts that is not renewed; 500 ms to a day, 30 seconds if absent. */
   readonly lease?: Duration
   /** The longest sleep of an idle worker that nobody wakes. */
   readonly poll?: Duration
@@ -126,8 +127,11 @@ export function checkConcurrency(field: string, count: number): void {
 
 function leaseOf(lease: Duration = DEFAULTS.leaseMs): number {
   const leaseMs = toMs(lease, 'lease')
-  if (leaseMs >= LEASE_MIN_MS) return leaseMs
-  throw new CommandInvalid('lease', `must be ${LEASE_MIN_MS} ms or longer`)
+  if (leaseMs < LEASE_MIN_MS) {
+    throw new CommandInvalid('lease', `must be ${LEASE_MIN_MS} ms or longer`)
+  }
+  if (leaseMs <= LEASE_MAX_MS) return leaseMs
+  throw new CommandInvalid('lease', 'must be a day or shorter; a worker renews it while it runs')
 }
 
 function stuckPolicyOf(policy: StuckPolicy = 'hold'): StuckPolicy {

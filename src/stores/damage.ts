@@ -14,18 +14,20 @@
  * columns that the scheduler uses become what the facts say. Other columns stay as they are, for
  * the doctor to find. If the facts are not in order, only the lane of the row is changed. Either
  * way the job waits as a parked one until the doctor has repaired it. Jobs that have ended or are
- * committed are in no one's way and stay where they are.
+ * committed are in no one's way and stay where they are. A lease that would never end is cut
+ * instead (`far-times.ts`).
  */
 import { uuid } from '../core/checks.ts'
 import { LedgerBroken, messageOf, type PawlError } from '../core/errors.ts'
 import { evolve, fold } from '../core/job/evolve.ts'
 import type { Fact } from '../core/job/facts.ts'
+import { isEndless } from '../core/job/fence.ts'
 import { isolate, STEP_DAMAGED } from '../core/job/isolate.ts'
 import type { Job } from '../core/job/job.ts'
 import { LANES, type Lane } from '../core/job/lanes.ts'
 import type { Lifecycle, Role } from '../core/lifecycles/lifecycle.ts'
 import { checkFacts } from '../core/promises.ts'
-import { DELAY_MAX_MS, findPolicyFault, type JobPolicy } from '../core/retry.ts'
+import { findPolicyFault, type JobPolicy } from '../core/retry.ts'
 import { JobDamaged, StoreFailed } from './errors.ts'
 import type { Dossier } from './examination.ts'
 import { type FactRow, type JobRow, toFact, toJob } from './rows.ts'
@@ -43,8 +45,6 @@ import type {
 
 /** No count or number of a fact is higher; a higher one could not even be counted on from. */
 export const COUNT_MAX = 1_000_000_000
-/** No lease is given for longer. */
-const LEASE_MAX_MS = DELAY_MAX_MS
 
 const STATUS_LETTERS: readonly unknown[] = [null, 'L', 'I', 'C', 'D']
 const OUTCOMES: readonly unknown[] = [null, 'succeeded', 'failed', 'cancelled']
@@ -186,9 +186,8 @@ function misplacement(row: PlacedRow, lifecycle: Lifecycle, now: number): string
   if (row.lane === LANES.held && (row.claim === null || row.worker === null)) {
     return 'it is held by no one'
   }
-  const lease = row.lease_until
-  const isEndless = lease !== null && lease > now + LEASE_MAX_MS
-  return isEndless ? 'its lease lasts longer than any lease can' : undefined
+  const isLong = row.lease_until !== null && isEndless(row.lease_until, now)
+  return isLong ? 'its lease lasts longer than any lease can' : undefined
 }
 
 /** How a job is set aside: by a fact, with the job that it makes; or by its lane alone. */

@@ -126,6 +126,8 @@ export interface Mending {
   readonly aside: readonly Aside[]
   /** Effects that nobody can say anything of: a person must decide about them. */
   readonly parked?: readonly Handle[]
+  /** Effects whose time would never come: they are made due. */
+  readonly due?: readonly Handle[]
 }
 
 /** Who answers for a repair. */

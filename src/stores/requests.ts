@@ -16,7 +16,7 @@ import {
 } from '../core/checks.ts'
 import { ValueInvalid } from '../core/errors.ts'
 import { checkFields, type FieldChecks } from '../core/fields.ts'
-import { DELAY_MAX_MS } from '../core/retry.ts'
+import { LEASE_MAX_MS } from '../core/job/fence.ts'
 import { reservedName } from './notices.ts'
 import type {
   Asker,
@@ -41,7 +41,7 @@ export function checkClaim({ worker, limit, leaseMs, queues, types }: ClaimReque
   check([
     ['worker', name(worker)],
     ['limit', count(limit, 0, LIMIT_MAX)],
-    ['leaseMs', count(leaseMs, 1, DELAY_MAX_MS)],
+    ['leaseMs', count(leaseMs, 1, LEASE_MAX_MS)],
     ['queues', optional(queues, texts)],
     ['types', optional(types, texts)],
   ])
@@ -51,14 +51,14 @@ export function checkClaim({ worker, limit, leaseMs, queues, types }: ClaimReque
 export function checkEffectClaim({ limit, leaseMs, types }: EffectClaim): void {
   check([
     ['limit', count(limit, 0, LIMIT_MAX)],
-    ['leaseMs', count(leaseMs, 1, DELAY_MAX_MS)],
+    ['leaseMs', count(leaseMs, 1, LEASE_MAX_MS)],
     ['types', optional(types, texts)],
   ])
 }
 
 /** How long leases are renewed for. */
 export function checkLease(leaseMs: number): void {
-  check([['leaseMs', count(leaseMs, 1, DELAY_MAX_MS)]])
+  check([['leaseMs', count(leaseMs, 1, LEASE_MAX_MS)]])
 }
 
 const PRUNE: FieldChecks<PruneRequest> = {

@@ -1,3 +1,4 @@
+import { isEndless } from '../core/job/fence.ts'
 import type { RunRow } from './runs.ts'
 
 /** The row of a run, as both stores select it. */
@@ -18,8 +19,14 @@ export function toRunRow(row: RunTableRow, now: number): RunRow {
   return {
     end: { seq, hash },
     snapshot,
-    ...(holder !== null && (lease_until ?? 0) > now && { holder }),
+    ...(holder !== null && isHeld(lease_until ?? 0, now) && { holder }),
+    ...(isEndless(lease_until ?? 0, now) && { endless: true as const }),
     ...(cancel !== null && { cancel }),
     ...(failure !== null && { failure }),
   }
+}
+
+/** A lease that ends later than any lease can is damaged, and counts as ended. */
+function isHeld(leaseUntil: number, now: number): boolean {
+  return leaseUntil > now && !isEndless(leaseUntil, now)
 }

@@ -26,6 +26,8 @@ export interface RunRow {
   readonly snapshot: string
   /** Who holds it, as JSON text; absent where nobody does, or the lease has ended. */
   readonly holder?: string
+  /** Present if its lease ends later than any lease can; it counts as ended. */
+  readonly endless?: true
   /** The wish that it be cancelled, as JSON text. */
   readonly cancel?: string
   /** What was recorded of its damage. */

@@ -1,4 +1,5 @@
 /** Workers as they tell of themselves, for whoever looks at them from outside. */
+import { CLOCK_SLACK_MS } from '../core/job/fence.ts'
 import type { WorkerRow } from './store.ts'
 
 /** A worker tells of itself every five seconds; one that missed three times is taken for gone. */
@@ -31,13 +32,22 @@ export interface WorkerInfo {
   readonly silent: readonly SilentJob[]
 }
 
+/** Whether a worker was heard of lately. A time that has not come yet says nothing. */
+export function isLive(
+  { seenAt }: Pick<WorkerRow, 'seenAt'>,
+  now: number,
+  silentMs = SILENT_AFTER_MS,
+): boolean {
+  return now - seenAt <= silentMs && seenAt <= now + CLOCK_SLACK_MS
+}
+
 /** What a row tells of a worker at a time. */
 export function workerOf(row: WorkerRow, now: number): WorkerInfo {
   const { id, state, startedAt, seenAt } = row
   const info = infoOf(row.info)
   return {
     ...{ id, state, startedAt, seenAt },
-    live: now - seenAt <= SILENT_AFTER_MS,
+    live: isLive(row, now),
     queues: textsIn(info.queues),
     types: textsIn(info.types),
     running: Number(info.running ?? 0),

@@ -7,6 +7,16 @@ import { StaleFence } from '../errors.ts'
 import type { Fence } from './commands.ts'
 import type { Job } from './job.ts'
 
+/** The longest lease. Holders renew theirs, so nothing needs a longer one. */
+export const LEASE_MAX_MS = 86_400_000
+/** By how much clocks may differ before a time in the future is taken as damage. */
+export const CLOCK_SLACK_MS = 3_600_000
+
+/** Whether a lease ends later than any lease can that was granted: somebody else wrote it. */
+export function isEndless(leaseUntil: number, now: number): boolean {
+  return leaseUntil > now + LEASE_MAX_MS + CLOCK_SLACK_MS
+}
+
 /** Nothing when the fence names the present execution; else why it is stale. */
 export function findFenceMismatch(job: Job, fence: Fence): StaleFence | undefined {
   if (job.execution === null) return new StaleFence(job.id, 'not-held')

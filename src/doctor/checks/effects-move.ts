@@ -1,7 +1,7 @@
 import { isCommitted } from '../../core/job/job.ts'
 import { ALTERED } from '../../stores/effects.ts'
 import type { RawEffect } from '../../stores/examination.ts'
-import { isUnclear } from '../mend.ts'
+import { farEffects, isUnclear } from '../mend.ts'
 import { shellWord } from '../shell-word.ts'
 import type { JobCheck, Sighting } from './check.ts'
 import { isNotice } from './notices-are-received.ts'
@@ -19,8 +19,15 @@ export const effectsMove: JobCheck = {
       effects.length > 0 && !isDeclared && folded !== null
         ? [{ what: `it has ${effects.length} effects that no commit declared` }]
         : []
+    const far = farEffects({ dossier }, now).map(
+      ({ name, n, run_at: runAt }): Sighting => ({
+        what: `effect ${id}/${name}/${n} would never be due`,
+        evidence: { runAt },
+      }),
+    )
     return [
       ...strays,
+      ...far,
       ...dossier.effects.flatMap((effect) => stuck(id, effect, now - patience.dueMs)),
     ]
   },

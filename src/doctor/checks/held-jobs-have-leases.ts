@@ -1,3 +1,4 @@
+import { isLive } from '../../stores/worker-info.ts'
 import type { JobCheck } from './check.ts'
 
 /** An expired lease is taken back by any worker; that it was not means that none is there. */
@@ -15,7 +16,7 @@ export const heldJobsHaveLeases: JobCheck = {
       return [{ what, evidence, severity: 'warning', remedy: 'expire the lease', advice }]
     }
     const holder = workers.get(worker ?? '')
-    if (holder !== undefined && now - holder.seenAt <= patience.workerMs) return []
+    if (holder !== undefined && isLive(holder, now, patience.workerMs)) return []
     const gone = holder === undefined ? 'is not known' : 'was not heard of for too long'
     const what = `its holder ${worker} ${gone}; the lease ends in ${until - now} ms`
     return [{ what, evidence, severity: 'notice' }]

@@ -29,6 +29,7 @@ import { stalledJobs } from './stalled-jobs.ts'
 import { statesAreKnown } from './states-are-known.ts'
 import { storageIsSound } from './storage-is-sound.ts'
 import { timesAgree } from './times-agree.ts'
+import { workersHaveReported } from './workers-have-reported.ts'
 import { writesSurvive } from './writes-survive.ts'
 import { writesWereFenced } from './writes-were-fenced.ts'
 
@@ -61,6 +62,7 @@ export const QUICK_CHECKS: readonly StoreCheck[] = [
   queuesAreServed,
   noticesAreReceived,
   timesAgree,
+  workersHaveReported,
   writesSurvive,
 ]
 

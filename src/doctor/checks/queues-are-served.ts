@@ -1,5 +1,5 @@
 import type { QueueInfo, Store } from '../../stores/store.ts'
-import { type WorkerInfo, workerOf } from '../../stores/worker-info.ts'
+import { isLive, type WorkerInfo, workerOf } from '../../stores/worker-info.ts'
 import type { Finding } from '../finding.ts'
 import { shellWord } from '../shell-word.ts'
 import type { StoreCheck, Surgery } from './check.ts'
@@ -15,7 +15,7 @@ export const queuesAreServed: StoreCheck = {
   look: async (surgery) => {
     const { store, now, patience } = surgery
     const workers = (await store.listWorkers()).map((row) => {
-      return { ...workerOf(row, now), live: now - row.seenAt <= patience.workerMs }
+      return { ...workerOf(row, now), live: isLive(row, now, patience.workerMs) }
     })
     const queues = await store.listQueues()
     const late = queues.filter(({ pausedAt, readySince }) => {

@@ -1,5 +1,5 @@
 import { messageOf } from '../../core/errors.ts'
-import type { Finding } from '../finding.ts'
+import type { Finding, Remedy } from '../finding.ts'
 import { shellWord } from '../shell-word.ts'
 
 /** Where runs are kept: a journal in a folder or in a store, as far as the doctor needs it. */
@@ -9,7 +9,7 @@ export interface RunRecords {
   list(): Promise<readonly string[]>
   verify(runId: string): Promise<
     readonly {
-      readonly kind: 'log' | 'tail' | 'snapshot' | 'artifact'
+      readonly kind: 'log' | 'tail' | 'snapshot' | 'artifact' | 'lease'
       readonly severity: 'error' | 'notice'
       readonly message: string
       readonly details: Readonly<Record<string, unknown>>
@@ -17,6 +17,13 @@ export interface RunRecords {
   >
   /** Mends tail and snapshot, as opening a run for writing does; throws where it is held. */
   mend(runId: string): Promise<void>
+}
+
+/** What opening a run for writing does. */
+const REMEDIES: Readonly<Record<string, Remedy>> = {
+  snapshot: 'rebuild the snapshot',
+  tail: 'rebuild the snapshot',
+  lease: 'end the lease',
 }
 
 const RUNS_ARE_WHOLE = 'runs-are-whole'
@@ -36,10 +43,10 @@ async function verified(records: RunRecords, runId: string): Promise<Finding[]> 
   try {
     const findings = await records.verify(runId)
     return findings.map(({ kind, message, details }): Finding => {
-      const canMend = kind === 'snapshot' || kind === 'tail'
+      const remedy = REMEDIES[kind]
       const finding = { ...base, what: message, evidence: details }
-      return canMend
-        ? { ...finding, severity: 'warning', remedy: 'rebuild the snapshot' }
+      return remedy !== undefined
+        ? { ...finding, severity: 'warning', remedy }
         : {
             ...finding,
             severity: 'error',

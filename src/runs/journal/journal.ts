@@ -93,8 +93,8 @@ export type DecideFailure = (
 
 /** Something that `verify` found. */
 export interface RunFinding {
-  readonly kind: 'log' | 'tail' | 'snapshot' | 'artifact'
-  /** Whether the run is still whole: a tail or a late snapshot mends itself when it is opened. */
+  readonly kind: 'log' | 'tail' | 'snapshot' | 'artifact' | 'lease'
+  /** Whether the run is still whole: tail, late snapshot and lease are mended by opening it. */
   readonly severity: 'error' | 'notice'
   readonly message: string
   readonly details: Readonly<Record<string, unknown>>

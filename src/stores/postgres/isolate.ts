@@ -2,15 +2,20 @@
  * Finds rows that cannot be read or trusted at the heads of the lanes that are worked on, and sets
  * them aside; `../damage.ts` has the rules. Looking is bounded and by index.
  */
+import { FACT_CODES } from '../../core/job/facts.ts'
 import { DAMAGED } from '../../core/job/isolate.ts'
 import { LANES } from '../../core/job/lanes.ts'
 import { distrust, isolated, isolationOf, type PlacedRow } from '../damage.ts'
 import type { JobDamaged } from '../errors.ts'
+import { cutLease, effectBounds } from '../far-times.ts'
+import type { FactRow } from '../rows.ts'
 import type { Isolated } from '../store.ts'
 import { LOCK_JOB, overwrite, TX } from './apply.ts'
 import { type Session, statement } from './connect.ts'
 import type { Shared } from './context.ts'
 import { dossier } from './examine.ts'
+import { pendingTypes } from './outbox.ts'
+import { arrayOf } from './rows-at-once.ts'
 
 /** How many rows of one lane are looked at. */
 const LANE_ROWS = 200
@@ -97,10 +102,69 @@ export async function setAside(
   id: string,
 ): Promise<Isolated[]> {
   await session.query(LOCK_JOB, [id])
+  await cutLeaseOf(session, now, id)
   const [row] = await session.query<PlacedRow>(SELECT_ONE, [id])
   const damage = row && distrustRow(shared, row, now)
   if (row === undefined || damage === undefined) return []
   return setOneAside(shared, session, now, row, damage.why)
+}
+
+const SELECT_CLAIM = statement(
+  (s) => `
+  SELECT at, lease_until FROM ${s}.ledger
+  WHERE job = $1 AND kind = ${FACT_CODES.claim} ORDER BY seq DESC LIMIT 1`,
+)
+const CUT_LEASE = statement(
+  (s) => `
+  UPDATE ${s}.jobs SET lease_until = $1 WHERE id = $2 AND lane = 3 RETURNING ${TX} AS tx`,
+)
+
+/** A lease that would never end gets the length that the claim granted. */
+async function cutLeaseOf(session: Session, now: number, id: string): Promise<void> {
+  const [row] = await session.query<PlacedRow>(SELECT_ONE, [id])
+  type Claim = Pick<FactRow, 'at' | 'lease_until'>
+  const [claim] = await session.query<Claim>(SELECT_CLAIM, [id])
+  const until = row && cutLease(row, claim, now)
+  if (until === undefined) return
+  const [changed] = await session.query<{ tx: number }>(CUT_LEASE, [until, id])
+  if (changed !== undefined) session.wrote = { tx: changed.tx }
+}
+
+const far = (s: string) => `
+  SELECT far.eid FROM wanted CROSS JOIN LATERAL (
+    SELECT eid FROM ${s}.outbox
+    WHERE state = 'pending' AND type = wanted.type AND run_at > $2
+      AND (claim IS NOT NULL OR run_at > $3)
+    ORDER BY run_at DESC LIMIT ${QUEUE_ROWS}
+  ) AS far`
+const SELECT_FAR = statement((s) => `WITH ${pendingTypes(s)} ${far(s)}`)
+
+/** Pending effects that would never become due; the furthest of each type. */
+export async function findFarEffects(session: Session, now: number): Promise<number[]> {
+  const { claimedMax, otherMax } = effectBounds(now)
+  const rows = await session.query<{ eid: number }>(SELECT_FAR, [null, claimedMax, otherMax])
+  return rows.map(({ eid }) => eid)
+}
+
+const SET_DUE = statement(
+  (s) => `
+  UPDATE ${s}.outbox SET run_at = CASE WHEN claim IS NULL THEN $1::bigint ELSE $2 END
+  WHERE eid = ANY (ARRAY (
+    SELECT eid FROM ${s}.outbox
+    WHERE eid = ANY ($3::bigint[]) AND state = 'pending' AND run_at > $4
+    FOR UPDATE SKIP LOCKED)) RETURNING ${TX} AS tx`,
+)
+
+/** Makes them due. */
+export async function setDue(
+  session: Session,
+  now: number,
+  eids: readonly number[],
+): Promise<void> {
+  const { claimedUntil, claimedMax } = effectBounds(now)
+  const values = [now, claimedUntil, arrayOf(eids), claimedMax]
+  const [changed] = await session.query<{ tx: number }>(SET_DUE, values)
+  if (changed !== undefined) session.wrote = { tx: changed.tx }
 }
 
 /** Sets aside a job that is held, although its row can be trusted. */

@@ -5,7 +5,7 @@ import type { ClaimRequest, Isolated, Ref } from '../store.ts'
 import { candidates } from './claim.ts'
 import type { Session } from './connect.ts'
 import { isUuid, type Shared } from './context.ts'
-import { findDamage, setAside, setHeldAside } from './isolate.ts'
+import { findDamage, findFarEffects, setAside, setDue, setHeldAside } from './isolate.ts'
 
 /** What the store lends for it. */
 export interface IsolationAccess {
@@ -55,6 +55,10 @@ export class Isolation {
   /** Looks, sets aside, and reports everything that was set aside since the last time. */
   async isolate(): Promise<Isolated[]> {
     await this.setAside([])
+    const far = await this.#access.read((session) => findFarEffects(session, this.#access.now()))
+    if (far.length > 0) {
+      await this.#access.change('isolate', (session, now) => setDue(session, now, far))
+    }
     return this.#isolated.take()
   }
 

@@ -26,6 +26,7 @@ import { factArrays, LOCK_JOB, placeOf, recordMoved, TX } from './apply.ts'
 import { type OwnSession, type Session, statement } from './connect.ts'
 import { isUuid, type Shared } from './context.ts'
 import { COUNTER_DRIFT, dossier } from './examine.ts'
+import { setDue } from './isolate.ts'
 import { arrayOf } from './rows-at-once.ts'
 
 /** What a mending needs. */
@@ -213,8 +214,12 @@ const PARK = statement(
   WHERE eid = ANY ($3::bigint[])`,
 )
 
-async function park({ session, now }: Operation, { parked = [], why }: Mending): Promise<void> {
+async function park(
+  { session, now }: Operation,
+  { parked = [], due = [], why }: Mending,
+): Promise<void> {
   if (parked.length > 0) await session.query(PARK, [now, why, arrayOf(parked)])
+  if (due.length > 0) await setDue(session, now, due.map(Number))
 }
 
 const KEEP = statement(

@@ -23,7 +23,7 @@ import { arrayOf } from './rows-at-once.ts'
  * The types to look at, so that effects which the caller cannot deliver cost nothing; where none
  * are asked for, all that have something pending, found by skipping through the index.
  */
-const wanted = (s: string) => `
+export const pendingTypes = (s: string) => `
   RECURSIVE pending (type) AS (
     (SELECT type FROM ${s}.outbox
       WHERE state = 'pending' AND type > '' AND $1::text[] IS NULL ORDER BY type LIMIT 1)
@@ -50,7 +50,7 @@ const taken = (s: string) => `
 
 const TAKE = statement(
   (s) => `
-  WITH ${wanted(s)}, pick AS (
+  WITH ${pendingTypes(s)}, pick AS (
     SELECT due.eid FROM wanted CROSS JOIN LATERAL (
       SELECT eid, run_at FROM ${s}.outbox
       WHERE state = 'pending' AND type = wanted.type AND run_at <= $4
@@ -66,7 +66,7 @@ const TAKE = statement(
 /** By the index of what is due, and told from others of the same millisecond by the claim. */
 const RECALL = statement(
   (s) => `
-  WITH ${wanted(s)}, took AS MATERIALIZED (
+  WITH ${pendingTypes(s)}, took AS MATERIALIZED (
     SELECT * FROM ${s}.outbox
     WHERE state = 'pending' AND type = ANY (ARRAY (SELECT type FROM wanted))
       AND run_at = $3 AND claim = $2

@@ -4,6 +4,7 @@
  * nobody else has, or by the last line.
  */
 
+import { CLOCK_SLACK_MS, LEASE_MAX_MS } from '../../core/job/fence.ts'
 import { type RunTableRow, toRunRow } from '../run-rows.ts'
 import type {
   Addition,
@@ -34,10 +35,14 @@ const INSERT_CONTENT = statement(
   (s) => `
   INSERT INTO ${s}.run_contents (run, path, content) VALUES ($1, $2, decode($3, 'base64'))`,
 )
+/** A lease that ends later is damaged, and counts as ended. */
+const AHEAD_MAX_MS = LEASE_MAX_MS + CLOCK_SLACK_MS
 const HOLD = statement(
   (s) => `
   UPDATE ${s}.runs SET fence = $2, holder = $4, lease_until = $5
-  WHERE id = $1 AND (fence IS NULL OR fence = $2 OR lease_until <= $3) RETURNING id`,
+  WHERE id = $1 AND (fence IS NULL OR fence = $2
+    OR lease_until NOT BETWEEN $3::bigint + 1 AND $3::bigint + ${AHEAD_MAX_MS})
+  RETURNING id`,
 )
 const RENEW = statement(
   (s) => `UPDATE ${s}.runs SET lease_until = $4 WHERE ${GRIPPED} RETURNING id`,

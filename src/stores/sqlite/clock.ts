@@ -4,7 +4,9 @@
  * newest base while it holds the write lock, and records a new one if this process must; so a base
  * and everything that is decided by it are written together or not at all.
  */
+
 import { messageOf } from '../../core/errors.ts'
+import { CLOCK_SLACK_MS } from '../../core/job/fence.ts'
 import type { Clock, HostTime } from '../../core/ports.ts'
 import {
   afterSuspension,
@@ -49,7 +51,8 @@ const SELECT_LAST = `
 /** A live worker whose wall clock differs from that of this process: ?1 is now, ?2 the latter. */
 const SELECT_OTHER_WALL = `
   SELECT 1 FROM pawl_workers
-  WHERE seen_at > ?1 - ${SILENT_AFTER_MS} AND abs(ahead_ms - ?2) > ${STEP_MS} LIMIT 1`
+  WHERE seen_at BETWEEN ?1 - ${SILENT_AFTER_MS - 1} AND ?1 + ${CLOCK_SLACK_MS}
+    AND abs(ahead_ms - ?2) > ${STEP_MS} LIMIT 1`
 /** How often a process whose wall clock differs asks whether the others' do as well. */
 const DISPUTE_MS = 5000
 

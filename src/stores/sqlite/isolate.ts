@@ -3,16 +3,20 @@
  * them aside; `../damage.ts` has the rules. Looking is bounded, by index, and needs no write lock.
  */
 
+import { FACT_CODES } from '../../core/job/facts.ts'
 import { DAMAGED } from '../../core/job/isolate.ts'
 import { LANES } from '../../core/job/lanes.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { distrust, isolated, isolationOf, type PlacedRow } from '../damage.ts'
 import type { JobDamaged } from '../errors.ts'
+import { cutLease, effectBounds } from '../far-times.ts'
+import type { FactRow } from '../rows.ts'
 import type { Isolated } from '../store.ts'
 import { overwrite } from './apply.ts'
 import type { Connection } from './connect.ts'
 import type { NumberedRow, Shared } from './context.ts'
 import { dossier } from './examine.ts'
+import { pendingTypes } from './outbox.ts'
 
 type Placed = NumberedRow & PlacedRow
 
@@ -73,10 +77,47 @@ export function setAside(
   rids: readonly number[],
 ): Isolated[] {
   return [...new Set(rids)].flatMap((rid) => {
+    cutLeaseOf(connection, now, rid)
     const row = connection.get<Placed>(SELECT_ONE, rid)
     const damage = row && distrustRow(shared, row, now)
     return damage === undefined ? [] : setOneAside(shared, connection, now, rid, damage.why)
   })
+}
+
+const SELECT_CLAIM = `
+  SELECT at, lease_until FROM pawl_ledger
+  WHERE job = ? AND kind = ${FACT_CODES.claim} ORDER BY seq DESC LIMIT 1`
+const CUT_LEASE = 'UPDATE pawl_jobs SET lease_until = ? WHERE rid = ? AND lane = 3'
+
+/** A lease that would never end gets the length that the claim granted. */
+function cutLeaseOf(connection: Connection, now: number, rid: number): void {
+  const row = connection.get<Placed>(SELECT_ONE, rid)
+  const claim = connection.get<Pick<FactRow, 'at' | 'lease_until'>>(SELECT_CLAIM, rid)
+  const until = row && cutLease(row, claim, now)
+  if (until !== undefined) connection.run(CUT_LEASE, until, rid)
+}
+
+const SELECT_FAR = `
+  SELECT eid FROM pawl_outbox
+  WHERE state = 'pending' AND type = ?1 AND run_at > ?2 AND (claim IS NOT NULL OR run_at > ?3)
+  ORDER BY run_at DESC LIMIT ${QUEUE_ROWS_MIN}`
+
+/** Pending effects that would never become due; the furthest of each type. */
+export function findFarEffects(connection: Connection, now: number): number[] {
+  const { claimedMax, otherMax } = effectBounds(now)
+  return pendingTypes(connection).flatMap((type) =>
+    connection.all<{ eid: number }>(SELECT_FAR, type, claimedMax, otherMax).map(({ eid }) => eid),
+  )
+}
+
+const SET_DUE = `
+  UPDATE pawl_outbox SET run_at = iif(claim IS NULL, ?1, ?2)
+  WHERE eid = ?3 AND state = 'pending' AND run_at > ?4`
+
+/** Makes them due. */
+export function setDue(connection: Connection, now: number, eids: readonly number[]): void {
+  const { claimedUntil, claimedMax } = effectBounds(now)
+  for (const eid of eids) connection.run(SET_DUE, now, claimedUntil, eid, claimedMax)
 }
 
 /** Sets aside a job that is held, although its row can be trusted. */

@@ -5,7 +5,7 @@ import type { ClaimRequest, Isolated, Ref } from '../store.ts'
 import { candidates } from './claim.ts'
 import type { Connection } from './connect.ts'
 import type { Shared } from './context.ts'
-import { findDamage, setAside, setHeldAside } from './isolate.ts'
+import { findDamage, findFarEffects, setAside, setDue, setHeldAside } from './isolate.ts'
 import type { Work } from './writer.ts'
 
 /** What the store lends for it. */
@@ -33,6 +33,8 @@ export class Isolation {
   /** Looks, sets aside, and reports everything that was set aside since the last time. */
   async isolate(): Promise<Isolated[]> {
     await this.#setAside([])
+    const far = await this.#access.read((db) => findFarEffects(db, this.#access.now()))
+    if (far.length > 0) await this.#access.write('isolate', (db, now) => setDue(db, now, far))
     return this.#isolated.take()
   }
 

@@ -20,6 +20,7 @@ import { appendFact } from './apply.ts'
 import type { Connection } from './connect.ts'
 import type { Shared } from './context.ts'
 import { dossier } from './examine.ts'
+import { setDue } from './isolate.ts'
 
 /** Shows a job to whoever decides, and does what was decided. */
 export function mend(
@@ -33,10 +34,11 @@ export function mend(
   const seen = dossier(connection, ref)
   const mending = seen && decide(seen, now)
   if (mending === undefined) return undefined
-  const { after, aside, parked = [], why } = mending
+  const { after, aside, parked = [], due = [], why } = mending
   const jobId = after?.job.id ?? seen?.row?.id ?? null
   for (const one of aside) takeAside(connection, now, one, jobId, why, by)
   for (const eid of parked) connection.run(PARK, now, why, eid)
+  setDue(connection, now, due.map(Number))
   const isGone = aside.some(({ origin }) => origin === 'jobs')
   const row = isGone ? null : (seen as Dossier).row
   if (after !== undefined) write(shared, connection, Number(ref), row, after)

@@ -30,13 +30,18 @@ const SELECT_TYPES = `
     FROM pending WHERE pending.type IS NOT NULL
   ) SELECT type FROM pending WHERE type IS NOT NULL`
 
+/** Types with effects that wait. */
+export function pendingTypes(connection: Connection): string[] {
+  return connection.all<{ type: string }>(SELECT_TYPES).map(({ type }) => type)
+}
+
 /** The effects that are longest due, of those that may be taken; as a JSON list, or nothing. */
 export function findDueEffects(
   connection: Connection,
   now: number,
   { types, limit }: EffectClaim,
 ): string | undefined {
-  const wanted = types ?? connection.all<{ type: string }>(SELECT_TYPES).map(({ type }) => type)
+  const wanted = types ?? pendingTypes(connection)
   const due = [...new Set(wanted)].flatMap((type) =>
     connection.all<Pick<EffectRow, 'eid' | 'run_at'>>(SELECT_DUE, type, now, limit),
   )

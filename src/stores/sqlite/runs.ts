@@ -1,5 +1,6 @@
 /** The tables of runs, behind the contract of `../runs.ts`. */
 
+import { CLOCK_SLACK_MS, LEASE_MAX_MS } from '../../core/job/fence.ts'
 import { type RunTableRow, toRunRow } from '../run-rows.ts'
 import type {
   Addition,
@@ -22,8 +23,9 @@ const INSERT_CONTENT = `
   INSERT INTO pawl_run_contents (run, path, content) VALUES (?, ?, ?)
   ON CONFLICT (run, path) DO UPDATE SET content = excluded.content`
 const HOLD = `
-  UPDATE pawl_runs SET fence = ?, holder = ?, lease_until = ?
-  WHERE id = ? AND (fence IS NULL OR lease_until <= ?)`
+  UPDATE pawl_runs SET fence = ?1, holder = ?2, lease_until = ?3
+  WHERE id = ?4
+    AND (fence IS NULL OR lease_until NOT BETWEEN ?5 + 1 AND ?5 + ${LEASE_MAX_MS + CLOCK_SLACK_MS})`
 /** The condition of every write by a holder; its values come last. */
 const GRIPPED = 'id = ? AND fence = ? AND lease_until > ?'
 const APPEND = `

@@ -7,6 +7,7 @@ import { RunExists, RunNotFound } from '../../../core/errors.ts'
 import type { RunEvent, RunFact } from '../../../core/run/events.ts'
 import type { Run } from '../../../core/run/run.ts'
 import { type Environment, systemEnvironment } from '../../../environment/system.ts'
+import { checkLease } from '../../../stores/requests.ts'
 import type { Grip, RunTables } from '../../../stores/runs.ts'
 import { JournalClosed, RunHeld, RunLost } from '../errors.ts'
 import { emptyLog, extend, type OpenLog } from '../event-line.ts'
@@ -47,9 +48,17 @@ export interface StoreJournalOptions {
 const LEASE_MS = 30_000
 const LIST_PAGE = 1000
 
+const ENDLESS_LEASE: RunFinding = {
+  kind: 'lease',
+  severity: 'notice',
+  message: 'Its lease lasts longer than any lease can, and counts as ended',
+  details: {},
+}
+
 /** Opens a journal in a store. */
 export function openStoreJournal(options: StoreJournalOptions): Journal {
   checkDefinition('openStoreJournal', options, { store: true, leaseMs: true, environment: true })
+  checkLease(options.leaseMs ?? LEASE_MS)
   return new StoreJournal(
     options.store.runs,
     options.environment ?? systemEnvironment(),
@@ -128,8 +137,10 @@ class StoreJournal implements Journal {
 
   verify(runId: string): Promise<RunFinding[]> {
     return this.#guarded(runId, 'check', async () => {
-      await this.#assertThere(runId)
-      return verifyRun(new StoreSource(this.#tables, runId))
+      const row = await this.#tables.get(runId)
+      if (row === undefined) throw new RunNotFound()
+      const findings = await verifyRun(new StoreSource(this.#tables, runId))
+      return row.endless ? [...findings, ENDLESS_LEASE] : findings
     })
   }
 
