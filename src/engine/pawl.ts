@@ -13,7 +13,7 @@ import type { Asker, EnqueueItem, Store } from '../stores/store.ts'
 import { auditOf } from './audit.ts'
 import { logTroubles } from './connecting.ts'
 import type { JobDefinition } from './define-job.ts'
-import { storeTxOf, type Transaction } from './effects/effects.ts'
+import type { Transaction } from './effects/effects.ts'
 import { itemOf } from './enqueue-item.ts'
 import { type HandleParts, JobHandle, jobOf } from './job-handle.ts'
 import type { AnyJob, Whatever } from './job-types.ts'
@@ -86,7 +86,7 @@ export class Pawl implements AsyncDisposable {
     const onJoined = (ask: HasEnded) => {
       hasEnded = ask
     }
-    const joining = tx === undefined ? {} : { tx: storeTxOf(tx), onJoined }
+    const joining = tx === undefined ? {} : { tx, onJoined }
     const results = await this.store.enqueue(items, joining)
     const parts = this.#handleParts()
     return results.map((result) => {

@@ -1,7 +1,7 @@
 /**
- * One delivery of an effect: its function runs with a signal and a time-out, and what comes of it
- * becomes a report for the store. A function that ignores its signal is not waited for; its place
- * stays taken until it really ends.
+ * One delivery of an effect. The user's function runs with an abort signal and a time-out, and its
+ * result becomes a report for the store. If the function ignores the signal, the report is made
+ * without waiting for it. Its slot stays occupied until the function ends.
  */
 import { NOTE_MAX } from '../../core/checks.ts'
 import { classify, type Failure, toBoundedText } from '../../core/failure.ts'
@@ -12,24 +12,25 @@ import type { EffectReport, HeldEffect } from '../../stores/store.ts'
 import { DeliveryTimeout, ShuttingDown } from '../errors.ts'
 import type { EffectDefinition } from './effects.ts'
 
-/** How long a function may take to notice that it is to stop, before it is reported without. */
+/**
+ * How long a function may run on after its signal is aborted, before it is reported as interrupted.
+ */
 const GRACE_MS = 5000
-/** When to look again at an effect that this process does not know, but another may. */
+/** When to retry an effect that has no function in this process; another process may have one. */
 const UNKNOWN_MS = 10_000
 
-/** What a delivery needs. */
 export interface DeliveryParts {
   readonly environment: Environment
-  /** The store's time, by which due times are judged. */
+  /** Returns the store's time, in which due times are given. */
   readonly now: () => number
 }
 
-/** A delivery from its claim to its report. */
+/** A delivery, from its claim to its report. */
 export class RunningDelivery {
   readonly effect: HeldEffect
-  /** Resolves with what is to be reported, as soon as that is clear. */
+  /** Resolves with the report as soon as the outcome is known. */
   readonly report: Promise<EffectReport>
-  /** Resolves when the function has really ended. */
+  /** Resolves when the function has ended. */
   readonly ended: Promise<void>
   readonly #definition: EffectDefinition | undefined
   readonly #parts: DeliveryParts
@@ -51,12 +52,12 @@ export class RunningDelivery {
     })
   }
 
-  /** Whether it was reported while its function goes on. */
+  /** Whether the delivery was reported while its function still runs. */
   get isStuck(): boolean {
     return this.#isClear && !this.#hasEnded
   }
 
-  /** The process stops: the effect is given back, at once or after a grace. */
+  /** Aborts the function; after a grace period the effect is reported for a retry. */
   stop(): void {
     this.#controller.abort(new ShuttingDown())
     this.#after(GRACE_MS, () => this.#conclude(this.#interrupted()))
@@ -88,7 +89,7 @@ export class RunningDelivery {
     if (!this.#isClear) this.#timers.push(this.#parts.environment.timers.after(delayMs, callback))
   }
 
-  /** The first conclusion counts. */
+  /** Only the first call has an effect. */
   #conclude(report: EffectReport): void {
     if (this.#isClear) return
     this.#isClear = true
@@ -107,27 +108,27 @@ export class RunningDelivery {
     return { kind: 'retry', effect, error, runAt: now() + (failure.retryAfterMs ?? spread) }
   }
 
-  /** It may have been delivered, so the try counts. */
+  /** The effect may have been delivered before the function stopped, so the try counts. */
   #interrupted(): EffectReport {
-    const error = 'The process stopped while it was delivered'
+    const error = 'The process stopped during the delivery'
     return { kind: 'retry', effect: this.effect, error, runAt: this.#parts.now() }
   }
 
-  /** Code of another release may know it. */
+  /** Releases the effect: a process with another version of the code may be able to deliver it. */
   #unknown(): EffectReport {
     const { name, jobType } = this.effect
-    const error = toErrorText(`This process has no effect "${name}" of jobs of type "${jobType}"`)
+    const error = toErrorText(`This process has no effect "${name}" for job type "${jobType}"`)
     return { kind: 'released', effect: this.effect, error, runAt: this.#parts.now() + UNKNOWN_MS }
   }
 
-  /** Each time that it was taken its process died, perhaps of it. */
+  /** Parks the effect if every process that claimed it died: the delivery itself may kill it. */
   #unheard(): EffectReport {
-    const error = `It was taken ${this.effect.tries - 1} times, and nothing was heard of the last`
+    const error = `It was claimed ${this.effect.tries - 1} times, and the last claim has no report`
     return { kind: 'parked', effect: this.effect, error }
   }
 }
 
 function toErrorText(message: string): string {
-  // One is left for the ellipsis.
+  // One character is reserved for the ellipsis.
   return toBoundedText(message, NOTE_MAX - 1)
 }

@@ -1,16 +1,17 @@
 /**
- * The dispatcher delivers the effects that commits have declared: of this process at once, of all
- * others as soon as a hint of the store or its own clock tells. It takes only effects of kinds of
- * job that it has functions for, and no more than it can deliver now.
+ * The dispatcher delivers the effects that commits have declared. It looks for them as soon as a
+ * worker of this process has committed, when the store reports a write, and at intervals. It claims
+ * only effects that it has functions for, and at most as many as it has free slots.
  *
- * An effect is held under a lease that is longer than any delivery may take, so it need not be
- * renewed: half as long again as the longest time-out of all its effects, and at least two seconds
- * longer. A dispatcher that dies lets it run out, and any other delivers the effect again, under
- * the same key. So it is where a delivery was made and could not be recorded: an effect is
- * delivered at least once. What was finished while the store was away stays here until it can be
- * recorded.
+ * Each effect is held under a lease that is longer than any delivery may take, so the lease is
+ * never renewed. It is 1.5 times the longest time-out of all effects, and at least two seconds
+ * longer than that time-out. If the process dies, the lease expires and another dispatcher delivers
+ * the effect again under the same key. The same happens if a delivery succeeds and cannot be
+ * recorded: effects are delivered at least once. Reports that could not be recorded while the store
+ * was unavailable are kept in memory and sent again.
  *
- * Nothing that the store or a function does ends the loop; outages are waited out as a worker does.
+ * Exceptions of the store or of a function never end the loop. After an exception of the store the
+ * dispatcher waits as long as a worker does (`ERROR_WAIT_MS`).
  */
 import { ERROR_WAIT_MS } from '../../core/worker.ts'
 import type { Environment } from '../../environment/system.ts'
@@ -20,35 +21,35 @@ import { Nudge } from '../nudge.ts'
 import type { PawlEvent } from '../watching/events.ts'
 import { RunningDelivery } from './delivery.ts'
 
-/** What a dispatcher is made of. */
 export interface DispatcherParts {
-  /** The worker that it stands beside. */
+  /** The id of the worker that it belongs to; events carry it. */
   readonly worker: string
   readonly store: Pick<Store, 'claimEffects' | 'settleEffects' | 'onWake' | 'now'>
   readonly environment: Environment
-  /** The kinds of job by name; those without effects do not matter here. */
+  /** Job types by name. Those without effects are ignored. */
   readonly jobs: ReadonlyMap<string, Pick<JobDefinition, 'name' | 'effects'>>
   readonly concurrency: number
-  /** The longest sleep of an idle dispatcher that nobody wakes. */
+  /** The longest wait between two claims if no wake-up arrives. */
   readonly pollMaxMs: number
   readonly observe: (event: PawlEvent) => void
 }
 
 const IDLE_MIN_MS = 20
-/** Hints of the store come with every commit of anybody, and most are about something else. */
+/**
+ * Bounds of the delay after a hint. The store sends a hint for every write, mostly unrelated ones.
+ */
 const HINT_MIN_MS = 5
 const HINT_MAX_MS = 250
 const LEASE_MARGIN_MS = 2000
-/** How long a stopping dispatcher tries to record what it has delivered. */
+/** How long a stopping dispatcher tries to record finished deliveries. */
 const GIVE_UP_MS = 10_000
 
-/** A running dispatcher. */
 export class Dispatcher {
   readonly #parts: DispatcherParts
   readonly #types: readonly string[]
   readonly #leaseMs: number
   readonly #running = new Set<RunningDelivery>()
-  /** What the store has not recorded yet; its deliveries still have their places. */
+  /** Reports that the store has not recorded yet. Their deliveries still occupy slots. */
   #finished: { readonly delivery: RunningDelivery; readonly report: EffectReport }[] = []
   readonly #nudge: Nudge
   readonly #unsubscribe: () => void
@@ -57,9 +58,9 @@ export class Dispatcher {
   #hintMs = HINT_MIN_MS
   #askedAt = 0
   #idleMs = IDLE_MIN_MS
-  /** When an effect that failed here is due again, by the time of the store. */
+  /** When the next retry of a failed effect is due, in the store's time. */
   #dueAt = Number.POSITIVE_INFINITY
-  /** This process has committed effects since it last looked. */
+  /** Whether this process has committed effects since the last claim. */
   #isOwed = false
   #stopAt: number | undefined
 
@@ -75,20 +76,20 @@ export class Dispatcher {
     this.#ended = this.#run()
   }
 
-  /** How many functions go on although their deliveries were given up. */
+  /** How many functions still run although their deliveries have been reported. */
   get stuck(): number {
     return [...this.#running].filter(({ isStuck }) => isStuck).length
   }
 
-  /** A commit of this process has declared effects. */
+  /** To be called after a commit of this process that may have declared effects. */
   wake(): void {
     this.#isOwed = true
     this.#nudge.now()
   }
 
   /**
-   * Takes nothing new but what this process has just committed, waits for what is being delivered
-   * until a time, then tells it to stop, gives back what has not finished, and ends.
+   * Claims no more effects, except those that this process has just committed. Waits for running
+   * deliveries until `until`, then aborts them, releases the unfinished ones and ends.
    */
   async stop(until: number): Promise<void> {
     this.#stopAt = Math.min(until, this.#stopAt ?? until)
@@ -114,14 +115,14 @@ export class Dispatcher {
     }
   }
 
-  /** Nothing is left to do, or the time to do it is over. */
+  /** Whether there is nothing left to do, or the time for it is over. */
   #isDone(): boolean {
     if (this.#stopAt === undefined) return false
     const isIdle = !this.#isOwed && this.#running.size === this.stuck && !this.#finished.length
     return isIdle || this.#now() >= this.#stopAt + GIVE_UP_MS
   }
 
-  /** Records what was delivered, and what was not. */
+  /** Sends the finished reports to the store. */
   async #record(): Promise<void> {
     const finished = this.#finished
     if (finished.length === 0) return
@@ -130,12 +131,13 @@ export class Dispatcher {
     try {
       answers = await this.#parts.store.settleEffects(finished.map(({ report }) => report))
     } catch (error) {
-      // The claim proves that nobody else has taken them since, so it can be said again.
+      // The reports carry the claim, so the store ignores them if another process has claimed
+      // since. Sending them again is safe.
       this.#finished = [...finished, ...this.#finished]
       throw error
     }
     for (const [i, { delivery, report }] of finished.entries()) {
-      this.#tell(report, answers[i] === true)
+      this.#emit(report, answers[i] === true)
       void delivery.ended.then(() => this.#free(delivery))
     }
   }
@@ -145,7 +147,7 @@ export class Dispatcher {
     this.#nudge.now()
   }
 
-  /** Takes as many effects as can be delivered now; whether there may be more. */
+  /** Claims effects for the free slots. Returns whether there may be more. */
   async #take(): Promise<boolean> {
     const { store, concurrency } = this.#parts
     const limit = concurrency - this.#running.size
@@ -170,7 +172,7 @@ export class Dispatcher {
     const now = () => store.now()
     const delivery = new RunningDelivery(effect, definition, { environment, now })
     this.#running.add(delivery)
-    // It was on its way while the time to deliver ran out.
+    // The time to deliver ran out while the claim was under way.
     if (this.#stopAt !== undefined && this.#now() >= this.#stopAt) delivery.stop()
     void delivery.report.then((report) => {
       this.#finished.push({ delivery, report })
@@ -186,16 +188,16 @@ export class Dispatcher {
       const jittered = this.#idleMs * (0.5 + environment.random.next() / 2)
       await this.#nudge.wait(Math.max(1, Math.min(jittered, this.#dueAt - store.now())))
     }
-    // One turn, so that what finishes together is recorded together.
+    // Waits for one turn, so that deliveries that finish together are recorded in one call.
     await new Promise<void>((turn) => environment.timers.defer(turn))
   }
 
-  /** Somebody has written something: worth a look, but not at each of a thousand commits. */
+  /** Schedules a claim after a write of any process; many hints in a row lead to one claim. */
   #hint(): void {
     if (this.#isHintArmed) return
     this.#isHintArmed = true
     const left = this.#askedAt + this.#hintMs - this.#now()
-    // A clock that was set must not put the hint off.
+    // If the wall clock was set back, the delay must not grow.
     const delayMs = Math.min(this.#hintMs, Math.max(0, left))
     this.#parts.environment.timers.after(delayMs, () => {
       this.#isHintArmed = false
@@ -203,7 +205,7 @@ export class Dispatcher {
     })
   }
 
-  #tell(report: EffectReport, isRecorded: boolean): void {
+  #emit(report: EffectReport, isRecorded: boolean): void {
     const { key, jobId, jobType, name, tries } = report.effect
     const fields = {
       result: isRecorded ? report.kind : ('lost' as const),

@@ -1,9 +1,9 @@
 /**
- * Effects: what a job does to the world outside of its database. They are declared in a commit, by
- * name and with a payload, and delivered after it by a dispatcher (`dispatcher.ts`), which calls
- * the function that the kind of job has under this name.
+ * Effects: what a job does outside of its database, such as sending a mail. The function of a
+ * commit declares effects by name and payload. After the commit, a dispatcher (`dispatcher.ts`)
+ * calls the function that the job type defines for that name.
  *
- * A payload is remembered as JSON, so that what is delivered is what JSON made of it.
+ * Payloads are stored as JSON, so functions receive the value as JSON preserves it.
  */
 import { encode, type JsonBounds } from '../../core/canonical-json.ts'
 import { callable, name as checkName } from '../../core/checks.ts'
@@ -21,22 +21,22 @@ import { type RetryOptions, retryOf } from '../retry-options.ts'
 export interface Delivery<Payload = unknown> {
   readonly payload: Payload
   /**
-   * The same for every delivery of this effect, and for no other: job id / name / n. Give it to the
-   * receiver as its idempotency key.
+   * The same for every delivery of this effect, and unique to it: job id / name / n. Pass it to the
+   * receiver as an idempotency key.
    */
   readonly key: string
-  /** Aborted when the time is up, or when the process stops. */
+  /** Aborted when the time-out has passed, or when the process stops. */
   readonly signal: AbortSignal
   readonly jobId: string
   readonly name: string
-  /** From 1. Above that, an earlier delivery failed, or was made and never heard of again. */
+  /** Starts at 1. A higher number means that an earlier delivery failed or was never reported. */
   readonly tries: number
 }
 
-/** Delivers an effect; it is delivered when this returns, and tried again where it throws. */
+/** Delivers an effect. If it returns, the effect is delivered; if it throws, it is retried. */
 export type Deliver<Payload = unknown> = (delivery: Delivery<Payload>) => unknown
 
-/** An effect with more to be said of it than its function. */
+/** An effect with options. */
 export interface EffectOptions<Payload = unknown> {
   readonly deliver: Deliver<Payload>
   /** Exponential if absent: ten tries within two to four hours. Then the effect is parked. */
@@ -45,23 +45,23 @@ export interface EffectOptions<Payload = unknown> {
   readonly timeout?: Duration
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what an effect takes is an affair of its function
-type Whatever = any
+// biome-ignore lint/suspicious/noExplicitAny: the function of an effect decides its payload's type
+type AnyPayload = any
 
-/** The effects of a kind of job, by their names. */
-export type Effects = Readonly<Record<string, Deliver<Whatever> | EffectOptions<Whatever>>>
+/** The effects of a job type, by name. */
+export type Effects = Readonly<Record<string, Deliver<AnyPayload> | EffectOptions<AnyPayload>>>
 
-/** What an effect takes, as its function says; anything where it does not say. */
+/** The payload's type, inferred from the function of the effect. */
 export type PayloadOf<Effect> = Effect extends
   | Deliver<infer Payload>
   | { readonly deliver: Deliver<infer Payload> }
   ? Payload
   : never
 
-/** No effects at all. */
+/** The type of `effects` for a job type that declares none. */
 export type NoEffects = Readonly<Record<never, never>>
 
-/** An effect as it was defined, complete and checked. */
+/** An effect with all defaults applied, checked. */
 export interface EffectDefinition {
   readonly deliver: Deliver
   readonly retry: RetryPolicy
@@ -79,7 +79,7 @@ const RETRY: RetryPolicy = {
 const TIMEOUT_MS = 30_000
 const TIMEOUT_MAX_MS = 60 * 60 * 1000
 
-/** The effects of a kind of job, checked. */
+/** Checks the effects of a job type; throws `DefinitionInvalid`. */
 export function effectsOf(effects: Effects | undefined): ReadonlyMap<string, EffectDefinition> {
   const entries = Object.entries(effects ?? {}).map(([name, effect]) => {
     const why = checkName(name) ?? reservedName(name)
@@ -104,7 +104,7 @@ function definitionOf(name: string, effect: Effects[string]): EffectDefinition {
   })
   const { deliver, retry, timeout = TIMEOUT_MS } = (options ?? {}) as Partial<EffectOptions>
   if (typeof deliver !== 'function') {
-    throw new DefinitionInvalid(`effects.${name}`, 'must have a function that delivers it')
+    throw new DefinitionInvalid(`effects.${name}`, 'must have a function "deliver"')
   }
   const timeoutMs = toMs(timeout, `effects.${name}.timeout`)
   if (timeoutMs < 1 || timeoutMs > TIMEOUT_MAX_MS) {
@@ -114,21 +114,21 @@ function definitionOf(name: string, effect: Effects[string]): EffectDefinition {
   return { deliver, timeoutMs, retry: mergePolicy(DEFAULT_POLICY, { retry: merged }).retry }
 }
 
-/** A transaction on the database of the store, as the function of `pawl.transaction` gets it. */
+/** A transaction of the store's database, as the function of `pawl.transaction` receives it. */
 export interface Transaction {
-  /** Runs a statement of your own; returns its rows. */
+  /** Runs one SQL statement and returns its rows. */
   query(sql: string, values?: readonly (string | number | null)[]): Promise<unknown[]>
   /**
-   * The driver's own handle in this transaction, for query builders: on SQLite a `DatabaseSync` of
-   * `node:sqlite`, on PostgreSQL a client of `pg`. It can neither end the transaction nor outlive
-   * it.
+   * The driver's handle inside this transaction, for query builders: a `DatabaseSync` of
+   * `node:sqlite` on SQLite, a client of `pg` on PostgreSQL. It rejects statements that end the
+   * transaction, and all statements after its end.
    */
   readonly raw: unknown
 }
 
 /**
- * A handle of the SQLite library that Pawl uses. Handles of better-sqlite3 have no method `open`
- * and are refused by the compiler.
+ * A handle of the SQLite library that Pawl uses. Handles of better-sqlite3 have no method `open`,
+ * so the compiler rejects them.
  */
 export interface SqliteTx {
   open(): void
@@ -136,15 +136,15 @@ export interface SqliteTx {
   prepare(sql: string): unknown
 }
 
-/** A transaction that jobs can join: one that Pawl has opened, or one of your own. */
+/** A transaction in which jobs can be enqueued: one that Pawl opened, or your own. */
 export type JoinableTx = Transaction | SqliteTx | PostgresTx
 
-/** What the function of a commit works with: a transaction on the database of the store. */
+/** What the function of a commit receives: a transaction of the store's database. */
 export interface Tx<E = Effects> extends Transaction {
   /**
-   * Declares an effect, to be delivered once the commit is true; its key is job id / name / n,
-   * where n counts the effects of one name. Throws `EffectUnknown` where nobody could deliver it,
-   * and the commit fails.
+   * Declares an effect, which is delivered after the commit. Its key is job id / name / n, where n
+   * counts the effects of that name. Throws `EffectUnknown` if the job type does not define the
+   * effect; the commit then fails.
    */
   effect<Name extends keyof E & string>(
     name: Name,
@@ -152,36 +152,28 @@ export interface Tx<E = Effects> extends Transaction {
   ): void
 }
 
-/** The transaction of the store behind each one that a handler was given. */
-const behind = new WeakMap<object, CommitTx>()
-
-/** What the store knows as its transaction, where it was one of ours that was given. */
-export function storeTxOf(tx: unknown): unknown {
-  return typeof tx === 'object' && tx !== null ? (behind.get(tx) ?? tx) : tx
-}
-
-/** A transaction as handlers see it, and how to know that it must not be committed. */
+/**
+ * Replaces the store's `effect`, which takes JSON text, by the one that handlers call. The object
+ * stays the same, because the store recognises it when jobs are enqueued in the transaction.
+ */
 export function openTx(
-  inner: CommitTx,
+  storeTx: CommitTx,
   type: string,
   known: ReadonlyMap<string, unknown>,
   bounds: JsonBounds,
 ): { readonly tx: Tx; readonly assertSound: () => void } {
   let refused: EffectUnknown | undefined
-  const tx: Tx = {
-    query: (sql, values) => inner.query(sql, values),
-    raw: inner.raw,
-    effect(name, payload) {
-      if (!known.has(name)) {
-        refused = new EffectUnknown(type, name)
-        throw refused
-      }
-      inner.effect(name, encode(payload ?? null, bounds))
-    },
+  const declare = storeTx.effect
+  const effect: Tx['effect'] = (name, payload?: unknown) => {
+    if (!known.has(name)) {
+      refused = new EffectUnknown(type, name)
+      throw refused
+    }
+    declare(name, encode(payload ?? null, bounds))
   }
-  behind.set(tx, inner)
   return {
-    tx,
+    tx: Object.assign(storeTx, { effect }),
+    /** Throws the refusal again, so that a handler that caught it cannot commit. */
     assertSound() {
       if (refused !== undefined) throw refused
     },

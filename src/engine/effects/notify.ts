@@ -1,7 +1,8 @@
 /**
- * Who is told when jobs end or are parked (003: the API is told of success and failure): a function
- * of the user's, or a receiver that is sent a signed request (`webhook.ts`). Only jobs whose kinds
- * ask for it (`notify: true`) leave notices; a dispatcher delivers them as it does effects.
+ * Notices: messages about jobs that ended or were parked (R3 asks that the API learns of success
+ * and failure). The receiver is a function, or an HTTP endpoint that gets a signed request
+ * (`webhook.ts`). Only job types with `notify: true` produce notices. A dispatcher delivers them
+ * like effects.
  */
 import type { Clock } from '../../core/ports.ts'
 import { NOTICE, type Notice } from '../../stores/notices.ts'
@@ -9,13 +10,13 @@ import type { JobDefinition } from '../define-job.ts'
 import { type Delivery, type EffectDefinition, effectsOf } from './effects.ts'
 import { openWebhook, type WebhookOptions } from './webhook.ts'
 
-/** Is told of a job that ended or was parked; tried again where it throws. */
+/** Receives the notice of a job that ended or was parked. If it throws, the notice is retried. */
 export type NotifyFunction = (notice: Notice, delivery: Omit<Delivery, 'payload'>) => unknown
 
-/** A function, or where to send a request. */
+/** A function, or the address of an HTTP endpoint. */
 export type NotifyOptions = NotifyFunction | WebhookOptions
 
-/** The notices as a dispatcher sees them: a kind of job with one effect. */
+/** The notices in the form that a dispatcher takes: a job type with one effect. */
 export function noticesOf(
   notify: NotifyOptions,
   clock: Clock,

@@ -1,6 +1,7 @@
 /**
- * Effects that operators try again: those that are parked, or that wait for their next try. Chosen
- * by their keys or by a filter, which is walked from the newest to the oldest, each effect once.
+ * Makes effects due again that are parked or wait for their next try. The caller selects them by
+ * key or by filter. A filter is walked from the newest to the oldest effect, and each effect is
+ * retried once.
  */
 import { abortSignal, count, flag, listOf } from '../../core/checks.ts'
 import { CommandInvalid } from '../../core/errors.ts'
@@ -11,7 +12,9 @@ import type { Asker, EffectFilter, Store } from '../../stores/store.ts'
 import { checkNotEmpty } from '../operators/selection.ts'
 import { pagesOf } from '../pages.ts'
 
-/** One effect by its key, several by theirs, those that a filter shows, or all; newest first. */
+/**
+ * One effect by its key, several by their keys, those that match a filter, or all; newest first.
+ */
 export type EffectSelection =
   | string
   | { readonly keys: readonly string[] }
@@ -19,7 +22,7 @@ export type EffectSelection =
   | ({ readonly all: true } & Part)
 
 interface Part {
-  /** At most so many effects. */
+  /** The largest number of effects to retry. */
   readonly limit?: number
 }
 
@@ -28,19 +31,19 @@ interface RetryEffectsOptions {
   readonly signal?: AbortSignal
 }
 
-/** What became of the effects that were selected. */
+/** The result of `retryEffects`. */
 export interface EffectsReport {
   readonly dryRun: boolean
   readonly matched: number
-  /** Due now, with fresh tries; in a dry run, those that would be. */
+  /** Effects that are due now with fresh tries; in a dry run, those that would be. */
   readonly done: number
-  /** Not there, delivered, being delivered, or due already. */
+  /** Effects that are unknown, delivered, being delivered or due already. */
   readonly same: number
-  /** The first of the keys that were selected. */
+  /** The first keys of the selection. */
   readonly sample: readonly string[]
-  /** In a dry run by a filter: the keys that were selected, the first 10,000. */
+  /** In a dry run by a filter: the selected keys, at most 10,000. */
   readonly keys?: readonly string[]
-  /** The limit, or the signal, ended it although there are more effects. */
+  /** Whether effects are left, because `limit` was reached or `signal` was aborted. */
   readonly more: boolean
 }
 
@@ -49,7 +52,7 @@ const JOB_PAGE = 1000
 const KEYS_MAX = 10_000
 const SAMPLE_MAX = 20
 
-/** Retries effects, a bounded number in one transaction. */
+/** Retries effects, a bounded number per transaction. */
 export async function retryEffects(
   store: Store,
   asker: Asker,
@@ -76,7 +79,7 @@ export async function retryEffects(
   return dryRun && isBulk ? { ...report, keys: listed } : report
 }
 
-/** Which of these effects would be made due now. */
+/** Returns for each key whether the effect would become due. */
 async function foresee(store: Store, keys: readonly string[]): Promise<boolean[]> {
   const jobs = new Set(keys.flatMap((key) => parseKey(key)?.jobId ?? []))
   const due = new Set<string>()

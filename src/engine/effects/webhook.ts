@@ -2,14 +2,15 @@
  * Sends notices to a receiver over HTTP. The request:
  *
  *   POST, content-type application/json; the body is the notice
- *   pawl-key         the same for every delivery of this notice: by it, repetitions are known
+ *   pawl-key         the same for every delivery of this notice, so that receivers detect repeats
  *   pawl-timestamp   when this delivery was signed, in seconds
  *   pawl-signature   v1=HMAC-SHA256(secret, timestamp + "." + body), in hexadecimal
  *
- * Any status from 200 to 299 is a delivery. A redirect is not followed: it would take the notice to
- * a place that nobody configured. Nor is a name followed to an address inside of the own network,
- * unless that is allowed: whoever may choose the address must not reach what only this machine can.
- * The address that was checked is the one that is connected to.
+ * A status from 200 to 299 means that the notice is delivered. Redirects are not followed, because
+ * they lead to an address that was not configured. Private and local addresses are refused unless
+ * `allowPrivate` is set: a person who may choose the URL must not reach services that only this
+ * machine can reach. The address that was checked is the one that is connected to, so a second DNS
+ * answer cannot bypass the check.
  */
 import { createHmac } from 'node:crypto'
 import { lookup } from 'node:dns'
@@ -26,22 +27,22 @@ import { DELAY_MAX_MS } from '../../core/retry.ts'
 import type { Duration } from '../durations.ts'
 import type { Delivery } from './effects.ts'
 
-/** Where notices are sent, and how they are signed. */
+/** The receiver of notices, and the secret for signatures. */
 export interface WebhookOptions {
   /** http: or https:, without a user name or password. */
   readonly url: string
-  /** At least 16 characters, shared with the receiver alone. */
+  /** At least 16 characters, known to the receiver only. */
   readonly secret: string
   /** How long one delivery may take; 10 seconds if absent. */
   readonly timeout?: Duration
-  /** Sent along; they cannot replace those of the notice itself. */
+  /** Additional headers; they cannot replace those of the notice. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Lets addresses inside of the own network be connected to, such as localhost. */
+  /** Allows private and local addresses, such as localhost. */
   readonly allowPrivate?: boolean
 }
 
 const OPTIONS: FieldChecks<WebhookOptions> = {
-  // Checked below, with texts of their own.
+  // Checked below, with messages of their own.
   url: unchecked,
   secret: unchecked,
   timeout: unchecked,
@@ -53,7 +54,7 @@ const TIMEOUT = '10s'
 const SECRET_MIN = 16
 const BOUNDS = { depthMax: 8, bytesMax: 256 * 1024 }
 
-/** Addresses that a name of the outside world has no business to stand for. */
+/** Networks that are not public. */
 const PRIVATE = new BlockList()
 for (const [network, bits] of [
   ['0.0.0.0', 8],
@@ -81,7 +82,7 @@ for (const [network, bits] of [
   PRIVATE.addSubnet(network, bits, 'ipv6')
 }
 
-/** Whether an address belongs to this machine, to its network, or to nobody. */
+/** Whether an address is private, local or reserved. */
 export function isPrivateAddress(address: string): boolean {
   const mapped = /^::ffff:(.+)$/i.exec(address)?.[1]
   if (mapped !== undefined && isIP(mapped) !== 4) return true
@@ -89,7 +90,7 @@ export function isPrivateAddress(address: string): boolean {
   return PRIVATE.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
 }
 
-/** Checks the options, and gives what delivers a notice. */
+/** Checks the options and returns the function that delivers a notice. */
 export function openWebhook(
   options: WebhookOptions,
   clock: Clock,
@@ -125,10 +126,10 @@ export function openWebhook(
 function urlOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
-    throw new DefinitionInvalid('notify.url', 'must be an address that begins with http or https')
+    throw new DefinitionInvalid('notify.url', 'must be a URL that begins with http: or https:')
   }
   if (url.username !== '' || url.password !== '') {
-    throw new DefinitionInvalid('notify.url', 'must not hold a user name or password')
+    throw new DefinitionInvalid('notify.url', 'must not contain a user name or password')
   }
   return url
 }
@@ -145,7 +146,7 @@ function send(
   allowPrivate: boolean,
 ): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  // A name is checked when it is looked up; an address never is.
+  // `lookup` is not called for a literal address, so it is checked here.
   if (!allowPrivate && isIP(host) !== 0 && isPrivateAddress(host)) throw privateAddress(host)
   const request = url.protocol === 'https:' ? overHttps : overHttp
   return new Promise((resolve, reject) => {
@@ -153,7 +154,7 @@ function send(
     const sent = request(url, allowPrivate ? options : { ...options, lookup: lookUpPublic })
     sent.on('error', reject)
     sent.on('response', (response) => {
-      // What the receiver has to say beyond its status is of no interest.
+      // The body of the response is ignored.
       response.resume()
       response.on('error', reject)
       response.on('end', () => resolve(response))
@@ -162,7 +163,7 @@ function send(
   })
 }
 
-/** The addresses of a name, if none of them is private. */
+/** Looks up a name; fails if one of its addresses is private. */
 const lookUpPublic: LookupFunction = (host, options, callback) => {
   lookup(host, { ...options, all: true }, (error, addresses) => {
     if (error !== null) return callback(error, '', 0)
@@ -175,7 +176,7 @@ const lookUpPublic: LookupFunction = (host, options, callback) => {
 }
 
 function privateAddress(address: string): Terminal {
-  return new Terminal(`${address} is inside of the own network; allowPrivate would allow it`)
+  return new Terminal(`${address} is a private address; set notify.allowPrivate to allow it`)
 }
 
 function judge({ statusCode = 0, headers }: IncomingMessage): void {
