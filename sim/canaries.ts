@@ -336,7 +336,7 @@ const LIVENESS: readonly Canary[] = [
   canary(
     'reports that the store did not take are dropped',
     'P15',
-    change('engine/worker/worker.js', 'this.#reports = [...reports, ...this.#reports];', ''),
+    change('engine/worker/reports.js', 'this.#waiting = [...reports, ...this.#waiting];', ''),
   ),
 ]
 

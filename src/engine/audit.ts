@@ -1,13 +1,13 @@
-/** The facts of all jobs, walked page by page, for those who look into what happened. */
+/** Reads the facts of all jobs page by page. */
 import { LedgerBroken } from '../core/errors.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from '../stores/audit.ts'
 import type { Store } from '../stores/store.ts'
 import { pagesOf } from './pages.ts'
 
-/** As many facts as a store gives at once. */
+/** The largest page that a store returns. */
 const AUDIT_PAGE = 1000
 
-/** Every fact that a filter shows, in the order of the ledger unless said otherwise. */
+/** All facts that match a filter, in the order of the ledger unless the options say otherwise. */
 export async function* auditOf(
   store: Store,
   filter: AuditFilter,
@@ -18,7 +18,7 @@ export async function* auditOf(
   const walk = { size: AUDIT_PAGE, after, ...(limit !== undefined && { limit }) }
   for await (const { items, unreadable } of pagesOf(ask, walk)) {
     yield* items
-    // An audit that leaves a fact out must not look complete.
+    // An audit that lacks facts must not look complete.
     for (const { jobId, seq, unreadable: why } of unreadable ?? []) {
       throw new LedgerBroken(`job ${jobId}`, seq, why)
     }

@@ -1,10 +1,11 @@
 /**
- * Opening a store that may not be there yet. With `connect: 'wait'` the states are those of the
- * worker machine: Connecting, after a failure ErrorWait for five seconds, then Connecting again.
+ * Opens a store that may not be reachable yet. With `connect: 'wait'` the states are those of the
+ * worker's state machine: Connecting, after a failure ErrorWait for five seconds, then Connecting
+ * again.
  *
- * Only what passes by itself is waited for: a database that cannot be reached, and a file that
- * another process keeps locked. A wrong password, an unknown database, a missing folder, a file
- * that is no store or a schema that is too new would be waited for in vain, and fail at once.
+ * Only two causes can pass without help: a database that cannot be reached, and a file that another
+ * process has locked. Everything else fails at once: a wrong password, an unknown database, a
+ * missing folder, a file that is not a store, or a schema that is too new.
  */
 import { CommandInvalid, type PawlError } from '../core/errors.ts'
 import type { Logger } from '../core/ports.ts'
@@ -16,24 +17,26 @@ import type { Store } from '../stores/store.ts'
 import { ConnectAborted } from './errors.ts'
 import type { PawlEvent } from './watching/events.ts'
 
-/** Whether a store that is away is waited for. */
+/** What to do if the store cannot be reached. */
 export interface ConnectOptions {
-  /** 'fail', the default, gives up after the store's time-out; 'wait' tries until it is there. */
+  /**
+   * 'fail' (the default) fails after the store's time-out; 'wait' retries until the store is open.
+   */
   readonly connect?: 'fail' | 'wait'
-  /** Ends the wait; `createPawl` then rejects with `ConnectAborted`. */
+  /** Ends the wait: `createPawl` then rejects with `ConnectAborted`. */
   readonly signal?: AbortSignal
 }
 
-/** Told of an outage while a store is opened. */
-interface Hearing {
+interface OpenHooks {
+  /** Called during an outage while the store is being opened. */
   readonly onTrouble: (trouble: Trouble) => void
 }
 
-/** Opens a store; with `connect: 'wait'` as soon as it is there. */
+/** Opens a store. With `connect: 'wait'` it retries until that succeeds. */
 export async function openWhenThere(
   { connect = 'fail', signal }: ConnectOptions,
   { environment, observe }: { environment: Environment; observe: (event: PawlEvent) => void },
-  open: (hearing: Hearing) => Promise<Store>,
+  open: (hooks: OpenHooks) => Promise<Store>,
 ): Promise<Store> {
   if (connect !== 'fail' && connect !== 'wait') {
     throw new CommandInvalid('connect', "must be 'fail' or 'wait'")
@@ -41,31 +44,31 @@ export async function openWhenThere(
   if (connect === 'fail') return open({ onTrouble() {} })
   const start = environment.clock.now()
   let isOpen = false
-  const tell = (state: 'Connecting' | 'ErrorWait' | 'Connected', error?: PawlError) => {
+  const emit = (state: 'Connecting' | 'ErrorWait' | 'Connected', error?: PawlError) => {
     const waitedMs = environment.clock.now() - start
     observe({ type: 'connection', state, waitedMs, ...(error !== undefined && { error }) })
   }
-  // The store tries for some seconds before it gives up, and reports meanwhile.
+  // The store retries for some seconds before it fails, and reports the outage meanwhile.
   const onTrouble = (trouble: Trouble) => {
-    if (!isOpen && trouble.kind === 'away') tell('Connecting', trouble.error)
+    if (!isOpen && trouble.kind === 'away') emit('Connecting', trouble.error)
   }
   for (let tries = 0; ; tries++) {
-    if (tries > 0) tell('Connecting')
+    if (tries > 0) emit('Connecting')
     try {
       const store = await untilAborted(open({ onTrouble }), signal)
       isOpen = true
-      if (tries > 0) tell('Connected')
+      if (tries > 0) emit('Connected')
       return store
     } catch (error) {
       if (!(error instanceof StoreUnavailable || error instanceof StoreBusy)) throw error
-      tell('ErrorWait', error)
+      emit('ErrorWait', error)
     }
     const slept = new Promise<void>((done) => environment.timers.after(ERROR_WAIT_MS, done))
     await untilAborted(slept, signal)
   }
 }
 
-/** Rejects when the signal is aborted; a store that is opened after that is closed again. */
+/** Rejects when the signal is aborted. A store that is opened after that is closed. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work
   let stop: () => void = () => {}

@@ -17,12 +17,12 @@ import type { PawlEvent } from './watching/events.ts'
 import { harmless, harmlessLogger } from './watching/hooks.ts'
 import { logEvent, SILENT } from './watching/log.ts'
 import { measure } from './watching/metrics.ts'
-import { watchStore } from './watching/watched-store.ts'
+import { observeStore } from './watching/observe-store.ts'
 
-/** The ledger's record of who sets the bounds that the options name. */
+/** How the ledger names the author of queue limits that come from the options. */
 const OPENER: Asker = { actor: 'client', note: 'the option queues of createPawl' }
 
-/** Opens Pawl: the store is made or brought up to date as needed. */
+/** Opens Pawl. Creates the store or migrates its schema if needed. */
 export async function createPawl(options: PawlOptions): Promise<Pawl> {
   checkPawlOptions(options)
   const environment = options.environment ?? systemEnvironment()
@@ -46,21 +46,21 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
     ...(timeoutMs !== undefined && { timeoutMs }),
   }
   const open = (name: string) =>
-    openWhenThere(options, { environment, observe }, (hear) =>
-      openStore(name, { ...opening, ...hear }),
+    openWhenThere(options, { environment, observe }, (hooks) =>
+      openStore(name, { ...opening, ...hooks }),
     )
   const store = typeof given === 'string' ? await open(given) : given
   const storeName = typeof given === 'string' ? given : undefined
-  const watched = watchStore(store, { worker: null, observe, lifecycles })
+  const observed = observeStore(store, { worker: null, observe, lifecycles })
   for (const [queue, limits] of Object.entries(options.queues ?? {})) {
-    await watched.limitQueue(queue, limitsOf(limits), OPENER)
+    await observed.limitQueue(queue, limitsOf(limits), OPENER)
   }
   const deliverable = deliverableOf(jobs, options.notify, environment)
   const parts = { environment, isReal, logger, jobs, deliverable, bounds, lifecycles, observe }
   return new Pawl({ store, storeName, timeoutMs, ...parts })
 }
 
-/** All effects that a dispatcher of this process can deliver. */
+/** The effects and notices that a dispatcher of this process can deliver. */
 function deliverableOf(
   jobs: ReadonlyMap<string, AnyJob>,
   notify: NotifyOptions | undefined,
@@ -77,12 +77,12 @@ function observerOf(
   { clock }: Environment,
   logger: Logger,
 ): (event: PawlEvent) => void {
-  const tell = harmless('onEvent', onEvent, { clock, logger })
+  const emit = harmless('onEvent', onEvent, { clock, logger })
   const toMetrics = metrics && ((event: PawlEvent) => measure(metrics, event))
   const measured = harmless('metrics', toMetrics, { clock, logger })
   return (event) => {
     logEvent(logger, event)
-    tell(event)
+    emit(event)
     measured(event)
   }
 }

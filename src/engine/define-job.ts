@@ -1,6 +1,6 @@
 /**
- * What a kind of job is. One object is both its key (what is enqueued) and its code (what a worker
- * runs); the code can be added elsewhere, so that a process that only enqueues need not import it.
+ * Job types. One object is both the key for `enqueue` and the code that a worker runs. `implement`
+ * adds the code later, so a process that only enqueues need not import it.
  */
 import { callable, name as checkName, record } from '../core/checks.ts'
 import { DefinitionInvalid } from '../core/errors.ts'
@@ -23,47 +23,48 @@ import { type RetryOptions, retryOf } from './retry-options.ts'
 import type { InputOf, OutputOf, Schema, Typed } from './schema.ts'
 import type { StepFunction } from './worker/steps.ts'
 
-/** What an attempt works with. */
+/** What a handler receives. */
 export interface JobContext<Input, E = Effects> {
   readonly input: Input
   /**
-   * Does something once: the result, as JSON, is remembered, and a later attempt is given it
-   * instead of doing it again. A step of the same name is the next one of that name. What throws is
-   * not remembered.
+   * Runs a function once per job. Its result is stored as JSON, and later attempts receive the
+   * stored result instead of running the function. Calls with the same name are counted: the second
+   * call is the second step of that name. If the function throws, nothing is stored.
    */
   readonly step: <Result>(name: string, work: StepFunction<Result>) => Promise<Result>
   /**
-   * The commit boundary: what the function writes through `tx`, and the result that it returns,
-   * become true together, once, ever. It ends the attempt; what the handler returns after it is
-   * ignored. A handler that never calls it commits what it returns.
+   * The commit boundary. What the function writes through `tx` and the result that it returns are
+   * committed in one transaction, at most once per job. The commit ends the attempt, and the return
+   * value of the handler is ignored. If the handler never calls `commit`, its return value is
+   * committed.
    */
   readonly commit: <Output>(work: (tx: Tx<E>) => Output | Promise<Output>) => Promise<Output>
   readonly jobId: string
   readonly type: string
   readonly queue: string
-  /** From 1: how many leases this job has had, this one included. */
+  /** Starts at 1: how many times the job was claimed, including this time. */
   readonly attempt: number
   readonly tags: readonly string[]
   /**
-   * Aborted when the attempt is no longer wanted; its reason says why: `LeaseLost`, `Cancelled`,
-   * `AttemptTimeout`, `AttemptStalled`, `DeadlinePassed` or `ShuttingDown`. What the attempt writes
-   * after that is refused.
+   * Aborted when the attempt has to stop. The reason says why: `LeaseLost`, `Cancelled`,
+   * `AttemptTimeout`, `AttemptStalled`, `DeadlinePassed` or `ShuttingDown`. Later writes of the
+   * attempt are rejected.
    */
   readonly signal: AbortSignal
-  /** Tells how far the attempt is; any JSON. Kept beside the job, not in its ledger. */
+  /** Stores the progress of the attempt, any JSON value. It is not part of the ledger. */
   readonly progress: (value: unknown) => void
-  /** Adds to a number that is recorded with the end of the attempt. */
+  /** Adds to a counter that is recorded when the attempt ends. */
   readonly count: (name: string, by?: number) => void
-  /** The logger that was given to `createPawl`; its lines say which job and attempt they are of. */
+  /** The logger given to `createPawl`; each line carries the job and the attempt. */
   readonly log: Logger
 }
 
-/** The code of a job. */
+/** The code of a job type; it receives the context of one attempt. */
 export type Handler<Input, Output, E = Effects> = (
   context: JobContext<Input, E>,
 ) => Output | Promise<Output>
 
-/** What `defineJob` takes. */
+/** The options of `defineJob`. */
 export interface JobOptions<S extends Schema, Output, E extends Effects = NoEffects> {
   readonly name: string
   /** 'default' if absent. */
@@ -72,78 +73,77 @@ export interface JobOptions<S extends Schema, Output, E extends Effects = NoEffe
   readonly lifecycle?: Lifecycle
   readonly input?: S
   /**
-   * The type of what the code gives, for processes that only enqueue and wait: `typed<T>()`. Code
-   * that gives anything else does not compile.
+   * The type of the result, for processes that only enqueue and wait: `typed<T>()`. A handler with
+   * another result does not compile.
    */
   readonly output?: Typed<Output>
   readonly retry?: RetryOptions
   readonly crashesMax?: number
   readonly releasesMax?: number
-  /** With 'operator' a job whose worker went silent waits for a person's approval. */
+  /** With 'operator', a job whose worker died or lost contact waits for a person's approval. */
   readonly recovery?: JobPolicy['recovery']
-  /** Whether the end of a job, and its parking, are told to who is given to `createPawl`. */
+  /** Whether the receiver given to `createPawl` is notified when a job ends or is parked. */
   readonly notify?: boolean
-  /** Smaller numbers first; 0 if absent. */
+  /** Jobs with smaller numbers are claimed first; 0 if absent. */
   readonly priority?: number
-  /** How long one attempt may take; passing it is a failure that may be retried. */
+  /** How long an attempt may take. A longer one is a failure that may be retried. */
   readonly timeout?: Duration
   /**
-   * How long an attempt may go without a sign of life of its own: progress, count, step or commit.
-   * Passing it is a failure that may be retried. If absent, the attempt is only reported, after
-   * `stallWarning`.
+   * How long a handler may go without calling progress, count, step or commit. After that the
+   * attempt is a failure that may be retried. If absent, `stallWarning` only reports the attempt.
    */
   readonly stallTimeout?: Duration
   /**
-   * After how long without such a sign the attempt is reported as `silent`; nothing else happens to
-   * it. What the worker says if absent, which is ten minutes by default; false or 0 for never.
+   * After how long without such a call the event `silent` is emitted; the attempt goes on. If
+   * absent, the worker's `stallWarning` applies, ten minutes by default. Use false or 0 for never.
    */
   readonly stallWarning?: Duration | false
-  /** What commits may declare, and how each is delivered. */
+  /** The effects that commits may declare, and how each is delivered. */
   readonly effects?: E & Effects
   readonly run?: Handler<OutputOf<S>, Output, E>
 }
 
-/** A kind of job. */
+/** A job type. */
 export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unknown> {
   readonly name: string
   readonly queue: string
   readonly lifecycle: Lifecycle
   readonly schema: Schema | undefined
-  /** Nothing where the lifecycle's own policy holds. */
+  /** Undefined if the lifecycle's policy applies. */
   readonly policy: JobPolicy | undefined
   readonly priority: number
   readonly timeoutMs: number | undefined
   readonly stallTimeoutMs: number | undefined
-  /** 0 for never; nothing where the worker decides. */
+  /** 0 for never; undefined if the worker's option applies. */
   readonly stallWarningMs: number | undefined
-  /** The code, where this process has it. */
+  /** The handler; undefined if this process does not have it. */
   readonly run: Handler<Parsed, Output> | undefined
-  /** What delivers its effects, where this process has it. */
+  /** How effects are delivered; empty if this process does not have the functions. */
   readonly effects: ReadonlyMap<string, EffectDefinition>
-  /** The same kind of job with its code. */
+  /** Returns the same job type with a handler. */
   implement<NewOutput extends Output, E extends Effects = NoEffects>(
     run: Handler<Parsed, NewOutput, E>,
     options?: { readonly effects?: E & Effects },
   ): RunnableJob<Input, Parsed, NewOutput>
-  /** Carries the type of the input; never there. */
+  /** Carries the type of the input; has no value at run time. */
   readonly '~input'?: Input
 }
 
-/** A kind of job with its code: what a worker can run. */
+/** A job type with a handler, which a worker can run. */
 export interface RunnableJob<Input = unknown, Parsed = unknown, Output = unknown>
   extends JobDefinition<Input, Parsed, Output> {
   readonly run: Handler<Parsed, Output>
 }
 
-/** Defines a kind of job with its code. */
+/** Defines a job type with a handler. */
 export function defineJob<S extends Schema = Schema, Output = unknown, E extends Effects = Effects>(
   options: JobOptions<S, Output, E> & { readonly run: Handler<OutputOf<S>, Output, E> },
 ): RunnableJob<InputOf<S>, OutputOf<S>, Output>
-/** Defines a kind of job by its key alone; `implement` adds the code. */
+/** Defines a job type without a handler; `implement` adds it. */
 export function defineJob<S extends Schema = Schema, Output = unknown, E extends Effects = Effects>(
   options: JobOptions<S, Output, E>,
 ): JobDefinition<InputOf<S>, OutputOf<S>, Output>
-/** Defines a kind of job, with or without its code. */
+/** Defines a job type, with or without a handler. */
 export function defineJob<S extends Schema, Output, E extends Effects>(
   options: JobOptions<S, Output, E>,
 ): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
@@ -153,7 +153,9 @@ export function defineJob<S extends Schema, Output, E extends Effects>(
     const why = checkName(value) ?? reservedName(value)
     if (why !== undefined) throw new DefinitionInvalid(field, why)
   }
-  if (!Number.isSafeInteger(priority)) throw new DefinitionInvalid('priority', 'must be whole')
+  if (!Number.isSafeInteger(priority)) {
+    throw new DefinitionInvalid('priority', 'must be a whole number')
+  }
   const overrides = overridesOf(options)
   const definition: JobDefinition<InputOf<S>, OutputOf<S>, Output> = {
     name,
@@ -205,7 +207,7 @@ function definitionInvalid(field: string, why: string): DefinitionInvalid {
   return new DefinitionInvalid(field, why)
 }
 
-/** An unknown field is refused, with the error of every other fault in a definition. */
+/** Throws `DefinitionInvalid` for an unknown field or a bad value. */
 function checkDefinition(options: object): void {
   checkFields(options as JobOptions<Schema, unknown>, OPTIONS, {
     what: 'options',
@@ -215,11 +217,11 @@ function checkDefinition(options: object): void {
 
 function stallTimeoutOf(duration: Duration | undefined): number | undefined {
   const ms = duration === undefined ? undefined : toMs(duration, 'stallTimeout')
-  if (ms === 0) throw new DefinitionInvalid('stallTimeout', 'must be longer than nothing')
+  if (ms === 0) throw new DefinitionInvalid('stallTimeout', 'must be longer than 0 ms')
   return ms
 }
 
-/** A time after which silence is reported, in milliseconds; 0 for never. */
+/** In milliseconds; 0 for never. */
 export function stallWarningOf(duration: Duration | false): number {
   return duration === false ? 0 : toMs(duration, 'stallWarning')
 }

@@ -1,4 +1,4 @@
-/** Lengths of time as people write them: `'30s'`, `'5m'`, or a number of milliseconds. */
+/** Durations: a number of milliseconds, or text such as `'30s'` or `'5m'`. */
 import { DefinitionInvalid } from '../core/errors.ts'
 import { DELAY_MAX_MS } from '../core/retry.ts'
 
@@ -7,7 +7,9 @@ const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as cons
 /** Milliseconds, or a number with a unit. */
 export type Duration = number | `${number}${keyof typeof UNITS}`
 
-/** The duration in whole milliseconds; throws where it is none, or longer than a year. */
+/**
+ * Returns whole milliseconds. Throws `DefinitionInvalid` if the value is malformed or over a year.
+ */
 export function toMs(duration: Duration, field: string): number {
   const ms = typeof duration === 'number' ? duration : parse(duration)
   if (Number.isFinite(ms) && ms >= 0 && ms <= DELAY_MAX_MS) return Math.round(ms)

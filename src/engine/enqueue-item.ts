@@ -1,4 +1,4 @@
-/** Makes what the store accepts out of a definition, an input and the options of one job. */
+/** Builds a store's enqueue item from a job type, an input and the options of one job. */
 import { encode, type JsonBounds } from '../core/canonical-json.ts'
 import type { IdSource } from '../core/ports.ts'
 import type { EnqueueItem } from '../stores/store.ts'
@@ -8,15 +8,14 @@ import type { AnyJob } from './job-types.ts'
 import { type EnqueueOptions, runAtOf } from './options.ts'
 import { validate } from './schema.ts'
 
-/** What is needed beside the caller's own words. */
 export interface ItemContext {
   readonly ids: IdSource
   readonly bounds: JsonBounds
-  /** The store's time, from which delays count. */
+  /** Returns the store's time; delays start from it. */
   readonly now: () => number
 }
 
-/** Throws `InputInvalid` if the schema refuses the input, `CommandInvalid` for a bad option. */
+/** Throws `InputInvalid` if the schema rejects the input, `CommandInvalid` for a bad option. */
 export async function itemOf(
   definition: AnyJob,
   input: unknown,

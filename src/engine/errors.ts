@@ -1,15 +1,15 @@
-/** Why an attempt is aborted, and what the library itself can refuse. One class, one code each. */
+/** The errors of the library: reasons why an attempt is aborted, and refused calls. */
 import { messageOf, PawlError } from '../core/errors.ts'
 
-/** Somebody asked for the job to be cancelled. */
+/** The cancellation of the job was requested. */
 export class Cancelled extends PawlError {
   readonly code = 'E_CANCELLED'
   constructor(jobId: string) {
-    super(`Job ${jobId} was cancelled`, 'Stop; what the attempt returns is not wanted.', { jobId })
+    super(`Job ${jobId} was cancelled`, 'Stop; the result of this attempt is ignored.', { jobId })
   }
 }
 
-/** The attempt has taken longer than it may. */
+/** The attempt exceeded `timeout`. */
 export class AttemptTimeout extends PawlError {
   readonly code = 'E_ATTEMPT_TIMEOUT'
   constructor(jobId: string, timeoutMs: number) {
@@ -21,82 +21,82 @@ export class AttemptTimeout extends PawlError {
   }
 }
 
-/** The attempt has shown no sign of life for longer than it may. */
+/** The handler exceeded `stallTimeout`. */
 export class AttemptStalled extends PawlError {
   readonly code = 'E_ATTEMPT_STALLED'
   constructor(jobId: string, stallTimeoutMs: number) {
     super(
-      `The attempt at job ${jobId} showed no sign of life for ${stallTimeoutMs} ms`,
+      `The handler of job ${jobId} showed no activity for ${stallTimeoutMs} ms`,
       'Stop; it is recorded as a failure. Call progress, count, step or commit more often.',
       { jobId, stallTimeoutMs },
     )
   }
 }
 
-/** The job as a whole has taken longer than it may. */
+/** The job exceeded its deadline. */
 export class DeadlinePassed extends PawlError {
   readonly code = 'E_DEADLINE_PASSED'
   constructor(jobId: string, deadlineAt: number) {
     super(
       `The deadline of job ${jobId} has passed`,
-      'Stop; the job has failed for good. Give it a later deadline if it needs one.',
+      'Stop; the job has failed and is not retried. Set a later deadline if it needs more time.',
       { jobId, deadlineAt },
     )
   }
 }
 
-/** The worker is stopping and has waited for as long as it was told to. */
+/** The worker is stopping and `drain` is over. */
 export class ShuttingDown extends PawlError {
   readonly code = 'E_SHUTTING_DOWN'
   constructor() {
-    super('The worker is stopping', 'Stop; the job is given back and another worker takes it.')
+    super('The worker is stopping', 'Stop; the job is released, and another worker claims it.')
   }
 }
 
-/** A handler ignored its abort, and the worker was told to end for that. */
+/** A handler ignored its abort signal, and `onStuck` is 'exit'. */
 export class WorkerStuck extends PawlError {
   readonly code = 'E_WORKER_STUCK'
   constructor(workerId: string, jobId: string, forMs: number) {
     super(
-      `Worker ${workerId} has ended: the handler of job ${jobId} went on for ${forMs} ms after \
-its abort`,
-      'Start the process anew, and let the handler of this kind of job obey its signal.',
+      `Worker ${workerId} has stopped: the handler of job ${jobId} was still running ${forMs} ms \
+after its signal was aborted`,
+      'Restart the process, and make the handler stop when its signal is aborted.',
       { workerId, jobId, forMs },
     )
   }
 }
 
-/** The input of a job is not what its schema wants. */
+/** The schema of the job type rejected an input. */
 export class InputInvalid extends PawlError {
   readonly code = 'E_INPUT_INVALID'
   constructor(type: string, why: string) {
-    super(`The input of a job of type "${type}" is refused: ${why}`, 'Mend the input.', {
+    super(`The input of a job of type "${type}" is invalid: ${why}`, 'Correct the input.', {
       type,
       why,
     })
   }
 }
 
-/** The job has not come to an end in the time that the caller was ready to wait. */
+/** The job did not end within the `timeout` of `result`. */
 export class ResultTimeout extends PawlError {
   readonly code = 'E_RESULT_TIMEOUT'
   constructor(jobId: string, timeoutMs: number) {
-    super(`Job ${jobId} has not ended within ${timeoutMs} ms`, 'It goes on; ask again.', {
+    super(`Job ${jobId} has not ended within ${timeoutMs} ms`, 'The job goes on; wait again.', {
       jobId,
       timeoutMs,
     })
   }
 }
 
-/** Two kinds of job have one name. */
+/** Two job types have the same name. */
 export class JobTypeTwice extends PawlError {
   readonly code = 'E_JOB_TYPE_TWICE'
   constructor(type: string) {
-    super(`Two jobs are named "${type}"`, 'Give each kind of job a name of its own.', { type })
+    super(`Two job types are named "${type}"`, 'Give each job type its own name.', { type })
   }
 }
 
-/** The job has not ended, so a copy would do its work a second time. */
+/** The job has not ended, so a copy would repeat its work. */
 export class JobNotEnded extends PawlError {
   readonly code = 'E_JOB_NOT_ENDED'
   constructor(jobId: string, command: string) {
@@ -107,94 +107,98 @@ export class JobNotEnded extends PawlError {
   }
 }
 
-/** The job runs, and the command is for jobs that do not. */
+/** The job is running, and the command is for jobs that are not. */
 export class JobRunning extends PawlError {
   readonly code = 'E_JOB_RUNNING'
   constructor(jobId: string, command: string, stalled: boolean) {
     super(
       `Job ${jobId} is running: ${command} does not apply`,
-      stalled ? 'Its worker went silent: approve its recovery.' : 'Let it end, or cancel it.',
+      stalled
+        ? 'Its worker does not renew the lease: approve its recovery with `pawl job approve`.'
+        : 'Wait until it has ended, or cancel it.',
       { jobId, command, stalled },
     )
   }
 }
 
-/** The job was listed by a dry run, and is not what the filter shows any more. */
+/** A dry run listed the job, but the filter no longer matches it. */
 export class JobChanged extends PawlError {
   readonly code = 'E_JOB_CHANGED'
   constructor(jobId: string) {
     super(
-      `Job ${jobId} has changed since it was listed: the filter no longer shows it`,
-      'Look at the job; if it is still meant, select it by its id.',
+      `Job ${jobId} has changed since it was listed: the filter no longer matches it`,
+      'Look at the job. If the command should still apply, select the job by its id.',
       { jobId },
     )
   }
 }
 
-/** The job does not wait for anybody's approval. */
+/** The job does not wait for approval. */
 export class JobNotStalled extends PawlError {
   readonly code = 'E_JOB_NOT_STALLED'
   constructor(jobId: string) {
     super(
-      `Job ${jobId} is not held by a worker that went silent`,
-      "Approval is for jobs with recovery 'operator' whose lease has run out.",
+      `Job ${jobId} does not wait for the approval of its recovery`,
+      "Approval is for running jobs with recovery 'operator' whose lease has expired.",
       { jobId },
     )
   }
 }
 
-/** A commit declared an effect that its kind of job has no function for. */
+/** A commit declared an effect that its job type does not define. */
 export class EffectUnknown extends PawlError {
   readonly code = 'E_EFFECT_UNKNOWN'
   constructor(type: string, effect: string) {
     super(
-      `Jobs of type "${type}" have no effect "${effect}", so nobody could deliver it`,
-      'Name it in the effects of the job, with the function that delivers it. The commit failed.',
+      `Job type "${type}" has no effect "${effect}", so it could not be delivered`,
+      'Add it to `effects` of the job type, with its function. The commit failed.',
       { type, effect },
     )
   }
 }
 
-/** The delivery of an effect has taken longer than it may. */
+/** The delivery of an effect exceeded its `timeout`. */
 export class DeliveryTimeout extends PawlError {
   readonly code = 'E_DELIVERY_TIMEOUT'
   constructor(key: string, timeoutMs: number) {
     super(
       `The delivery of ${key} took longer than ${timeoutMs} ms`,
-      'Stop; it is tried again. Give the effect a longer timeout if it needs one.',
+      'Stop; it is retried. Give the effect a longer timeout if it needs one.',
       { key, timeoutMs },
     )
   }
 }
 
-/** A store is named in a way that is not known. */
+/** The name of a store has an unknown form. */
 export class StoreNameInvalid extends PawlError {
   readonly code = 'E_STORE_NAME_INVALID'
   constructor(name: string) {
     super(
-      `"${name}" names no store`,
+      `"${name}" is not the name of a store`,
       "Use 'sqlite:./jobs.db', 'sqlite::memory:' or 'postgres://…'.",
       { name },
     )
   }
 }
 
-/** Waiting for the database was ended by its signal. */
+/** The signal ended the wait for the database. */
 export class ConnectAborted extends PawlError {
   readonly code = 'E_CONNECT_ABORTED'
   constructor() {
-    super('The wait for the database was ended', 'Open Pawl again when the database is there.')
+    super('The wait for the database was aborted', 'Open Pawl again when the database is up.')
   }
 }
 
-/** Leases could not be renewed; they last until they expire, and the next renewal is tried soon. */
+/**
+ * A renewal of leases failed. The leases are valid until they expire, and the renewal is retried.
+ */
 export class HeartbeatFailed extends PawlError {
   readonly code = 'E_HEARTBEAT_FAILED'
   constructor(cause: unknown) {
     const { code, details } = (cause ?? {}) as { code?: unknown; details?: unknown }
     super(
       `Leases could not be renewed: ${messageOf(cause)}`,
-      'See the cause. If it lasts for longer than the lease, the jobs are given up here.',
+      'See the cause. If it lasts longer than the lease, the worker loses these jobs.',
       { ...(typeof code === 'string' && { cause: code }), ...(details as object | undefined) },
     )
     this.cause = cause

@@ -1,4 +1,3 @@
-/** A job, as whoever enqueued it sees it: what became of it, where it is, how to cancel it. */
 import { abortSignal } from '../core/checks.ts'
 import { JobNotFound, type PawlError } from '../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
@@ -12,14 +11,12 @@ import { viewIn } from './job-view.ts'
 import { type JobOutcome, outcomeOf } from './outcome.ts'
 import type { HasEnded, Results } from './results.ts'
 
-/** What a handle asks. */
 export interface HandleParts {
   readonly store: Store
   readonly results: Results
   readonly lifecycles: readonly Lifecycle[]
 }
 
-/** How long to wait for what becomes of a job. */
 interface ResultOptions {
   readonly timeout?: Duration
   readonly signal?: AbortSignal
@@ -27,15 +24,15 @@ interface ResultOptions {
 
 const RESULT: FieldChecks<ResultOptions> = { timeout: unchecked, signal: abortSignal }
 
-/** A job, as whoever enqueued it sees it. */
+/** A job as seen by the program that enqueued it. */
 export class JobHandle<Output = unknown> {
   readonly id: string
-  /** False where the key belonged to a job already, and this is that job. */
+  /** False if a job with the same key existed already; the handle is that job's. */
   readonly created: boolean
   readonly #parts: HandleParts
   readonly #hasEnded: HasEnded | undefined
 
-  /** Made by `enqueue` and `job`. @internal */
+  /** Use `enqueue` or `job` to get a handle. @internal */
   constructor(parts: HandleParts, { id }: Pick<Job, 'id'>, created: boolean, hasEnded?: HasEnded) {
     this.#parts = parts
     this.#hasEnded = hasEnded
@@ -44,9 +41,9 @@ export class JobHandle<Output = unknown> {
   }
 
   /**
-   * What became of the job; waits until that is clear. A job has succeeded with its commit: what
-   * effects are still to be delivered is not waited for. Rejects with `ResultTimeout`, and with
-   * `JobNotFound` if there is no such job: its transaction was rolled back, or it was pruned.
+   * Waits until the outcome of the job is known, and returns it. A job has succeeded when it is
+   * committed; deliveries of its effects are not waited for. Rejects with `ResultTimeout`, or with
+   * `JobNotFound` if the job does not exist: its transaction was rolled back, or it was pruned.
    */
   async result(options: ResultOptions = {}): Promise<JobOutcome<Output>> {
     checkFields(options, RESULT, { what: 'options' })
@@ -58,7 +55,7 @@ export class JobHandle<Output = unknown> {
     return outcomeOf<Output>(job, texts?.result)
   }
 
-  /** The job as it is now. */
+  /** Reads the job; throws `JobNotFound`. */
   async get(): Promise<Job> {
     const job = await this.#parts.store.get(this.id)
     if (job === undefined) throw new JobNotFound(this.id)
@@ -66,27 +63,27 @@ export class JobHandle<Output = unknown> {
   }
 
   /**
-   * The job as it is now, in the field names of its lifecycle's document; in those of `standard`
-   * for a lifecycle of your own. Throws `LifecycleUnknown` if nobody has ever defined it.
+   * Reads the job, with the field names of its lifecycle's requirement document, or those of
+   * `standard` for your own lifecycles. Throws `LifecycleUnknown` if the lifecycle is not known.
    */
   async view(): Promise<JobView> {
     const { store, lifecycles } = this.#parts
     return viewIn(store, lifecycles, await this.get())
   }
 
-  /** What the present attempt last told of itself; nothing where it did not. */
+  /** The last progress of the current attempt; undefined if there is none. */
   async progress(): Promise<unknown> {
     const text = await this.#parts.store.progress(this.id)
     return text === undefined ? undefined : JSON.parse(text)
   }
 
-  /** Cancels the job; where it runs, its handler is asked to stop. */
+  /** Cancels the job. If it is running, its handler's signal is aborted. */
   async cancel(asker: Asker = CLIENT): Promise<Job> {
     return jobOf(await this.#parts.store.cancel([this.id], asker))
   }
 }
 
-/** The job that a command was given to; a refusal is thrown. */
+/** Returns the job of an answer; throws if the command was rejected. */
 export function jobOf([answer]: readonly Answer[]): Job {
   if (answer?.kind === 'rejected') throw answer.error as PawlError
   return (answer as Exclude<Answer, { kind: 'rejected' }>).job

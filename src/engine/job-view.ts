@@ -1,4 +1,4 @@
-/** A job in the field names of its lifecycle's document, with what is stored beside its facts. */
+/** The view of a job: the field names of its lifecycle's requirement document, and its input. */
 import type { Job } from '../core/job/job.ts'
 import { type JobView, viewOf } from '../core/job/views.ts'
 import { findLifecycle } from '../core/lifecycles/index.ts'
@@ -6,7 +6,7 @@ import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Store } from '../stores/store.ts'
 import { versionsOf } from '../stores/versions.ts'
 
-/** The view of a job; a lifecycle that this process does not have is read from the store. */
+/** Reads the lifecycle from the store if this process does not have it. */
 export async function viewIn(
   store: Store,
   lifecycles: readonly Lifecycle[],
@@ -19,7 +19,7 @@ export async function viewIn(
   return viewOf(lifecycle, job, texts && { input: valueIn(texts.input) })
 }
 
-/** What a JSON text holds; a payload may be something else, such as a cipher. */
+/** Returns the text itself if it is not JSON: a payload may be encrypted, for example. */
 function valueIn(text: string): unknown {
   try {
     return JSON.parse(text)

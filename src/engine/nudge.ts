@@ -1,11 +1,10 @@
-/** Sleeping until a time has passed or somebody has a reason to wake the sleeper. */
 import type { Timers } from '../core/ports.ts'
 
 function always(): boolean {
   return true
 }
 
-/** A sleeper, and how to wake it. A nudge that comes before the sleep is not lost. */
+/** A wait that can be ended early. A call of `now` before the wait is not lost. */
 export class Nudge {
   readonly #timers: Timers
   #wake: (() => void) | undefined
@@ -15,13 +14,15 @@ export class Nudge {
     this.#timers = timers
   }
 
-  /** Wakes the sleeper, or keeps it from falling asleep. */
+  /** Ends the wait, or the next one if there is none. */
   now(): void {
     this.#pending = true
     this.#wake?.()
   }
 
-  /** Sleeps; with `onlyIf` a nudge wakes only where that is true. */
+  /**
+   * Waits for `delayMs` or for `now`; with `onlyIf`, `now` ends the wait only if it returns true.
+   */
   async wait(delayMs: number, { onlyIf = always } = {}): Promise<void> {
     if (this.#pending && onlyIf()) {
       this.#pending = false

@@ -1,4 +1,4 @@
-/** Stores by name, so that a program moves from a file to a server by changing one text. */
+/** Opens stores by name, so that a program changes its database by changing one string. */
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
@@ -9,24 +9,23 @@ import type { SchemaStatus, Store } from '../stores/store.ts'
 import type { TimeChange } from '../stores/store-time.ts'
 import { StoreNameInvalid } from './errors.ts'
 
-/** What an opener is given beside the name. */
 export interface OpenOptions extends PayloadOptions, SoundnessOptions {
   readonly lifecycles: readonly Lifecycle[]
   readonly environment: Environment
   readonly logger: Logger
-  /** How many connections to a server there may be. */
+  /** The largest number of connections to a server. */
   readonly connections?: number
-  /** How long a verb tries to get past conflicts and outages; the store's default if absent. */
+  /** How long a call retries after conflicts and during outages; the store's default if absent. */
   readonly timeoutMs?: number
-  /** Called while a server is away, from the opening on. */
+  /** Called while the server cannot be reached, also during the opening. */
   readonly onTrouble?: (trouble: Trouble) => void
   /** Called when this process has changed the time of a SQLite file. */
   readonly onTimeChange?: (change: TimeChange) => void
-  /** False: this process uses the time of a SQLite file and leaves its changes to others. */
+  /** If false, this process reads the time of a SQLite file but never changes it. */
   readonly changesTime?: boolean
 }
 
-/** What a store's name says: a server to connect to, or the path of a file. */
+/** The database that a store's name refers to. */
 type Place =
   | { readonly kind: 'postgres'; readonly url: string }
   | { readonly kind: 'sqlite'; readonly path: string }
@@ -52,7 +51,7 @@ export async function openStore(name: string, options: OpenOptions): Promise<Sto
   return openSqliteStore({ path: place.path, ...others, ...busy })
 }
 
-/** The state of a store's schema, without making or changing anything. */
+/** Reads the state of a store's schema; changes nothing. */
 export async function storeStatus(name: string, environment: Environment): Promise<SchemaStatus> {
   const place = placeOf(name)
   if (place.kind === 'postgres') {
@@ -63,7 +62,7 @@ export async function storeStatus(name: string, environment: Environment): Promi
   return schemaStatus(place.path, environment)
 }
 
-/** The SQL that makes the schema of a store, for those who apply it with tools of their own. */
+/** Returns the SQL that creates the schema, for people who apply it with their own tools. */
 export async function storeSql(name: string): Promise<string> {
   const { printSql } =
     placeOf(name).kind === 'postgres'

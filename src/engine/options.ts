@@ -21,61 +21,62 @@ import type { Metrics } from './watching/metrics.ts'
 
 /** How to open Pawl. */
 export interface PawlOptions extends PayloadOptions, ConnectOptions {
-  /** 'sqlite:./jobs.db', 'sqlite::memory:', 'postgres://…', or a store that is open already. */
+  /** 'sqlite:./jobs.db', 'sqlite::memory:', 'postgres://…', or an open store. */
   readonly store: string | Store
-  /** The job types that this process knows; those with code can be worked on. */
+  /** The job types that this process knows; a worker can run those with a handler. */
   readonly jobs?: readonly AnyJob[]
   /**
-   * Lifecycles that this process knows beside those of its jobs: earlier versions, for example,
-   * whose jobs it is to work on as they are instead of migrating them.
+   * Lifecycles that this process knows besides those of its jobs, for example earlier versions
+   * whose jobs it runs without migrating them.
    */
   readonly lifecycles?: readonly Lifecycle[]
-  /** Bounds of queues; kept in the store, for every process. */
+  /** Limits of queues; stored, so they apply to every process. */
   readonly queues?: Readonly<Record<string, QueueOptions>>
   /** Receives a notification when a job with `notify: true` ends or is parked. */
   readonly notify?: NotifyOptions
   /**
-   * What to do if constraints or triggers of the store are missing. 'block', the default, refuses
-   * claims until the doctor has repaired the store; 'warn' only writes to the log.
+   * What to do if constraints or triggers of the store are missing. With 'block', the default,
+   * claims are refused until the doctor has repaired the store; with 'warn', Pawl only writes to
+   * the log.
    */
   readonly onFindings?: SoundnessOptions['onFindings']
-  /** How long a call of the store tries to get past outages; 10 seconds if absent. */
+  /** How long a call of the store retries during outages; 10 seconds if absent. */
   readonly storeTimeout?: Duration
   readonly environment?: Environment
   readonly logger?: Logger
   /** Called for every event of this process, from every worker. */
   readonly onEvent?: (event: PawlEvent) => void
-  /** Where measurements go; `METRICS` has their names. */
+  /** Receives measurements; `METRICS` lists their names. */
   readonly metrics?: Metrics
 }
 
-/** The bounds of a queue; null removes a bound. */
+/** The limits of a queue; null removes a limit. */
 export interface QueueOptions {
-  /** How many jobs may be ready in it; a further one is refused with `QueueFull`. */
+  /** How many jobs may be ready; a further one is refused with `QueueFull`. */
   readonly maxDepth?: number | null
-  /** How long a job may be ready without being started; then it is failed or cancelled. */
+  /** How long a job may be ready without being claimed; then it is failed or cancelled. */
   readonly maxWait?: Duration | null
 }
 
 /** The options of one job. */
 export interface EnqueueOptions {
-  /** One job per type and key; `onConflict` says what happens to a second one. */
+  /** There is at most one job per type and key; `onConflict` decides about a second one. */
   readonly key?: string
   readonly onConflict?: OnConflict
   readonly priority?: number
-  /** Not before this much time has passed, or not before this moment. */
+  /** Starts the job after this time at the earliest; `runAt` is the same as a point in time. */
   readonly delay?: Duration
   readonly runAt?: Date
   readonly tags?: readonly string[]
   /** How long an attempt may take; the definition's if absent. */
   readonly timeout?: Duration
-  /** Past this moment the job fails for good. */
+  /** After this time the job fails without retries. */
   readonly deadline?: Date
-  /** Create it only; `submit` lets it run. */
+  /** Creates the job without making it ready; `submit` does that. */
   readonly hold?: boolean
-  /** A transaction on the same database: of `pawl.transaction`, of a commit, or your own. */
+  /** A transaction of the same database: from `pawl.transaction`, from a commit, or your own. */
   readonly tx?: JoinableTx
-  /** A UUID of the caller's choice. */
+  /** A UUID; generated if absent. */
   readonly jobId?: string
 }
 
@@ -83,7 +84,7 @@ const JOBS_MAX = 10_000
 
 const jobs = (values: readonly AnyJob[]) => listOf(values, JOBS_MAX, record)
 
-/** A duration is checked where it becomes milliseconds. */
+/** Durations are checked when they are converted to milliseconds. */
 const duration = unchecked
 
 function date(value: Date): string | undefined {
@@ -101,7 +102,7 @@ const PAWL: FieldChecks<PawlOptions> = {
   logger: record,
   onEvent: callable,
   metrics: record,
-  // Checked with the store's own bounds.
+  // Checked with the store's limits.
   payloadBytesMax: unchecked,
   payloadDepthMax: unchecked,
   lifecycles: (values: readonly object[]) => listOf(values, JOBS_MAX, record),
@@ -115,7 +116,7 @@ const QUEUE: FieldChecks<QueueOptions> = { maxDepth: unchecked, maxWait: duratio
 const ENQUEUE: FieldChecks<EnqueueOptions> = {
   key: name,
   onConflict: (value) => oneOf(value, ['existing', 'replace', 'reject']),
-  // Checked by the core, which knows the bounds.
+  // The core checks these and the fields below marked `unchecked`.
   priority: unchecked,
   delay: duration,
   runAt: date,
@@ -127,24 +128,24 @@ const ENQUEUE: FieldChecks<EnqueueOptions> = {
   jobId: unchecked,
 }
 
-/** Throws `CommandInvalid` for options of `createPawl` that are unknown or cannot be meant. */
+/** Throws `CommandInvalid` for unknown or invalid options of `createPawl`. */
 export function checkPawlOptions(options: PawlOptions): void {
   checkFields(options, PAWL, { what: 'options' })
   if (options.store === undefined) throw new CommandInvalid('store', 'must be given')
 }
 
-/** The same for one job of several, whose transaction is given once for all of them. */
+/** The same for one of several jobs; their `tx` is an option of the whole call. */
 export function checkJobOptions(options: Omit<EnqueueOptions, 'tx'>): void {
   const { tx: _, ...checks } = ENQUEUE
   checkFields(options, checks, { what: 'options' })
 }
 
-/** Throws `CommandInvalid` for options of a job that are unknown or cannot be meant. */
+/** Throws `CommandInvalid` for unknown or invalid options of a job. */
 export function checkEnqueueOptions(options: EnqueueOptions): void {
   checkFields(options, ENQUEUE, { what: 'options' })
 }
 
-/** The bounds of a queue, checked and in milliseconds. */
+/** Checks the limits of a queue and converts durations to milliseconds. */
 export function limitsOf(options: QueueOptions): QueueLimits {
   checkFields(options, QUEUE, { what: 'limits' })
   const { maxDepth, maxWait } = options
@@ -154,7 +155,7 @@ export function limitsOf(options: QueueOptions): QueueLimits {
   }
 }
 
-/** When a job is due; undefined if it says nothing of it. */
+/** When a job is due; undefined if the options do not say. */
 export function runAtOf({ delay, runAt }: EnqueueOptions, now: number): number | undefined {
   if (runAt !== undefined && delay !== undefined) {
     throw new CommandInvalid('delay', 'must not be given together with runAt')

@@ -1,9 +1,7 @@
-/** How a job came out, as a union that says everything a caller can do something about. */
-
 import { isCommitted, type Job, type JobError } from '../core/job/job.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 
-/** What became of a job. `reason` is a stable word where there is one. */
+/** How a job ended, or that it is parked. `reason` is a stable identifier if there is one. */
 export type JobOutcome<Output = unknown> =
   | { readonly kind: 'succeeded'; readonly job: Job; readonly output: Output }
   | {
@@ -13,7 +11,7 @@ export type JobOutcome<Output = unknown> =
       readonly error: JobError | null
     }
   | { readonly kind: 'cancelled'; readonly job: Job; readonly reason: string | null }
-  /** It waits for a person; it may yet succeed. */
+  /** Waits for a person; it may still succeed. */
   | {
       readonly kind: 'parked'
       readonly job: Job
@@ -22,8 +20,8 @@ export type JobOutcome<Output = unknown> =
     }
 
 /**
- * Whether it is clear what came of a job: it has ended, or waits for a person, or was committed and
- * can only succeed, though effects of it may still be delivered.
+ * Whether the outcome of a job is known: it has ended, is parked, or is committed. A committed job
+ * can only succeed, although its effects may not be delivered yet.
  */
 export function isSettled(job: Job, lifecycles: readonly Lifecycle[]): boolean {
   return job.outcome !== null || isCommitted(job) || isParked(job, lifecycles)
@@ -31,7 +29,8 @@ export function isSettled(job: Job, lifecycles: readonly Lifecycle[]): boolean {
 
 function isParked(job: Job, lifecycles: readonly Lifecycle[]): boolean {
   if (job.blockedReason !== null) return true
-  // Of a version that is not known here nobody can say it before the job ends or is migrated.
+  // If the version is unknown here, the state's role is unknown too, until the job ends or is
+  // migrated.
   const lifecycle = lifecycles.find(
     ({ name, version }) => name === job.lifecycle && version === job.lifecycleVersion,
   )

@@ -1,29 +1,27 @@
-/** Walks a list of a store page by page, to its end or to a number of items. */
+/** Reads a list of a store page by page. */
 import type { Page } from '../stores/store.ts'
 
-/** Asks a store for one page of a list. */
+/** Reads one page of a list. */
 type AskPage<T> = (page: { limit: number; after?: string }) => Promise<Page<T>>
 
-/** How far to walk, and from where. */
 interface Walk {
-  /** How many items at most; all of them if absent. */
+  /** The largest number of items; all if absent. */
   readonly limit?: number
-  /** How many at a time. */
+  /** Items per page. */
   readonly size: number
   readonly after?: string | undefined
 }
 
-/** One page on the way. */
-interface Passed<T> extends Pick<Page<T>, 'damaged' | 'unreadable'> {
+interface PageRead<T> extends Pick<Page<T>, 'damaged' | 'unreadable'> {
   readonly items: readonly T[]
-  /** Where to go on; nothing at the end of the list. */
+  /** The cursor of the next page; undefined at the end of the list. */
   readonly after: string | undefined
-  /** As many items as were asked for have been passed. */
+  /** Whether the walk's `limit` is reached. */
   readonly isFull: boolean
 }
 
-/** The pages of a list; one may be empty, where the budget of a look ended before a match. */
-export async function* pagesOf<T>(ask: AskPage<T>, walk: Walk): AsyncGenerator<Passed<T>> {
+/** A page may be empty although more follow: a store bounds the rows that it examines per page. */
+export async function* pagesOf<T>(ask: AskPage<T>, walk: Walk): AsyncGenerator<PageRead<T>> {
   let left = walk.limit ?? Number.MAX_SAFE_INTEGER
   let { after } = walk
   do {

@@ -1,7 +1,3 @@
-/**
- * The library: what a program does with jobs. It enqueues them by their definitions, waits for
- * their results, cancels them, and works on them.
- */
 import { checkFields, unchecked } from '../core/fields.ts'
 import type { Job } from '../core/job/job.ts'
 import { Doctor, type DoctorParts } from '../doctor/doctor.ts'
@@ -16,7 +12,7 @@ import type { JobDefinition } from './define-job.ts'
 import type { Transaction } from './effects/effects.ts'
 import { itemOf } from './enqueue-item.ts'
 import { type HandleParts, JobHandle, jobOf } from './job-handle.ts'
-import type { AnyJob, Whatever } from './job-types.ts'
+import type { AnyJob, AnyValue } from './job-types.ts'
 import { circumstancesOf } from './operators/circumstances.ts'
 import { type Explanation, explain } from './operators/explain.ts'
 import { Operator, type OperatorIdentity } from './operators/operators.ts'
@@ -30,14 +26,14 @@ import {
 import { isSettled } from './outcome.ts'
 import { type HasEnded, Results } from './results.ts'
 import { type PawlParts, startWorker } from './start-worker.ts'
-import { watchStore } from './watching/watched-store.ts'
+import { observeStore } from './watching/observe-store.ts'
 import type { WorkOptions } from './work-options.ts'
 import type { JobWorker } from './worker/worker.ts'
 
-/** A kind of job as its key: what it takes, and what it gives. */
-export type JobKey<Input, Output> = JobDefinition<Input, Whatever, Output>
+/** A job type as the key for `enqueue`: the types of its input and output. */
+export type JobKey<Input, Output> = JobDefinition<Input, AnyValue, Output>
 
-/** An open Pawl. */
+/** The library: enqueues jobs, waits for their results, cancels them, and starts workers. */
 export class Pawl implements AsyncDisposable {
   readonly store: Store
   readonly #parts: PawlParts
@@ -45,17 +41,17 @@ export class Pawl implements AsyncDisposable {
   readonly #stopLogging: () => void
   readonly #workers = new Set<JobWorker>()
 
-  /** Made by `createPawl`. @internal */
+  /** Use `createPawl`. @internal */
   constructor(parts: PawlParts) {
     this.#parts = parts
     const { lifecycles, observe } = parts
-    this.store = watchStore(parts.store, { worker: null, observe, lifecycles })
+    this.store = observeStore(parts.store, { worker: null, observe, lifecycles })
     const settled = (job: Job) => isSettled(job, parts.lifecycles)
     this.#results = new Results(parts.store, parts.environment, settled)
     this.#stopLogging = logTroubles(parts.store, parts.logger)
   }
 
-  /** Accepts a job. It is durable when this returns, or becomes so with the user's transaction. */
+  /** Enqueues a job. It is durable when this returns, or when your transaction commits. */
   async enqueue<Input, Output>(
     definition: JobKey<Input, Output>,
     input: Input,
@@ -67,7 +63,7 @@ export class Pawl implements AsyncDisposable {
     return handle as JobHandle<Output>
   }
 
-  /** Accepts many jobs of one kind at once; all of them, or none where one is refused. */
+  /** Enqueues jobs of one type in one transaction: all of them, or none if one is rejected. */
   async enqueueMany<Input, Output>(
     definition: JobKey<Input, Output>,
     jobs: readonly ({ readonly input: Input } & Omit<EnqueueOptions, 'tx'>)[],
@@ -96,61 +92,61 @@ export class Pawl implements AsyncDisposable {
   }
 
   /**
-   * Runs a function in one transaction on a connection of Pawl, and returns what it returns. Jobs
-   * enqueued with its `tx` and your own writes are committed together, or rolled back together if
-   * the function throws. It may take five seconds; other verbs inside it throw `UseTx`.
+   * Runs a function in a transaction on a connection of Pawl, and returns its result. Your own
+   * writes and jobs enqueued with its `tx` are committed together, or rolled back together if the
+   * function throws. It may take five seconds. Other calls of Pawl inside it throw `UseTx`.
    */
   transaction<T>(work: (tx: Transaction) => T | Promise<T>): Promise<T> {
     return this.store.transaction(work)
   }
 
-  /** The handle of a job by its id; whether it exists is found out when it is used. */
+  /** The handle of a job by its id. It does not check whether the job exists. */
   job<Output = unknown>(id: string): JobHandle<Output> {
     return new JobHandle<Output>(this.#handleParts(), { id }, false)
   }
 
-  /** Lets a job run that was enqueued with `hold`. */
+  /** Makes a job ready that was enqueued with `hold`. */
   async submit(id: string): Promise<Job> {
     return jobOf(await this.store.tell([id], { kind: 'submit' }, CLIENT))
   }
 
-  /** A person who acts on jobs: named, and with a reason, both of which the ledger keeps. */
+  /** Acts on jobs in the name of a person; the ledger records the name and the reason. */
   operator(identity: OperatorIdentity): Operator {
     const { environment, lifecycles, observe } = this.#parts
     return new Operator({ store: this.store, environment, lifecycles, observe }, identity)
   }
 
-  /** Whoever looks at the store, says what is wrong with it, and mends it when asked to. */
+  /** The doctor checks the store, reports findings, and repairs them when asked to. */
   doctor(options: Pick<DoctorParts, 'runs' | 'patience'> = {}): Doctor {
     checkFields(options, { runs: unchecked, patience: unchecked }, { what: 'options' })
     const { environment, lifecycles } = this.#parts
     return new Doctor({ store: this.store, environment, lifecycles, ...options })
   }
 
-  /** Why a job is not running, in one sentence, and the command that would change it. */
+  /** Says in one sentence why a job is not running, and which command would change that. */
   async explain(id: string): Promise<Explanation> {
     return explain(await circumstancesOf(this.store, this.#parts.lifecycles, id))
   }
 
-  /** What happened to jobs: every fact that a filter shows, oldest first unless said otherwise. */
+  /** All facts that match a filter, oldest first unless the options say otherwise. */
   audit(filter: AuditFilter = {}, options: AuditOptions = {}): AsyncGenerator<AuditEntry> {
     return auditOf(this.store, filter, options)
   }
 
   /**
-   * Stops claims from a queue; what runs, runs on. Returns the record of the change, or `undefined`
-   * if the queue is paused already.
+   * Stops claims from a queue; running jobs continue. Returns the record of the change, or
+   * `undefined` if the queue is paused already.
    */
   pauseQueue(queue: string, asker: Asker = CLIENT): Promise<QueueRecord | undefined> {
     return this.store.pauseQueue(queue, asker)
   }
 
-  /** Lets a queue be claimed from again; `undefined` if it is not paused. */
+  /** Allows claims from a queue again. Returns `undefined` if the queue is not paused. */
   resumeQueue(queue: string, asker: Asker = CLIENT): Promise<QueueRecord | undefined> {
     return this.store.resumeQueue(queue, asker)
   }
 
-  /** Bounds what a queue will take, for every process; `undefined` if nothing changes. */
+  /** Sets the limits of a queue for every process. Returns `undefined` if nothing changes. */
   async limitQueue(
     queue: string,
     limits: QueueOptions,
@@ -159,7 +155,7 @@ export class Pawl implements AsyncDisposable {
     return this.store.limitQueue(queue, limitsOf(limits), asker)
   }
 
-  /** Starts a worker for every job type that has code here, or for those of the options. */
+  /** Starts a worker for the job types in `options.jobs`, or for all that have a handler. */
   async work(options: WorkOptions = {}): Promise<JobWorker> {
     const worker = startWorker(this.#parts, options, {
       results: this.#results,
@@ -170,7 +166,7 @@ export class Pawl implements AsyncDisposable {
     return worker
   }
 
-  /** Stops every worker, and closes the store if it was opened here. */
+  /** Stops all workers; closes the store if Pawl opened it. */
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()))
     this.#results.close(new StoreClosed())

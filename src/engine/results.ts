@@ -1,14 +1,13 @@
 /**
- * Waiting for jobs to come out. A worker of the same process tells at once. For those of others the
- * store is asked: by one look for all who wait, when the store hints that something was written,
- * and otherwise less and less often.
+ * Waits for the outcomes of jobs. A worker of the same process reports its jobs directly. For jobs
+ * of other processes one query asks the store about all awaited jobs:
  *
- *   somebody begins to wait   at the next turn of the event loop, together with all of that turn
- *   a hint of the store       at once; the more looks find nothing, the longer after the last one
- *   no hint                   after 10 ms, then twice as long each time, up to half a second
+ *   a wait begins           at the next turn of the event loop, together with others of that turn
+ *   the store sends a hint  at once; if queries find nothing, the delay after a query grows
+ *   no hint                 after 10 ms, then after twice as long each time, up to 500 ms
  *
- * A look never follows sooner than ten times as long as the last one took, so that waiting costs
- * the store and this process a tenth of their time at most, however many wait.
+ * The pause after a query is at least ten times as long as the query took. So waiting uses at most
+ * a tenth of the time of the store and of this process, for any number of waits.
  */
 import { JobNotFound } from '../core/errors.ts'
 import type { Job } from '../core/job/job.ts'
@@ -20,31 +19,30 @@ import { Pace } from './worker/pace.ts'
 
 const ASK_MIN_MS = 10
 const ASK_MAX_MS = 500
-/** Hints that come for nothing lead to a look this often at most. */
+/** The longest delay after a hint if earlier hints led to nothing. */
 const HINT_MAX_MS = 50
-/** For how many jobs the store is asked at once. */
+/** How many jobs one query asks for. */
 const ASK_BATCH = 500
-/** A look took so long; the next one comes so many times later at least. */
+/** The pause after a query, as a multiple of the time that it took. */
 const REST = 10
 
 interface Waiter {
-  /** Whether the transaction has ended in which the job was enqueued, if it was in one. */
+  /** For a job enqueued in a transaction: whether that transaction has ended. */
   readonly hasEnded: HasEnded | undefined
   readonly resolve: (job: Job) => void
   readonly reject: (error: unknown) => void
 }
 
-/** Tells whether a transaction has ended. */
+/** Returns whether a transaction has ended. */
 export type HasEnded = () => Promise<boolean>
 
-/** How somebody waits. */
 interface WaitOptions {
   readonly timeoutMs?: number | undefined
   readonly signal?: AbortSignal | undefined
   readonly hasEnded?: HasEnded | undefined
 }
 
-/** Everybody who waits for a job in this process. */
+/** All waits of this process. */
 export class Results {
   readonly #store: Store
   readonly #environment: Environment
@@ -54,7 +52,7 @@ export class Results {
   #unsubscribe: (() => void) | undefined
   #timer: { readonly at: number; readonly timer: Timer } | undefined
   #isAsking = false
-  /** Something happened while the store was asked. */
+  /** A hint arrived during the query. */
   #isHinted = false
   #pauseMs = ASK_MIN_MS
   #restUntil = Number.NEGATIVE_INFINITY
@@ -67,9 +65,9 @@ export class Results {
   }
 
   /**
-   * The job once it has come out. Rejects when the time is up, when the signal is aborted, and with
-   * `JobNotFound` if there is no such job, or none any more. A job of a transaction is waited for
-   * until that has ended.
+   * Returns the job when its outcome is known. Rejects when the time is over or the signal is
+   * aborted, and with `JobNotFound` if the job does not exist. If the job was enqueued in a
+   * transaction, that is decided only after the transaction has ended.
    */
   async wait(id: string, { timeoutMs, signal, hasEnded }: WaitOptions): Promise<Job> {
     signal?.throwIfAborted()
@@ -94,14 +92,14 @@ export class Results {
     }
   }
 
-  /** A worker of this process has reported a job. */
-  tell(job: Job): void {
+  /** Resolves the waits for a job that a worker of this process has reported. */
+  resolve(job: Job): void {
     const waiters = this.#waiters.get(job.id)
     if (waiters === undefined || !this.#isSettled(job)) return
     for (const { resolve } of waiters) resolve(job)
   }
 
-  /** Nobody will be told any more. */
+  /** Rejects all waits. */
   close(error: unknown): void {
     this.#rest()
     for (const waiters of this.#waiters.values()) {
@@ -129,7 +127,7 @@ export class Results {
     if (this.#waiters.size === 0) this.#rest()
   }
 
-  /** Nobody waits: neither timers nor hints are needed. */
+  /** Stops the timer and the subscription; to be called when there are no waits. */
   #rest(): void {
     this.#timer?.timer.cancel()
     this.#timer = undefined
@@ -142,7 +140,7 @@ export class Results {
     else this.#askIn(this.#pace.delay(this.#environment.clock.now()))
   }
 
-  /** Asks after so long, unless that is done earlier already, and not before the rest is over. */
+  /** Schedules a query unless an earlier one is scheduled; never before the pause is over. */
   #askIn(delayMs: number): void {
     if (this.#waiters.size === 0 || this.#isAsking) {
       this.#isHinted ||= this.#isAsking
@@ -168,25 +166,25 @@ export class Results {
     try {
       found = await this.#look([...this.#waiters.keys()])
     } catch (error) {
-      // An outage is waited out; a store that was closed will never answer again.
+      // During an outage the next query is tried later. A closed store never answers again.
       if ((error as { code?: string }).code === 'E_STORE_CLOSED') this.close(error)
     }
     const now = clock.now()
     this.#isAsking = false
-    // The clock counts whole milliseconds: what seems to have taken one may have taken none.
+    // The clock has whole milliseconds: a difference of one may be almost zero.
     this.#restUntil = now + Math.max(0, now - start - 1) * REST
     this.#pace.looked(now, found > 0)
     this.#askIn(this.#isHinted ? this.#pace.delay(now) : this.#pauseMs)
     this.#pauseMs = Math.min(this.#pauseMs * 2, ASK_MAX_MS)
   }
 
-  /** Tells those whose jobs have come out; how many jobs that were. */
+  /** Resolves the waits whose jobs have an outcome; returns the number of these jobs. */
   async #look(ids: readonly string[]): Promise<number> {
     let found = 0
     for (let from = 0; from < ids.length; from += ASK_BATCH) {
       const jobs = await this.#store.getMany(ids.slice(from, from + ASK_BATCH))
       const settled = jobs.filter((job) => this.#isSettled(job))
-      for (const job of settled) this.tell(job)
+      for (const job of settled) this.resolve(job)
       found += settled.length
       const there = new Set(jobs.map(({ id }) => id))
       for (const id of ids.slice(from, from + ASK_BATCH)) {
@@ -196,14 +194,14 @@ export class Results {
     return found
   }
 
-  /** Rejects for a job that is not there, unless its transaction is still open. */
+  /** Rejects the waits for a missing job, unless its transaction is still open. */
   async #lookForAbsent(id: string): Promise<void> {
     const lost: Waiter[] = []
     for (const waiter of this.#waiters.get(id) ?? []) {
       if (waiter.hasEnded === undefined || (await waiter.hasEnded())) lost.push(waiter)
     }
     if (lost.length === 0) return
-    // Its transaction may have committed since the look. A damaged job is there, and throws.
+    // The transaction may have committed since the query. A damaged job exists; reading it throws.
     const job = await this.#store.get(id).catch((error: { code?: string }) => {
       if (error.code === 'E_JOB_DAMAGED') return 'damaged'
       throw error

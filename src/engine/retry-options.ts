@@ -1,10 +1,10 @@
-/** How failures are retried, with durations as people write them. */
+/** Retry options: a retry policy with durations such as `'30s'`. */
 import { DefinitionInvalid } from '../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import type { RetryPolicy } from '../core/retry.ts'
 import { type Duration, toMs } from './durations.ts'
 
-/** A kind of back-off by its name, or the parts of a policy that are to be different. */
+/** The name of a back-off, or the parts of a policy that differ from the default. */
 export type RetryOptions =
   | RetryPolicy['backoff']
   | (Omit<Partial<RetryPolicy>, 'delayMs' | 'delayMaxMs'> & {
@@ -12,7 +12,7 @@ export type RetryOptions =
       readonly delayMax?: Duration
     })
 
-/** Values are checked with the whole policy. */
+/** The values are checked with the whole policy. */
 const RETRY: FieldChecks<Exclude<RetryOptions, string>> = {
   max: unchecked,
   backoff: unchecked,
@@ -22,7 +22,7 @@ const RETRY: FieldChecks<Exclude<RetryOptions, string>> = {
   delayMax: unchecked,
 }
 
-/** The parts of a policy that options give. */
+/** Converts the options to parts of a policy; throws `DefinitionInvalid`. */
 export function retryOf(options: RetryOptions): Partial<RetryPolicy> {
   if (typeof options === 'string') return { backoff: options }
   const refuse = (field: string, why: string) => new DefinitionInvalid(field, why)

@@ -1,10 +1,11 @@
 /**
- * Inputs are checked by any library that speaks Standard Schema (Zod, Valibot, ArkType and others):
- * when a job is enqueued, and again when it is claimed, because the code may have changed in
- * between. What is stored is what was given; the handler gets what the schema made of it.
+ * Input schemas of any library that implements Standard Schema (Zod, Valibot, ArkType and others).
+ * Inputs are checked when a job is enqueued, and again when it is claimed, because the code may
+ * have changed in between. The store keeps the value as given; the handler receives the value that
+ * the schema returned.
  */
 
-/** The part of Standard Schema, version 1, that is used here. */
+/** The part of Standard Schema version 1 that Pawl uses. */
 export interface Schema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1
@@ -23,28 +24,28 @@ interface Issue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-/** What a caller may give. */
+/** The type that callers pass. */
 export type InputOf<S extends Schema> = NonNullable<S['~standard']['types']>['input']
-/** What the handler gets. */
+/** The type that the handler receives. */
 export type OutputOf<S extends Schema> = NonNullable<S['~standard']['types']>['output']
 
-/** A type, and nothing that is checked while a program runs. */
+/** A type without a check at run time. */
 export interface Typed<T> extends Schema<T, T> {
   readonly '~typed': true
 }
 
-/** A schema that checks nothing, for those who want the type alone. */
+/** Returns a schema that checks nothing and only carries a type. */
 export function typed<T>(): Typed<T> {
   const validate = (value: unknown) => ({ value: value as T })
   return { '~standard': { version: 1, vendor: 'pawl', validate }, '~typed': true }
 }
 
-/** What came of a check. */
+/** The result of `validate`. */
 export type Validated =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly why: string }
 
-/** Checks a value; a schema that throws refuses. */
+/** Checks a value. A schema that throws rejects the value. */
 export async function validate(schema: Schema | undefined, value: unknown): Promise<Validated> {
   if (schema === undefined) return { ok: true, value }
   try {

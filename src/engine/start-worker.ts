@@ -1,7 +1,7 @@
 /**
- * Assembles a worker: its wrapped store, its dispatcher of effects, its heartbeats and its rounds
- * of the doctor. What follows from a report is called here, after the store has the report: results
- * that somebody waits for are resolved, and the dispatcher looks for effects.
+ * Builds a worker with its wrapped store, its dispatcher of effects, its heartbeats and the
+ * doctor's rounds. After the store has a report, `onReported` resolves the waits for that job and
+ * wakes the dispatcher.
  */
 import type { JsonBounds } from '../core/canonical-json.ts'
 import type { Job } from '../core/job/job.ts'
@@ -16,21 +16,21 @@ import { type AnyJob, runnableOf } from './job-types.ts'
 import type { Results } from './results.ts'
 import type { PawlEvent } from './watching/events.ts'
 import { harmless } from './watching/hooks.ts'
-import { watchStore } from './watching/watched-store.ts'
+import { observeStore } from './watching/observe-store.ts'
 import { checkConcurrency, DEFAULTS, settingsOf, type WorkOptions } from './work-options.ts'
 import { Checkup } from './worker/checkup.ts'
 import { type HeartbeatEvents, type HeartbeatHost, TimerHeartbeat } from './worker/heartbeat.ts'
 import { canHaveThread, ThreadHeartbeat } from './worker/heartbeat-thread.ts'
 import { JobWorker } from './worker/worker.ts'
 
-/** What an open Pawl has, and its workers share. */
+/** What Pawl and its workers share. */
 export interface PawlParts {
   readonly store: Store
   /** Absent if the caller opened the store. */
   readonly storeName: string | undefined
   readonly timeoutMs: number | undefined
   readonly environment: Environment
-  /** Whether time is the machine's, so that a thread of its own can renew leases. */
+  /** Whether time is the machine's clock, so that a separate thread can renew leases. */
   readonly isReal: boolean
   readonly logger: Logger
   readonly jobs: ReadonlyMap<string, AnyJob>
@@ -40,14 +40,14 @@ export interface PawlParts {
   readonly observe: (event: PawlEvent) => void
 }
 
-/** What a worker needs beside the shared parts. */
+/** What a worker needs besides the shared parts. */
 export interface WorkerSurroundings {
   readonly results: Results
   readonly doctor: Doctor
   readonly onStopped: (worker: JobWorker) => void
 }
 
-/** Starts a worker; throws `CommandInvalid` for options that are unknown or out of range. */
+/** Starts a worker. Throws `CommandInvalid` for unknown or invalid options. */
 export function startWorker(
   parts: PawlParts,
   options: WorkOptions,
@@ -57,13 +57,13 @@ export function startWorker(
   const settings = settingsOf(options, environment)
   const runnable = runnableOf(jobs, options.jobs)
   const observe = observerOf(parts, options)
-  const watched = watchStore(store, { worker: settings.id, observe, lifecycles })
-  const dispatcher = dispatcherOf(parts, options, { worker: settings.id, observe, store: watched })
+  const observed = observeStore(store, { worker: settings.id, observe, lifecycles })
+  const dispatcher = dispatcherOf(parts, options, { worker: settings.id, observe, store: observed })
   const { checkup: every = DEFAULTS.checkupMs } = options
   const everyMs = every === false ? undefined : toMs(every, 'checkup')
   let checkup: Checkup | undefined
   const worker = new JobWorker({
-    store: watched,
+    store: observed,
     environment,
     bounds,
     logger,
@@ -73,7 +73,7 @@ export function startWorker(
     heartbeats: (events) => heartbeatsOf(parts, settings.leaseMs, events),
     observe,
     onReported: (job) => {
-      results.tell(job)
+      results.resolve(job)
       if (mayLeaveEffects(job)) dispatcher?.wake()
       observe({ type: 'reported', worker: settings.id, job })
     },
@@ -88,7 +88,7 @@ export function startWorker(
   return worker
 }
 
-/** Emits to the observers of Pawl and to the worker's own. */
+/** Calls the observers of Pawl and of the worker. */
 function observerOf(
   { environment, logger, observe }: PawlParts,
   { onEvent }: WorkOptions,
@@ -119,11 +119,11 @@ function heartbeatsOf(parts: PawlParts, leaseMs: number, events: HeartbeatEvents
     return new ThreadHeartbeat({ storeName, leaseMs, timeoutMs }, events)
   }
   const fields = { event: 'worker.heartbeat_by_timer' }
-  logger.info(fields, 'Leases are renewed by this thread: a handler must not block it for long')
+  logger.info(fields, 'This thread renews the leases: handlers must not block it for long')
   return new TimerHeartbeat(store, environment, leaseMs, events)
 }
 
-/** Whether a report may have put something into the outbox. */
+/** Whether the job's commit or end may have declared effects or notices. */
 function mayLeaveEffects({ execution, policy }: Job): boolean {
   return execution?.status === 'COMMITTED' || policy?.notify === true
 }

@@ -1,4 +1,4 @@
-/** How to work: what a program may say of a worker, and what is used where it says nothing. */
+/** The options of a worker and their defaults. */
 import { callable, count, listOf, name, record } from '../core/checks.ts'
 import { CommandInvalid } from '../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
@@ -9,47 +9,49 @@ import { type Duration, toMs } from './durations.ts'
 import type { PawlEvent } from './watching/events.ts'
 import type { StuckPolicy } from './worker/stuck.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: what a handler gets is an affair of its definition
-type Whatever = any
+// biome-ignore lint/suspicious/noExplicitAny: the definition decides the types of its handler
+type AnyValue = any
 
-/** How to work. */
+/** The options of `work`. */
 export interface WorkOptions {
   readonly id?: string
-  /** What this worker runs; every kind of job that has code here if absent. */
-  readonly jobs?: readonly RunnableJob<Whatever, Whatever, Whatever>[]
+  /** The job types that this worker runs; all that have a handler if absent. */
+  readonly jobs?: readonly RunnableJob<AnyValue, AnyValue, AnyValue>[]
   readonly concurrency?: number
   readonly queues?: readonly string[]
-  /** How long a lease lasts that is not renewed; 500 ms to a day, 30 seconds if absent. */
+  /** How long a lease is valid without renewal; 500 ms to a day, 30 seconds if absent. */
   readonly lease?: Duration
-  /** The longest sleep of an idle worker that nobody wakes. */
+  /** The longest wait between two claims of an idle worker; 1 second if absent. */
   readonly poll?: Duration
-  /** How often leases that have expired are looked for. */
+  /** How often the worker looks for expired leases; 1 second if absent. */
   readonly recover?: Duration
-  /** How long a stopping worker waits for its handlers before it tells them to stop. */
+  /**
+   * How long a stopping worker waits for its handlers before it aborts them; 25 seconds if absent.
+   */
   readonly drain?: Duration
-  /** Whether effects are delivered here, and how many at once; 10 if absent. */
+  /** Whether this worker delivers effects, and how many at once; 10 if absent. */
   readonly effects?: boolean | { readonly concurrency?: number }
   /**
-   * What to do about a handler that goes on five seconds after its abort. 'hold', the default,
-   * leaves its slot taken; 'replace' opens a new one in its stead; 'exit' stops the worker, and
-   * `worker.ended` rejects.
+   * What to do about a handler that still runs five seconds after its signal was aborted. 'hold',
+   * the default, keeps its slot occupied. 'replace' opens an additional slot. 'exit' stops the
+   * worker, and `worker.ended` rejects.
    */
   readonly onStuck?: StuckPolicy
   /**
-   * After how long without a sign of life a handler is reported by the event `silent`. Ten minutes
-   * if absent; false or 0 for never. A job type may say otherwise.
+   * After how long without progress, count, step or commit the event `silent` reports a handler.
+   * Ten minutes if absent; false or 0 for never. A job type can override it.
    */
   readonly stallWarning?: Duration | false
   /**
-   * How often some of the jobs are looked at by the doctor; one worker at a time does it, for a
-   * moment. Ten seconds if absent; false where nobody is to do it.
+   * How often the doctor checks some of the jobs. One worker at a time does it. Ten seconds if
+   * absent; false for never.
    */
   readonly checkup?: Duration | false
-  /** Told of what happens in this worker. */
+  /** Called for every event of this worker. */
   readonly onEvent?: (event: PawlEvent) => void
 }
 
-/** What is used where options say nothing. */
+/** Used for absent options. */
 export const DEFAULTS = {
   concurrency: 10,
   leaseMs: 30_000,
@@ -62,7 +64,7 @@ export const DEFAULTS = {
 const STUCK_ACTIONS = ['hold', 'replace', 'exit']
 const CONCURRENCY_MAX = 10_000
 
-/** The shortest lease: it must outlast a pause of the process and a slow database. */
+/** A shorter lease could expire during a pause of the process or a slow query. */
 const LEASE_MIN_MS = 500
 const QUEUES_MAX = 1000
 const JOBS_MAX = 10_000
@@ -72,7 +74,7 @@ function queues(values: readonly string[]): string | undefined {
   return why ?? (values.length === 0 ? 'must not be empty; leave it out for all queues' : undefined)
 }
 
-/** A duration is checked where it becomes milliseconds. */
+/** Durations are checked when they are converted to milliseconds. */
 const duration = unchecked
 
 const EFFECTS: FieldChecks<{ readonly concurrency?: number }> = {
@@ -100,7 +102,7 @@ const WORK: FieldChecks<WorkOptions> = {
   onEvent: callable,
 }
 
-/** The settings that options make; throws `CommandInvalid`. */
+/** Applies the defaults; throws `CommandInvalid`. */
 export function settingsOf(options: WorkOptions, environment: Environment) {
   checkFields(options, WORK, { what: 'options' })
   const { concurrency = DEFAULTS.concurrency } = options
@@ -118,7 +120,7 @@ export function settingsOf(options: WorkOptions, environment: Environment) {
   }
 }
 
-/** Throws `CommandInvalid` if it is not a number of slots. */
+/** Throws `CommandInvalid` if `count` is out of range. */
 export function checkConcurrency(field: string, count: number): void {
   if (!Number.isSafeInteger(count) || count < 1 || count > CONCURRENCY_MAX) {
     throw new CommandInvalid(field, `must be from 1 to ${CONCURRENCY_MAX}`)

@@ -14,8 +14,8 @@
  */
 import type { Logger } from '../core/ports.ts'
 import { StoreDamaged } from './errors.ts'
-import { passing } from './passing.ts'
 import type { Store } from './store.ts'
+import { wrapStore } from './wrap-store.ts'
 
 /** What a store does about findings at its opening. */
 export interface SoundnessOptions {
@@ -50,7 +50,7 @@ export async function lookAtOpening(
     }
     return faults.length === 0
   }
-  return passing(store, {
+  return wrapStore(store, {
     async claim(request) {
       if (await isSound()) return store.claim(request)
       throw new StoreDamaged(faults)

@@ -5,7 +5,7 @@ import type { WorkerRow } from './store.ts'
 /** A worker tells of itself every five seconds; one that missed three times is taken for gone. */
 export const SILENT_AFTER_MS = 15_000
 
-/** A job whose handler shows no sign of life under a live lease. */
+/** A job whose handler shows no activity under a live lease. */
 export interface SilentJob {
   readonly job: string
   readonly attempt: number

@@ -89,7 +89,7 @@ describe('a wrong command line ends with exit code 2 and says why', () => {
     [['job', 'enqueue', 'mail', '--delay', '1m', '--at', '2026-01-01'], /together/],
     [['machine', 'show', 'run', '--dot', '--mermaid'], /Only one of/],
     [['work'], /no jobs to work on/],
-    [['job', 'list', '--store', 'mysql://x'], /names no store/],
+    [['job', 'list', '--store', 'mysql://x'], /is not the name of a store/],
   ]
 
   it.each(wrong)('%j', async (args, why) => {

@@ -20,7 +20,7 @@ describe.each(STORES)('a job of lifecycle hardened on $name', ({ open }) => {
     expect(lines).toEqual([
       {
         level: 'warn',
-        text: 'The lease of a job has expired: it was taken back',
+        text: 'The lease of a job has expired: it was recovered',
         fields: expect.objectContaining({
           ...{ job_id: id, attempt: 1, worker_id: 'gone', found_by: 'finder', state: 'pending' },
         }),

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { Doctor, findingsOf } from '../../src/doctor/doctor.ts'
 import { examine } from '../../src/doctor/patient.ts'
 import type { Examination } from '../../src/stores/examination.ts'
-import { passing } from '../../src/stores/passing.ts'
 import type { Store } from '../../src/stores/store.ts'
+import { wrapStore } from '../../src/stores/wrap-store.ts'
 import { claim, dossierOf, enqueue, STORES } from '../stores/examined-stores.ts'
 
 /** A store of which the doctor cannot have something. */
@@ -18,7 +18,7 @@ function without(store: Store, verb: keyof Examination): Store {
       return value.bind(target)
     },
   })
-  return passing(store, { examination })
+  return wrapStore(store, { examination })
 }
 
 describe.each(STORES)('on $name, a check that throws', ({ open }) => {

@@ -4,8 +4,8 @@ import { LIFECYCLES, standard } from 'pawl/rules'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'
 import { StoreBusy } from '../../src/stores/errors.ts'
-import { passing } from '../../src/stores/passing.ts'
 import type { Enqueued, Held, Store } from '../../src/stores/store.ts'
+import { wrapStore } from '../../src/stores/wrap-store.ts'
 import { type Examined, STORES } from '../stores/examined-stores.ts'
 
 const REQUEST = { worker: 'w1', queues: ['a'], limit: 1, leaseMs: 60_000, start: true }
@@ -80,7 +80,7 @@ describe.each(STORES)('a lost row of a job with a key on $name', ({ open }) => {
 
   it('does not lose its key because the store was busy', async () => {
     let refusals = 1
-    const busy = passing(store, {
+    const busy = wrapStore(store, {
       examination: new Proxy(store.examination, {
         get(examination, name) {
           if (name === 'mend' && refusals-- > 0) return () => Promise.reject(new StoreBusy(1))

@@ -4,9 +4,9 @@ import { createPawl, defineJob, type PawlEvent } from 'pawl'
 import { LIFECYCLES } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'
-import { passing } from '../../src/stores/passing.ts'
 import { lookAtOpening } from '../../src/stores/soundness.ts'
 import type { Held, Store } from '../../src/stores/store.ts'
+import { wrapStore } from '../../src/stores/wrap-store.ts'
 import { keptLog } from '../engine/logbook.ts'
 import {
   claim,
@@ -128,7 +128,7 @@ describe.each(STORES)('opening $name', ({ open, name: place }) => {
       looks++
       return examination.drift()
     }
-    const watched = passing(examined.store, {
+    const watched = wrapStore(examined.store, {
       examination: new Proxy(examination, {
         get: (target, name) => {
           const value: unknown = name === 'drift' ? drift : Reflect.get(target, name, target)

@@ -6,8 +6,8 @@ import { createPawl } from '../../src/engine/create-pawl.ts'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
 import type { Examination } from '../../src/stores/examination.ts'
-import { passing } from '../../src/stores/passing.ts'
 import type { Store } from '../../src/stores/store.ts'
+import { wrapStore } from '../../src/stores/wrap-store.ts'
 import { EngineBench } from '../engine/bench.ts'
 import { KeptMetrics, keptLog } from '../engine/logbook.ts'
 import { enqueue, STORES } from '../stores/examined-stores.ts'
@@ -22,7 +22,7 @@ class Watched {
   before: (verb: string) => Promise<void> | void = () => {}
 
   readonly between = (store: Store): Store =>
-    passing(store, {
+    wrapStore(store, {
       examination: new Proxy(store.examination, {
         get: (target, name) => {
           const verb = Reflect.get(target, name, target) as (...values: unknown[]) => unknown
@@ -126,7 +126,7 @@ describe('a round', () => {
     const never = new Promise<never>(() => {})
     watched.before = (verb) => (verb === 'dossiers' ? never : undefined)
     let isAway = false
-    const store = passing(bench.store, {
+    const store = wrapStore(bench.store, {
       claim: (request) =>
         isAway ? Promise.reject(new StoreUnavailable(0, 'away')) : bench.store.claim(request),
       examination: watched.between(bench.store).examination,
@@ -196,7 +196,7 @@ describe('a round', () => {
     const failing = Object.fromEntries(
       refused.map((verb) => [verb, () => Promise.reject(new StoreUnavailable(0, 'away'))]),
     )
-    const store = passing(watched.between(bench.store), failing)
+    const store = wrapStore(watched.between(bench.store), failing)
     const pawl = await createPawl({ store, jobs: [echo], environment: bench.environment })
     const begunAt = bench.store.now()
     const worker = await pawl.work({ checkup: '2s' })

@@ -4,8 +4,8 @@ import { Committed, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
-import { passing } from '../../src/stores/passing.ts'
 import type { Store } from '../../src/stores/store.ts'
+import { wrapStore } from '../../src/stores/wrap-store.ts'
 import { EngineBench } from './bench.ts'
 
 const INVOICES = 'CREATE TABLE IF NOT EXISTS invoices (number TEXT NOT NULL) STRICT'
@@ -120,7 +120,7 @@ describe('a commit', () => {
       run: ({ commit }) => commit(() => 'kept').catch(on),
     })
     const bench = await EngineBench.open([job], (store) =>
-      passing(store, {
+      wrapStore(store, {
         commit: (...values) =>
           outages-- > 0
             ? Promise.reject(new StoreUnavailable(0, 'away', 'none'))
@@ -136,7 +136,7 @@ describe('a commit', () => {
   it('that the store failed for ever is given back a bounded number of times', async () => {
     const job = defineJob({ name: 'never', run: ({ commit }) => commit(() => 'never') })
     const away = () => Promise.reject(new StoreUnavailable(0, 'away', 'none'))
-    const bench = await EngineBench.open([job], (store) => passing(store, { commit: away }))
+    const bench = await EngineBench.open([job], (store) => wrapStore(store, { commit: away }))
     await bench.work()
     const handle = await bench.pawl.enqueue(job, null)
     expect(await bench.finish(handle.result())).toMatchObject({ kind: 'parked' })
@@ -156,7 +156,7 @@ describe('a commit', () => {
       },
     })
     const bench = await EngineBench.open([job], (store) =>
-      passing(store, {
+      wrapStore(store, {
         commit: (...values) =>
           outages-- > 0 ? Promise.reject(new StoreUnavailable(0, 'away')) : store.commit(...values),
       }),

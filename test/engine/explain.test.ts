@@ -95,7 +95,7 @@ const ROWS: readonly Row[] = [
     },
     'ended',
     `It succeeded, ${at('08:59:00')} (1m ago). Its notice is due since ` +
-      `${at('08:59:00')} (1m ago), and no process receives it: pawl work --notify-url URL.`,
+      `${at('08:59:00')} (1m ago), and no process delivers it: pawl work --notify-url URL.`,
   ],
   [
     'succeeded, with the times of its last attempt',
@@ -179,15 +179,14 @@ const ROWS: readonly Row[] = [
     'of a lifecycle that is not known here',
     { lifecycle: null },
     'lifecycle-unknown',
-    'Its lifecycle standard version 1 is not known here, so only a process ' +
-      'that defines it can tell.',
+    'Its lifecycle standard version 1 is not known here; ask a process ' + 'that defines it.',
     `pawl job explain ${ID} --jobs ./jobs.ts`,
   ],
   [
     'stalled',
     { job: { ...running, stalled: true, execution: execution({ leaseUntil: NOW - 60_000 }) } },
     'stalled',
-    `w1 went silent with it, ${at('08:59:00')} (1m ago), and recovery waits for approval.`,
+    `The lease of w1 expired ${at('08:59:00')} (1m ago), and recovery waits for approval.`,
     act('approve'),
   ],
   [
@@ -201,7 +200,7 @@ const ROWS: readonly Row[] = [
     'taken, and not begun',
     { job: { ...running, startedAt: null, execution: execution({ status: 'LEASED' }) } },
     'running',
-    'w1 has taken attempt 2.',
+    'w1 has claimed attempt 2.',
     act('cancel'),
   ],
   [
@@ -219,13 +218,13 @@ const ROWS: readonly Row[] = [
     'held by nobody any more, and somebody will notice',
     { job: { ...running, execution: execution({ leaseUntil: NOW }) } },
     'expired',
-    'The lease of w1 expired 0ms ago; any worker takes it back within seconds.',
+    'The lease of w1 expired 0ms ago; a live worker recovers it within seconds.',
   ],
   [
     'held by nobody any more, and nobody will notice',
     { job: { ...running, execution: execution({ leaseUntil: NOW - 1000 }) }, workers: [] },
     'expired',
-    'The lease of w1 expired 1.0s ago, and no worker is alive to take it back.',
+    'The lease of w1 expired 1.0s ago, and no worker is alive to recover it.',
     WORK,
   ],
   [
@@ -246,14 +245,14 @@ const ROWS: readonly Row[] = [
     'in a state that its lifecycle does not have',
     { job: { state: 'limbo' } },
     'parked',
-    'Its state limbo is none of lifecycle standard; see the doctor.',
+    'Its state limbo is unknown in lifecycle standard; run the doctor.',
     `${act('force')} --to STATE`,
   ],
   [
     'held back',
     { job: { state: 'created', runAt: null } },
     'held-back',
-    'It was enqueued with hold, and nobody has submitted it yet.',
+    'It was enqueued with hold, and has not been submitted yet.',
     act('submit'),
   ],
   [
@@ -281,7 +280,7 @@ const ROWS: readonly Row[] = [
     'due, and about to be made ready',
     { job: { state: 'retrying', runAt: NOW - 1000, failures: 1, error } },
     'waiting',
-    `It is due since ${at('08:59:59')} (1.0s ago), and is made ready when a worker next looks.`,
+    `It is due since ${at('08:59:59')} (1.0s ago), and is made ready when a worker next claims.`,
   ],
   [
     'due, and nobody looks',
@@ -322,7 +321,7 @@ const ROWS: readonly Row[] = [
     'ready, and nobody takes from its queue',
     { workers: [worker({ queues: ['other'] }), worker({ queues: [] })] },
     'no-worker',
-    'It is ready, but none of 2 live workers takes from its queue q.',
+    'It is ready, but none of 2 live workers claims from its queue q.',
     `${WORK} --queue=q`,
   ],
   [
@@ -336,23 +335,23 @@ const ROWS: readonly Row[] = [
     'ready, and all slots are taken',
     { workers: [worker({ running: 10, stuck: 2 }), worker({ running: 5, concurrency: 5 })] },
     'busy',
-    'It is ready, but all 15 slots of 2 workers for it are taken, 2 of ' +
-      'them by handlers that ignore their abort.',
+    'It is ready, but all 15 slots of 2 workers for it are occupied, 2 of ' +
+      'them by handlers that ignore their signal.',
     `${WORK} --concurrency 20`,
   ],
   [
     'ready, and free slots are not for it',
     { workers: [worker({ running: 10 }), worker({ types: ['other'] })] },
     'busy',
-    'It is ready, but all 10 slots of 1 worker for it are taken.',
+    'It is ready, but all 10 slots of 1 worker for it are occupied.',
     `${WORK} --concurrency 20`,
   ],
   [
     'ready in a queue that is bounded',
     { queue: { maxWaitMs: 60_000 }, workers: [] },
     'no-worker',
-    'It is ready, but no worker is alive; ready jobs of its queue are ' +
-      'given up after 1m, this one in 55s.',
+    'It is ready, but no worker is alive; ready jobs of its queue ' +
+      'end after 1m, this one in 55s.',
     WORK,
   ],
   [

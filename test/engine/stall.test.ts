@@ -32,7 +32,7 @@ describe('an attempt without a sign of life', () => {
     expect(silentMs).toBeGreaterThanOrEqual(600_000)
     expect(silentMs).toBeLessThan(600_100)
     expect(retry).toMatchObject({ error: { kind: 'timeout', type: 'RETRYABLE' } })
-    expect(retry?.error?.message).toContain('no sign of life')
+    expect(retry?.error?.message).toContain('no activity')
   })
 
   it.each<[string, (context: JobContext<unknown>, n: number) => unknown]>([
@@ -161,7 +161,7 @@ describe('a stall', () => {
   })
 })
 
-describe('a handler that shows no sign of life under a live lease', () => {
+describe('a handler that shows no activity under a live lease', () => {
   const hangs = (options: { stallWarning?: '1h' | false } = {}) =>
     defineJob({ name: 'hangs', run: () => new Promise(() => {}), ...options })
 
@@ -192,7 +192,7 @@ describe('a handler that shows no sign of life under a live lease', () => {
     // Nothing was done about it.
     expect(await bench.store.get(id)).toMatchObject({ state: 'running', attempt: 1, crashes: 0 })
     expect((await bench.pawl.explain(id)).says).toMatch(
-      /its handler has shown no sign of life for 20m( \d+s)?\.$/,
+      /its handler has shown no activity for 20m( \d+s)?\.$/,
     )
     const { store, environment } = bench
     const { findings } = await new Doctor({ store, environment, lifecycles: LIFECYCLES }).check({})
@@ -201,7 +201,7 @@ describe('a handler that shows no sign of life under a live lease', () => {
         check: 'stalled-jobs',
         severity: 'warning',
         subject: `job ${id}`,
-        what: expect.stringContaining('its handler has shown no sign of life for'),
+        what: expect.stringContaining('its handler has shown no activity for'),
       },
     ])
   })

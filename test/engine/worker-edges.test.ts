@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { createPawl, defineJob, type PawlEvent } from 'pawl'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { JobWorker } from '../../src/engine/worker/worker.ts'
-import { passing } from '../../src/stores/passing.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { ClaimRequest, Store } from '../../src/stores/store.ts'
+import { wrapStore } from '../../src/stores/wrap-store.ts'
 import { freshFolder } from '../processes/folder.ts'
 
 const job = defineJob({ name: 'plain', queue: 'mine', run: () => 'done' })
@@ -18,7 +18,7 @@ async function workOn(
     store.claim(request),
 ) {
   const store = await openSqliteStore({ path: join(freshFolder(), 'jobs.db') })
-  const watched = passing(store, { claim: (request) => claim(store, request) })
+  const watched = wrapStore(store, { claim: (request) => claim(store, request) })
   const moves: string[] = []
   const waiting: (() => void)[] = []
   const onEvent = (event: PawlEvent) => {

@@ -68,7 +68,7 @@ describe('the time of a PostgreSQL store', () => {
     expect(clock.now()).toBe(before + 800)
   })
 
-  it('stands still while the database is a moment behind, and follows it when it is not', async () => {
+  it('stands still while the database is a moment behind, then follows it', async () => {
     const { clock, ask, step, pass } = setUp(0)
     await ask(0, 0)
     const before = clock.now()

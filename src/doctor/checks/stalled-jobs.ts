@@ -16,7 +16,7 @@ export const stalledJobs: JobCheck = {
     const row = workers.get(job.execution?.worker ?? '')
     const silent = row && workerOf(row, now).silent.find((one) => one.job === id)
     if (silent?.attempt === job.attempt) {
-      const what = `its handler has shown no sign of life for ${now - silent.since} ms`
+      const what = `its handler has shown no activity for ${now - silent.since} ms`
       const evidence = { worker: job.execution?.worker, since: silent.since }
       const advice = `pawl job cancel ${id} --reason …, and a stallTimeout for jobs of its type`
       return [{ what, severity: 'warning', evidence, advice }]

@@ -1,4 +1,4 @@
-/** Reads what an explanation of a job is made of. */
+/** Reads everything that `explain` needs to know about a job. */
 import { JobNotFound } from '../../core/errors.ts'
 import type { Timing } from '../../core/job/facts.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
@@ -8,10 +8,10 @@ import { versionsOf } from '../../stores/versions.ts'
 import { workerOf } from '../../stores/worker-info.ts'
 import type { Circumstances } from './explain.ts'
 
-/** How many effects of each state are looked at; the newest ones. */
+/** How many effects per state are read, the newest first. */
 const EFFECTS_MAX = 100
 
-/** A job and its surroundings as they are now; throws `JobNotFound`. */
+/** Reads a job, its queue, its effects and the workers; throws `JobNotFound`. */
 export async function circumstancesOf(
   store: Store,
   lifecycles: readonly Lifecycle[],

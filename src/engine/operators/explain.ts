@@ -1,17 +1,18 @@
 /**
- * Why is this job not running? One sentence, and the command that would change it. A pure function
- * over what can be read of a job and its surroundings; the first reason that holds is the answer:
+ * Explains why a job is not running, in one sentence, with the command that would change it.
+ * `explain` is a pure function of the job and its circumstances. The first reason that applies is
+ * the answer:
  *
- *   ended               it is over, in one of three ways
- *   delivering          it has committed, and effects are still to be delivered
- *   lifecycle-unknown   nobody here can say what its state means
- *   stalled             its worker went silent, and recovery waits for approval
- *   running, expired    somebody holds it; or held it, and has lost it
- *   parked, held-back   it waits for a person: after trouble, or since it was enqueued with `hold`
- *   waiting, blocked    its time has not come; a limit keeps it back
+ *   ended               it has succeeded, failed or was cancelled
+ *   delivering          it is committed, and effects are not delivered yet
+ *   lifecycle-unknown   this process does not know its lifecycle
+ *   stalled             its lease has expired, and recovery waits for approval
+ *   running, expired    a worker holds it; or its lease has expired and is not recovered yet
+ *   parked, held-back   it waits for a person: after a failure, or because of `hold`
+ *   waiting, blocked    it is not due yet; or a limit blocks it
  *   paused              it is ready, and its queue is paused
- *   no-worker, busy     it is ready, and nobody alive takes it; or all who do have their hands full
- *   ready               it is ready, and next
+ *   no-worker, busy     it is ready, and no live worker runs its type; or all slots are occupied
+ *   ready               it is ready, and a worker will claim it
  */
 import type { Timing } from '../../core/job/facts.ts'
 import { DAMAGED } from '../../core/job/isolate.ts'
@@ -25,7 +26,7 @@ import type { EffectInfo, QueueInfo } from '../../stores/store.ts'
 import type { TimeStatus } from '../../stores/store-time.ts'
 import type { WorkerInfo } from '../../stores/worker-info.ts'
 
-/** Why a job is where it is. */
+/** The answer of `explain`. */
 export interface Explanation {
   readonly kind:
     | 'ended'
@@ -42,31 +43,30 @@ export interface Explanation {
     | 'no-worker'
     | 'busy'
     | 'ready'
-  /** One sentence. Names and errors stand in it as they are. */
+  /** One sentence; names and error messages are quoted unchanged. */
   readonly says: string
-  /** What would change it, as it is typed; the reason is for the operator to fill in. */
+  /** The command that would change it; the operator fills in the reason. */
   readonly command?: string
 }
 
-/** Everything that an explanation is made of. */
+/** What an explanation is derived from. */
 export interface Circumstances {
   readonly job: Job
-  /** Nothing where this process does not know it. */
+  /** Undefined if this process does not know it. */
   readonly lifecycle: Lifecycle | undefined
-  /** The version that this process migrates it to; absent if it knows the version of the job. */
+  /** The version that this process migrates the job to; absent if no migration is needed. */
   readonly migratesTo?: number
   readonly queue: QueueInfo | undefined
   readonly workers: readonly WorkerInfo[]
-  /** Those that are not delivered; the first of them. */
+  /** Effects that are not delivered, at most 100 per state. */
   readonly effects: readonly EffectInfo[]
   readonly now: number
-  /** The times of the last attempt of a job that has ended; absent if no fact has them. */
+  /** The times of the last attempt of an ended job; absent if no fact has them. */
   readonly timing?: Timing
-  /** How the store's time relates to the wall clock of this process, if they can differ. */
+  /** The difference between the store's time and this process's clock, if they can differ. */
   readonly time?: TimeStatus
 }
 
-/** Explains a job. */
 export function explain(circumstances: Circumstances): Explanation {
   const explanation = explainJob(circumstances)
   const notes =
@@ -91,10 +91,10 @@ function timeNote({ time }: Circumstances): string | undefined {
   return `The time of the file is ${span(Math.abs(aheadMs))} ${where} this wall clock.`
 }
 
-/** How long a notice may be due before an explanation mentions it. */
+/** How long a notice may be overdue before an explanation mentions it. */
 const NOTICE_LATE_MS = 10_000
 
-/** What holds up the notice of a job that has ended or is parked. */
+/** Why the notice of an ended or parked job is not delivered. */
 function noticeNote({ effects, now }: Circumstances): string | undefined {
   const notices = effects.filter(({ name }) => name === NOTICE)
   const parked = notices.find(({ state }) => state === 'parked')
@@ -107,7 +107,7 @@ function noticeNote({ effects, now }: Circumstances): string | undefined {
   })
   if (late === undefined) return undefined
   const due = moment(late.runAt, now)
-  return `Its notice is due since ${due}, and no process receives it: pawl work --notify-url URL.`
+  return `Its notice is due since ${due}, and no process delivers it: pawl work --notify-url URL.`
 }
 
 function explainJob(circumstances: Circumstances): Explanation {
@@ -118,7 +118,7 @@ function explainJob(circumstances: Circumstances): Explanation {
     const name = `${job.lifecycle} version ${job.lifecycleVersion}`
     return {
       kind: 'lifecycle-unknown',
-      says: `Its lifecycle ${name} is not known here, so only a process that defines it can tell.`,
+      says: `Its lifecycle ${name} is not known here; ask a process that defines it.`,
       command: `pawl job explain ${job.id} --jobs ./jobs.ts`,
     }
   }
@@ -127,13 +127,13 @@ function explainJob(circumstances: Circumstances): Explanation {
     case 'idle':
       return {
         kind: 'held-back',
-        says: 'It was enqueued with hold, and nobody has submitted it yet.',
+        says: 'It was enqueued with hold, and has not been submitted yet.',
         command: act('submit', job),
       }
     case 'waiting':
       return waiting(circumstances)
     case 'blocked':
-      return { kind: 'blocked', says: 'A limit keeps it back until others like it have ended.' }
+      return { kind: 'blocked', says: 'A limit blocks it until other jobs under it have ended.' }
     case 'ready':
       return ready(circumstances)
     default:
@@ -185,12 +185,12 @@ function held(
   { worker: holder, status, leaseUntil }: NonNullable<Job['execution']>,
 ): Explanation {
   if (job.stalled) {
-    const silent = `${holder} went silent with it, ${moment(leaseUntil, now)}`
-    const says = `${silent}, and recovery waits for approval.`
+    const expired = `The lease of ${holder} expired ${moment(leaseUntil, now)}`
+    const says = `${expired}, and recovery waits for approval.`
     return { kind: 'stalled', says, command: act('approve', job) }
   }
   if (leaseUntil > now) {
-    const does = status === 'LEASED' ? 'has taken' : 'is running'
+    const does = status === 'LEASED' ? 'has claimed' : 'is running'
     const since = job.startedAt === null ? '' : ` since ${moment(job.startedAt, now)}`
     const row = workers.find(({ id }) => id === holder)
     const silent = row !== undefined && !row.live
@@ -201,23 +201,21 @@ function held(
       ? undefined
       : row?.silent.find((one) => one.job === job.id && one.attempt === job.attempt)
     const hangs =
-      mute === undefined
-        ? ''
-        : `; its handler has shown no sign of life for ${span(now - mute.since)}`
+      mute === undefined ? '' : `; its handler has shown no activity for ${span(now - mute.since)}`
     const says = `${holder} ${does} attempt ${job.attempt}${since}${doubt}${hangs}.`
     return { kind: 'running', says, command: act('cancel', job) }
   }
   const lost = `The lease of ${holder} expired ${relative(leaseUntil, now)}`
   if (workers.some(({ live }) => live)) {
-    return { kind: 'expired', says: `${lost}; any worker takes it back within seconds.` }
+    return { kind: 'expired', says: `${lost}; a live worker recovers it within seconds.` }
   }
-  const says = `${lost}, and no worker is alive to take it back.`
+  const says = `${lost}, and no worker is alive to recover it.`
   return { kind: 'expired', says, command: 'pawl work --jobs ./jobs.ts' }
 }
 
 function parked({ job }: Circumstances, lifecycle: Lifecycle): Explanation {
   if (job.blockedReason === null && lifecycle.roles.get(job.state) !== 'parked') {
-    const says = `Its state ${job.state} is none of lifecycle ${lifecycle.name}; see the doctor.`
+    const says = `Its state ${job.state} is unknown in lifecycle ${lifecycle.name}; run the doctor.`
     return { kind: 'parked', says, command: `${act('force', job)} --to STATE` }
   }
   if (job.blockedReason === DAMAGED) {
@@ -234,9 +232,9 @@ function waiting(circumstances: Circumstances): Explanation {
     const lonely = findNobody(circumstances)
     const since = `It is due since ${moment(job.runAt ?? now, now)}`
     if (lonely !== undefined) return { ...lonely, says: `${since}, but ${lonely.says}` }
-    return { kind: 'waiting', says: `${since}, and is made ready when a worker next looks.` }
+    return { kind: 'waiting', says: `${since}, and is made ready when a worker next claims.` }
   }
-  const until = job.runAt === null ? 'somebody sets its time' : moment(job.runAt, now)
+  const until = job.runAt === null ? 'its time is set' : moment(job.runAt, now)
   const after = job.error === null ? '' : `, after ${failures(job)}: ${job.error.message}`
   const says = `It is not due until ${until}${after}.`
   return { kind: 'waiting', says, command: act('retry', job) }
@@ -262,8 +260,8 @@ function ready(circumstances: Circumstances): Explanation {
   const slots = able.reduce((sum, { concurrency }) => sum + concurrency, 0)
   const stuck = able.reduce((sum, worker) => sum + worker.stuck, 0)
   if (able.every(({ running, concurrency }) => running >= concurrency)) {
-    const ignoring = stuck === 0 ? '' : `, ${stuck} of them by handlers that ignore their abort`
-    const all = `all ${slots} slots of ${counted(able.length, 'worker')} for it are taken`
+    const ignoring = stuck === 0 ? '' : `, ${stuck} of them by handlers that ignore their signal`
+    const all = `all ${slots} slots of ${counted(able.length, 'worker')} for it are occupied`
     const says = `It is ready, but ${all}${ignoring}${bound}.`
     return { kind: 'busy', says, command: 'pawl work --jobs ./jobs.ts --concurrency 20' }
   }
@@ -274,7 +272,7 @@ function ready(circumstances: Circumstances): Explanation {
   return { kind: 'ready', says }
 }
 
-/** Why nobody alive takes a job, as half a sentence; nothing where somebody does. */
+/** Why no live worker claims a job, as half a sentence; undefined if one does. */
 function findNobody({ job, workers }: Circumstances): Explanation | undefined {
   const alive = workers.filter(isWorking)
   const there = alive.filter(({ queues }) => queues?.includes(job.queue) ?? true)
@@ -287,7 +285,7 @@ function findNobody({ job, workers }: Circumstances): Explanation | undefined {
   if (alive.length === 0) return nobody('no worker is alive.')
   if (there.length === 0) {
     const all = counted(alive.length, 'live worker')
-    const says = `none of ${all} takes from its queue ${job.queue}.`
+    const says = `none of ${all} claims from its queue ${job.queue}.`
     return nobody(says, ` --queue=${quoted(job.queue)}`)
   }
   if (there.some((worker) => knows(worker, job.type))) return undefined
@@ -296,18 +294,18 @@ function findNobody({ job, workers }: Circumstances): Explanation | undefined {
   )
 }
 
-/** What the bounds of the queue will do to a job that is ready. */
+/** When the queue's `maxWait` ends a ready job. */
 function boundOf({ job, queue, now }: Circumstances): string {
   if (queue?.maxWaitMs === undefined || job.runAt === null) return ''
   const end = relative(job.runAt + queue.maxWaitMs, now)
-  return `; ready jobs of its queue are given up after ${span(queue.maxWaitMs)}, this one ${end}`
+  return `; ready jobs of its queue end after ${span(queue.maxWaitMs)}, this one ${end}`
 }
 
 function takes(worker: WorkerInfo, { queue, type }: Job): boolean {
   return isWorking(worker) && (worker.queues?.includes(queue) ?? true) && knows(worker, type)
 }
 
-/** Whether a worker is alive and still takes jobs. */
+/** Whether a worker is alive and still claims jobs. */
 function isWorking({ live, state }: WorkerInfo): boolean {
   return live && state !== 'Draining' && state !== 'Stopped'
 }
@@ -340,7 +338,7 @@ function act(verb: string, { id }: Job): string {
   return `pawl job ${verb} ${id} --reason …`
 }
 
-/** A name as one word of a command; names can hold anything. */
+/** A name as one argument of a command. Names can contain any character. */
 function word(name: string): string {
   return name.startsWith('-') ? `-- ${quoted(name)}` : quoted(name)
 }

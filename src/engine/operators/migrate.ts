@@ -1,45 +1,45 @@
-/** Migrates the live jobs of a lifecycle to one of its later versions, on an operator's request. */
+/** Migrates the live jobs of a lifecycle to a later version on an operator's request. */
 import { LeaseLive } from '../../core/errors.ts'
 import type { Migration } from '../../stores/migration.ts'
 import type { Asker, Store } from '../../stores/store.ts'
 
-/** Which jobs: those of a lifecycle that follow an earlier version than this one. */
+/** The live jobs of a lifecycle whose version is lower than `to`. */
 export interface MigrationSelection {
   readonly lifecycle: string
   readonly to: number
 }
 
-/** Jobs that went the same way. */
+/** The number of jobs with the same source and target. */
 export interface MigrationMove {
   readonly from: { readonly version: number; readonly state: string }
   readonly to: { readonly version: number; readonly state: string }
   readonly jobs: number
 }
 
-/** What became of the jobs. */
+/** The report of `migrate`. */
 export interface MigrationReport {
   readonly dryRun: boolean
-  /** How many live jobs of earlier versions there were. */
+  /** How many live jobs had an earlier version. */
   readonly matched: number
   readonly done: number
-  /** Jobs that run: each ends its attempt under its version, and is migrated afterwards. */
+  /** Running jobs: they finish their attempt under the old version and are migrated afterwards. */
   readonly running: number
   readonly refused: number
   readonly moves: readonly MigrationMove[]
-  /** The first of those that were refused. */
+  /** The first refusals. */
   readonly refusals: readonly {
     readonly id: string
     readonly code: string
     readonly message: string
     readonly hint: string
   }[]
-  /** The signal ended it although there may be more jobs. */
+  /** Whether jobs may be left, because `signal` was aborted. */
   readonly more: boolean
 }
 
 const REFUSALS_MAX = 20
 
-/** Migrates page by page; every page is a transaction of its own. */
+/** Migrates page by page, each page in its own transaction. */
 export async function migrateJobs(
   store: Store,
   asker: Asker,

@@ -1,8 +1,8 @@
 /**
- * What a person may do to jobs, always under a name and with a reason; both stand in the ledger of
- * every job that was changed. Each verb works on one job, on several or on a filter, a bounded
- * number in one transaction, and answers with what became of them. With `dryRun` the same rules
- * decide on the jobs as they are, and nothing is written.
+ * Commands of an operator. Each carries a name and a reason, which the ledger of every changed job
+ * records. A command applies to one job, to several or to a filter, a bounded number per
+ * transaction, and returns a report. With `dryRun` the same rules decide on the jobs as they are,
+ * and nothing is written.
  */
 import { createHash } from 'node:crypto'
 import { abortSignal, flag, NOTE_MAX, name as nameRule, text } from '../../core/checks.ts'
@@ -36,15 +36,15 @@ import { type MigrationReport, type MigrationSelection, migrateJobs } from './mi
 import { type OperatorReport, type Outcome, Tally } from './report.ts'
 import { type Batch, batchesOf, checkSelection, type Selection } from './selection.ts'
 
-/** Who acts, and why. */
+/** The name and reason that the ledger records for each change. */
 export interface OperatorIdentity {
   readonly name: string
   readonly reason: string
 }
 
-/** How a verb is carried out. */
+/** The options of every command. */
 export interface OperatorOptions {
-  /** Say what would become of the jobs, and write nothing. */
+  /** Reports what would happen, and writes nothing. */
   readonly dryRun?: boolean
   /** Stops before the next batch. */
   readonly signal?: AbortSignal
@@ -57,31 +57,30 @@ const IDENTITY: FieldChecks<OperatorIdentity> = {
   reason: (value) => text(value, NOTE_MAX),
 }
 
-/** What an operator works with. */
 interface OperatorParts {
-  /** One whose answers are observed. */
+  /** The wrapped store, whose answers are reported as events. */
   readonly store: Store
   readonly observe: (event: PawlEvent) => void
   readonly environment: Environment
   readonly lifecycles: readonly Lifecycle[]
 }
 
-/** What is to be done with one job. */
+/** What to do with one job. */
 type Step =
-  | { readonly kind: 'tell'; readonly command: Command }
+  | { readonly kind: 'apply'; readonly command: Command }
   | { readonly kind: 'cancel' }
   | { readonly kind: 'copy'; readonly id: string }
   | { readonly kind: 'refuse'; readonly error: PawlError }
 
 type Plan = (job: Job, lifecycle: Lifecycle) => Step
 
-/** A person who acts. */
+/** Changes jobs in the name of a person. */
 export class Operator {
   readonly #parts: OperatorParts
   readonly #asker: Asker
   #versions: Versions | undefined
 
-  /** Made by `pawl.operator`. @internal */
+  /** Use `pawl.operator`. @internal */
   constructor(parts: OperatorParts, identity: OperatorIdentity) {
     checkFields(identity, IDENTITY, { what: 'operator' })
     const { name, reason } = identity
@@ -91,69 +90,69 @@ export class Operator {
     this.#asker = { actor: 'operator', operator: name, note: reason }
   }
 
-  /** Ends jobs; where one runs, its handler is asked to stop. */
+  /** Cancels jobs. If one is running, its handler's signal is aborted. */
   cancel(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
     return this.#each('cancel', selection, options, planCancel)
   }
 
   /**
-   * Runs jobs again: now, where they wait for their time; redriven, where they are parked or have
-   * failed. Where a lifecycle lets nothing leave its last state, a copy of the job is enqueued, one
-   * for each job however often it is retried.
+   * Runs jobs again. Waiting jobs are due now; parked and failed jobs are redriven. If the
+   * lifecycle has no edge out of the final state, a copy of the job is enqueued, only one per job
+   * no matter how often it is retried.
    */
   retry(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
     return this.#each('retry', selection, options, planRetry)
   }
 
-  /** Takes jobs out of the flow until they are redriven or cancelled. */
+  /** Parks jobs until they are redriven or cancelled. */
   quarantine(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
-    return this.#tell(selection, options, { kind: 'park' })
+    return this.#apply(selection, options, { kind: 'park' })
   }
 
-  /** Lets parked and failed jobs run again, with fresh budgets. */
+  /** Makes parked and failed jobs ready again, with fresh budgets. */
   redrive(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
-    return this.#tell(selection, options, { kind: 'redrive' })
+    return this.#apply(selection, options, { kind: 'redrive' })
   }
 
-  /** Gives parked jobs up for good. */
+  /** Ends parked jobs as failed. */
   discard(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
-    return this.#tell(selection, options, { kind: 'discard' })
+    return this.#apply(selection, options, { kind: 'discard' })
   }
 
-  /** Puts jobs into a state that no edge leads to; never into a held or succeeded one. */
+  /** Moves jobs to any state except held and succeeded ones, also without an edge. */
   force(selection: Selection, to: string, options?: OperatorOptions): Promise<OperatorReport> {
-    return this.#tell(selection, options, { kind: 'force', to })
+    return this.#apply(selection, options, { kind: 'force', to })
   }
 
-  /** Moves the time at which jobs are due; a moment that has passed means now. */
+  /** Changes when jobs are due; a time in the past means now. */
   reschedule(
     selection: Selection,
     runAt: Date,
     options?: OperatorOptions,
   ): Promise<OperatorReport> {
-    return this.#tell(selection, options, { kind: 'reschedule', runAt: runAt.getTime() })
+    return this.#apply(selection, options, { kind: 'reschedule', runAt: runAt.getTime() })
   }
 
-  /** Changes the priority of jobs; smaller numbers come first. */
+  /** Changes the priority of jobs; smaller numbers are claimed first. */
   prioritise(
     selection: Selection,
     priority: number,
     options?: OperatorOptions,
   ): Promise<OperatorReport> {
-    return this.#tell(selection, options, { kind: 'prioritise', priority })
+    return this.#apply(selection, options, { kind: 'prioritise', priority })
   }
 
-  /** Lets jobs be recovered whose worker went silent, and which wait for somebody to say so. */
+  /** Recovers jobs whose lease has expired and whose recovery waits for approval. */
   approve(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
     return this.#each('approve', selection, options, planApproval)
   }
 
-  /** Lets jobs run that were enqueued with `hold`. */
+  /** Makes jobs ready that were enqueued with `hold`. */
   submit(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
-    return this.#tell(selection, options, { kind: 'submit' })
+    return this.#apply(selection, options, { kind: 'submit' })
   }
 
-  /** Enqueues copies of jobs that have ended: the same input, a new job, a new one each time. */
+  /** Enqueues a copy of each ended job with the same input; each call makes another copy. */
   copy(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
     const { ids } = this.#parts.environment
     return this.#each('copy', selection, options, (job) =>
@@ -163,45 +162,45 @@ export class Operator {
     )
   }
 
-  /** Delivers effects again that are parked or wait for their next try, with fresh tries. */
+  /** Makes effects due again that are parked or wait for their next try, with fresh tries. */
   retryEffects(selection: EffectSelection, options?: OperatorOptions): Promise<EffectsReport> {
     return retryEffects(this.#parts.store, this.#asker, selection, options)
   }
 
   /**
-   * Migrates live jobs of earlier versions of a lifecycle to a version that the store knows. Jobs
-   * that run are left to their holders.
+   * Migrates live jobs of earlier versions of a lifecycle to a version that the store knows.
+   * Running jobs are not migrated.
    */
   migrate(selection: MigrationSelection, options?: OperatorOptions): Promise<MigrationReport> {
     return migrateJobs(this.#parts.store, this.#asker, selection, options)
   }
 
   /**
-   * Stops claims from a queue; what runs, runs on. Returns the record of the change, or `undefined`
-   * if the queue is paused already.
+   * Stops claims from a queue; running jobs continue. Returns the record of the change, or
+   * `undefined` if the queue is paused already.
    */
   pauseQueue(queue: string): Promise<QueueRecord | undefined> {
     return this.#parts.store.pauseQueue(queue, this.#asker)
   }
 
-  /** Lets a queue be claimed from again; `undefined` if it is not paused. */
+  /** Allows claims from a queue again. Returns `undefined` if the queue is not paused. */
   resumeQueue(queue: string): Promise<QueueRecord | undefined> {
     return this.#parts.store.resumeQueue(queue, this.#asker)
   }
 
-  /** Bounds a queue for every process; `null` lifts a bound. `undefined` if nothing changes. */
+  /** Sets the limits of a queue for every process; `null` removes a limit. */
   async limitQueue(queue: string, limits: QueueOptions): Promise<QueueRecord | undefined> {
     return this.#parts.store.limitQueue(queue, limitsOf(limits), this.#asker)
   }
 
-  async #tell(
+  async #apply(
     selection: Selection,
     options: OperatorOptions | undefined,
     command: Command,
   ): Promise<OperatorReport> {
     const fault = findFault(command, this.#context())
     if (fault !== undefined) throw fault
-    return this.#each(command.kind, selection, options, () => ({ kind: 'tell', command }))
+    return this.#each(command.kind, selection, options, () => ({ kind: 'apply', command }))
   }
 
   async #each(
@@ -237,7 +236,7 @@ export class Operator {
     const planned = jobs.map((job): [Job, Step] => {
       const decided = this.#decided(job)
       if ('lifecycle' in decided) return [job, plan(decided.job, decided.lifecycle)]
-      // Its holder is asked, whatever version it follows.
+      // A running job is cancelled by its worker, whose version of the lifecycle may differ.
       const isAsked = decided instanceof LeaseLive && plan === planCancel
       return [job, isAsked ? { kind: 'cancel' } : { kind: 'refuse', error: decided }]
     })
@@ -248,7 +247,7 @@ export class Operator {
     return [...planned, ...lost]
   }
 
-  /** What the rules say of the jobs as they were read. */
+  /** Decides on the jobs as they were read, and writes nothing. */
   async #foresee(steps: readonly [Job | string, Step][]): Promise<[string, Outcome][]> {
     const outcomes: [string, Outcome][] = []
     for (const [job, step] of steps) {
@@ -275,7 +274,7 @@ export class Operator {
     return { kind: decision.kind === 'same' ? 'same' : 'done' }
   }
 
-  /** Steps that are alike are one transaction. */
+  /** Jobs with the same step are changed in one transaction. */
   async #carryOut(
     verb: string,
     steps: readonly [Job | string, Step][],
@@ -284,7 +283,7 @@ export class Operator {
     const outcomes: [string, Outcome][] = []
     const groups = new Map<string, { step: Step; jobs: (Job | string)[] }>()
     for (const [job, step] of steps) {
-      const likeness = step.kind === 'tell' ? JSON.stringify(step.command) : step.kind
+      const likeness = step.kind === 'apply' ? JSON.stringify(step.command) : step.kind
       const unique = step.kind === 'refuse' || step.kind === 'copy' ? `/${groups.size}` : ''
       const group = groups.get(likeness + unique) ?? { step, jobs: [] }
       group.jobs.push(job)
@@ -314,12 +313,12 @@ export class Operator {
         return [await this.#enqueueCopy(jobs[0] as Job, step.id)]
       case 'cancel':
         return (await store.cancel(ids, this.#asker, seqs)).map(outcomeOf)
-      case 'tell':
+      case 'apply':
         return (await store.tell(ids, step.command, this.#asker, seqs)).map(outcomeOf)
     }
   }
 
-  /** What the store is not asked for, it cannot report: the refusal is reported here. */
+  /** The store never sees this refusal, so its event is emitted here. */
   #refuse(command: string, job: Job | string, error: PawlError): Outcome {
     const [machine, from] = typeof job === 'string' ? [null, null] : [job.lifecycle, job.state]
     const refused = { worker: null, jobId: idOf(job), command, machine, from, to: null, error }
@@ -338,7 +337,7 @@ export class Operator {
     return error instanceof JobExists ? { kind: 'same', copyId } : { kind: 'refused', error }
   }
 
-  /** Its key stays with the first job, and a deadline that has passed would fail it at once. */
+  /** The key stays with the original. A deadline that has passed would fail the copy at once. */
   #copyOf(job: Job, jobId: string, input: string): EnqueueItem {
     const { deadlineAt, timeoutMs, limitKey, policy } = job
     const isInTime = deadlineAt !== null && deadlineAt > this.#parts.store.now()
@@ -360,7 +359,7 @@ export class Operator {
     }
   }
 
-  /** The job by the version of its lifecycle that this process has, migrated if need be. */
+  /** The job under the version of its lifecycle that this process has, migrated if necessary. */
   #decided(job: Job): JobAsDecided | PawlError {
     const { lifecycle, lifecycleVersion } = job
     const context = this.#context()
@@ -375,14 +374,14 @@ export class Operator {
   }
 }
 
-/** Nobody is left to be asked where the holder went silent. */
+/** If the lease has expired, there is no worker to ask. */
 function planCancel(job: Job): Step {
-  return job.stalled ? { kind: 'tell', command: { kind: 'cancel' } } : { kind: 'cancel' }
+  return job.stalled ? { kind: 'apply', command: { kind: 'cancel' } } : { kind: 'cancel' }
 }
 
-/** Parked and failed jobs are redriven, waiting ones run now, and final ones are copied. */
+/** Redrives parked and failed jobs, makes waiting ones due, and copies ended ones. */
 function planRetry(job: Job, lifecycle: Lifecycle): Step {
-  const redrive: Step = { kind: 'tell', command: { kind: 'redrive' } }
+  const redrive: Step = { kind: 'apply', command: { kind: 'redrive' } }
   if (isCommitted(job) || pathOf(lifecycle, job.state, 'redrive') !== undefined) return redrive
   if (job.outcome !== null) return { kind: 'copy', id: retryIdOf(job) }
   if (job.blockedReason !== null || lifecycle.roles.get(job.state) === 'parked') return redrive
@@ -390,7 +389,7 @@ function planRetry(job: Job, lifecycle: Lifecycle): Step {
     return { kind: 'refuse', error: new JobRunning(job.id, 'retry', job.stalled) }
   }
   if (job.runAt === null) return { kind: 'refuse', error: new NotDue(job.id, null) }
-  return { kind: 'tell', command: { kind: 'reschedule', runAt: 0 } }
+  return { kind: 'apply', command: { kind: 'reschedule', runAt: 0 } }
 }
 
 function planApproval(job: Job): Step {
@@ -399,12 +398,12 @@ function planApproval(job: Job): Step {
     return { kind: 'refuse', error: new JobNotStalled(job.id) }
   }
   const fence = { attempt, claim: execution.claim }
-  return { kind: 'tell', command: { kind: 'expire', fence, approved: true } }
+  return { kind: 'apply', command: { kind: 'expire', fence, approved: true } }
 }
 
 /**
- * The id of the one copy by which a job is retried. Whoever retries it again finds that copy. It
- * begins with the time at which the job ended, as ids do that are made then.
+ * The id of the copy that retries a job. It is derived from the job, so that a second retry finds
+ * the first copy. It starts with the time when the job ended, like ids generated at that time.
  */
 function retryIdOf(job: Job): string {
   const time = (job.endedAt as number).toString(16).padStart(12, '0')
@@ -427,7 +426,7 @@ function outcomeOf(answer: Answer): Outcome {
   return { kind: 'refused', error: explain(answer.error) }
 }
 
-/** A lifecycle that has no redrive is retried by copies, which its own refusal cannot know. */
+/** If the lifecycle has no redrive, the hint points to a retry, which enqueues a copy. */
 function explain(error: PawlError): PawlError {
   const { command, lifecycle } = error.details
   if (!(error instanceof Unsupported) || command !== 'redrive') return error

@@ -1,7 +1,7 @@
-/** What becomes of the jobs that an operator selects, counted and with the first of each kind. */
+/** The report of an operator's command: counts, and the first entries of each list. */
 import type { PawlError } from '../../core/errors.ts'
 
-/** A job that a verb did not apply to. */
+/** A job that the command was rejected for. */
 export interface Refusal {
   readonly id: string
   readonly code: string
@@ -9,42 +9,41 @@ export interface Refusal {
   readonly hint: string
 }
 
-/** What became of the jobs that were selected. */
+/** The report of an operator's command. */
 export interface OperatorReport {
   readonly dryRun: boolean
-  /** How many jobs were selected, ids without a job included. */
+  /** How many jobs were selected, including ids without a job. */
   readonly matched: number
   readonly done: number
-  /** Where there was nothing to do. */
+  /** Jobs that needed no change. */
   readonly same: number
-  /** Where the job runs, and its holder was asked to cancel it. */
+  /** Running jobs whose worker was asked to cancel them. */
   readonly asked: number
   readonly refused: number
-  /** The first of those that were refused. */
+  /** The first refusals. */
   readonly refusals: readonly Refusal[]
-  /** The first of the jobs that were selected. */
+  /** The first of the selected jobs. */
   readonly sample: readonly string[]
   /**
-   * The ids of the jobs that were selected, in a dry run by a filter; the first 100,000. Pass them
-   * as `among` to change these jobs and no others.
+   * In a dry run by a filter: the ids of the selected jobs, at most 100,000. Pass them as `among`
+   * to change only these jobs.
    */
   readonly ids?: readonly string[]
-  /** The first of the copies that were made. */
+  /** The first of the copies that were enqueued. */
   readonly copies: readonly { readonly of: string; readonly id: string }[]
-  /** The limit, or the signal, ended it although there are more jobs. */
+  /** Whether jobs are left, because `limit` was reached or `signal` was aborted. */
   readonly more: boolean
 }
 
 const SAMPLE_MAX = 20
-/** How many ids the report of a dry run holds. */
+/** The largest number of ids in the report of a dry run. */
 export const LISTED_MAX = 100_000
 
-/** What became of one job. */
+/** The result for one job. */
 export type Outcome =
   | { readonly kind: 'done' | 'same' | 'asked'; readonly copyId?: string }
   | { readonly kind: 'refused'; readonly error: PawlError }
 
-/** Counts what became of jobs, and keeps the first of each kind. */
 export class Tally {
   more = false
   readonly #dryRun: boolean
@@ -55,7 +54,7 @@ export class Tally {
   readonly #ids: string[] | undefined
   #matched = 0
 
-  /** `lists` says whether the report has the ids of all jobs. */
+  /** `lists`: whether the report contains the ids of all selected jobs. */
   constructor(dryRun: boolean, lists: boolean) {
     this.#dryRun = dryRun
     this.#ids = lists ? [] : undefined

@@ -1,7 +1,7 @@
 /**
- * Which jobs an operator means: one, several, or all that a filter shows. A filter is walked page
- * by page from the newest job to the oldest, by a key that never changes: a job is met once however
- * its state moves meanwhile, and jobs that are accepted after the walk began are not met at all.
+ * Selects jobs by id, by several ids, or by a filter. A filter is read page by page from the newest
+ * job to the oldest, by a key that never changes. So each job is read once, also if its state
+ * changes meanwhile, and jobs enqueued after the start are not read.
  */
 import { count, flag, listOf } from '../../core/checks.ts'
 import { CommandInvalid } from '../../core/errors.ts'
@@ -12,41 +12,40 @@ import type { JobFilter, Store } from '../../stores/store.ts'
 import { pagesOf } from '../pages.ts'
 import { LISTED_MAX } from './report.ts'
 
-/** One job by its id, several by theirs, those that a filter shows, or all; newest first. */
+/** One job by its id, several by their ids, those that match a filter, or all; newest first. */
 export type Selection =
   | string
   | { readonly ids: readonly string[] }
   | ({ readonly filter: JobFilter } & Part)
   | ({ readonly all: true } & Part)
 
-/** Which part of a filter, or of all jobs, is meant. */
 interface Part {
-  /** At most so many jobs. */
+  /** The largest number of jobs. */
   readonly limit?: number
   /**
-   * Only these, in general the `ids` of a dry run with the same filter. One that the filter no
-   * longer shows is reported as `E_JOB_CHANGED`, and not changed.
+   * Only these jobs: usually `ids` from a dry run with the same filter. A job that no longer
+   * matches the filter is reported as `E_JOB_CHANGED` and not changed.
    */
   readonly among?: readonly string[]
 }
 
-/** How many jobs are read and changed at once: one page, one transaction. */
+/** How many jobs are read and changed in one transaction. */
 const BATCH = 100
 const IDS_MAX = 10_000
 
-/** A part of a selection: the jobs that are there, and the ids of which there are none. */
+/** A part of a selection: the jobs found, and the ids without a job. */
 export interface Batch {
   readonly jobs: readonly Job[]
   readonly missing: readonly string[]
-  /** Listed before, and no longer shown by the filter. */
+  /** Ids of `among` that no longer match the filter. */
   readonly moved?: readonly string[]
-  /** Whether the limit ends the selection here although more jobs match. */
+  /** Whether `limit` ends the selection although more jobs match. */
   readonly more: boolean
-  /** Whether these jobs are meant only as they were read: others may have moved them since. */
+  /** Whether a job is changed only if its `seq` is still the one that was read. */
   readonly isGuarded: boolean
 }
 
-/** The jobs of a selection as they are when their turn comes. */
+/** Reads the selected jobs batch by batch. */
 export async function* batchesOf(store: Store, selection: Selection): AsyncGenerator<Batch> {
   if (typeof selection === 'string') yield await readBatch(store, [selection])
   else if ('ids' in selection) yield* byIds(store, selection.ids)
@@ -57,7 +56,7 @@ function filterOf(selection: Exclude<Selection, string | { ids: unknown }>): Job
   return 'filter' in selection ? selection.filter : {}
 }
 
-/** Any text, or what is no text: whether a job has this id is found out when it is looked for. */
+/** Values are not checked: an id without a job, or of a wrong type, is reported as missing. */
 const idList = (max: number) => (ids: readonly string[]) => listOf(ids, max, unchecked)
 
 const PART: FieldChecks<Part> = {
@@ -65,7 +64,7 @@ const PART: FieldChecks<Part> = {
   among: idList(LISTED_MAX),
 }
 
-/** Refuses a selection that says less, or something else, than its author may think. */
+/** Throws `CommandInvalid` for a selection that is ambiguous, empty or has unknown fields. */
 export function checkSelection(selection: Selection): void {
   if (typeof selection === 'string') return
   const isObject = typeof selection === 'object' && selection !== null
@@ -91,10 +90,10 @@ export function checkSelection(selection: Selection): void {
   }
 }
 
-/** An empty filter is a mistake more often than a wish to change everything. */
+/** An empty filter would select all jobs, and is mostly a mistake. */
 export function checkNotEmpty(filter: object): void {
   if (Object.keys(filter).length > 0) return
-  throw new CommandInvalid('filter', 'has no condition; to select everything, say { all: true }')
+  throw new CommandInvalid('filter', 'has no condition; to select everything, use { all: true }')
 }
 
 async function* byIds(store: Store, ids: readonly string[]): AsyncGenerator<Batch> {

@@ -1,7 +1,7 @@
 /**
- * What happens in a process that uses Pawl, for logs, metrics and tests. Whoever listens is told
- * after the fact and cannot change it; `worker` says in which worker it happened, and is null where
- * it was the program itself that asked.
+ * The events of a process, for logs, metrics and tests. Each is emitted after the change, and
+ * observers cannot influence it. `worker` is the worker that made the change, or null if the
+ * program made the call itself.
  */
 import type { PawlError } from '../../core/errors.ts'
 import type { ActorKind, FactTrigger } from '../../core/job/facts.ts'
@@ -13,141 +13,143 @@ import type { EffectReport } from '../../stores/store.ts'
 import type { TimeChange } from '../../stores/store-time.ts'
 import type { SlotMove } from '../worker/slots.ts'
 
-/** A command that the store refused; nothing was changed by it. */
+/** A command that the store rejected; it changed nothing. */
 export interface RefusedEvent {
   readonly type: 'refused'
   readonly worker: string | null
   readonly jobId: string
-  /** What was asked for. */
+  /** The kind of the command. */
   readonly command: string
-  /** The machine that has no such edge, or that of the job. */
+  /** The state machine without such an edge; otherwise the job's lifecycle. */
   readonly machine: string | null
-  /** The state in which the command found the job, as far as is known. */
+  /** The state of the job before the command, if known. */
   readonly from: string | null
-  /** The state that it would have led to, where the machine has no edge to it. */
+  /** The target state, if the machine has no edge to it. */
   readonly to: string | null
   readonly error: PawlError
 }
 
-/** A lease that ran out, found by recovery. */
+/** An expired lease that recovery found. */
 export interface ExpiredEvent {
   readonly type: 'expired'
-  /** Who found it. */
+  /** The worker that found it. */
   readonly worker: string | null
-  /** The job as it is now. */
+  /** The job after recovery. */
   readonly job: Job
-  /** The attempt that went silent, and who made it, as far as is known. */
+  /** The attempt whose lease expired; `holder` is its worker, if known. */
   readonly attempt: number
   readonly holder: string | null
-  /** Flagged: it waits for an operator. Otherwise it was taken back. */
+  /** True if the job waits for an operator; false if it was recovered. */
   readonly isStalled: boolean
-  /** How long ago the lease had ended. */
+  /** How long ago the lease expired. */
   readonly expiredForMs: number
 }
 
-/** A job that took edges of its lifecycle by what this process asked for or did. */
+/** A job that passed through edges of its lifecycle because of a call of this process. */
 export interface MovedEvent {
   readonly type: 'moved'
   readonly worker: string | null
-  /** The job as it is now. */
+  /** The job after the change. */
   readonly job: Job
-  /** The states that it went through, from the one that it left to the one that it is in. */
+  /** The states, from the one that it left to the current one. */
   readonly path: readonly string[]
-  /** What happened to it, by whom. */
+  /** The cause, and who caused it. */
   readonly trigger: FactTrigger
   readonly actor: ActorKind
   readonly operator?: string
   /**
-   * How long it had been in the first of them: since the start of the attempt if it was held, since
-   * it was due if it was claimed, else since its last fact. Absent for a job that was just created.
+   * How long the job was in the first of these states: since the start of the attempt if it was
+   * held, since it was due if it was claimed, otherwise since its last fact. Absent for a new job.
    */
   readonly stayedMs?: number
 }
 
-/** A job that follows a later version of its lifecycle from here on. */
+/** A job that was migrated to a later version of its lifecycle. */
 export interface MigratedEvent {
   readonly type: 'migrated'
   readonly worker: string | null
-  /** The job as it is now. */
+  /** The job after the migration. */
   readonly job: Job
   /** The versions before and after. */
   readonly from: number
   readonly to: number
-  /** Its states before and after. */
+  /** The states before and after. */
   readonly path: readonly [string, string]
 }
 
-/** A handler that goes on although its attempt was given up. */
+/** A handler that still runs although its attempt is over. */
 export interface StuckEvent {
-  /** `unstuck` is told when the handler of a `stuck` has ended after all. */
+  /** `unstuck` follows `stuck` when the handler has ended. */
   readonly type: 'stuck' | 'unstuck'
   readonly worker: string
   readonly job: Job
-  /** How long it has gone on since its attempt was given up. */
+  /** How long it has been running since its attempt was over. */
   readonly forMs: number
-  /** How many handlers of this worker are stuck, this one included while it is. */
+  /** The number of stuck handlers in this worker, including this one for `stuck`. */
   readonly stuck: number
 }
 
-/** A handler that shows no sign of life under a live lease; it may hang. */
+/** A handler without activity under a valid lease; it may hang. */
 export interface SilentEvent {
   readonly type: 'silent'
   readonly worker: string
   /** The job as it was claimed. */
   readonly job: Job
-  /** How long ago its last sign of life was: progress, count, step or commit. */
+  /** Time since the handler last called progress, count, step or commit. */
   readonly silentMs: number
 }
 
-/** What came of one delivery of an effect, or of a notice. */
+/** The result of one delivery of an effect or a notice. */
 export interface EffectEvent {
   readonly type: 'effect'
   readonly worker: string
-  /** Lost: somebody else has taken it since, and will deliver it again. */
+  /** 'lost': another process has claimed the effect since, and delivers it again. */
   readonly result: EffectReport['kind'] | 'lost'
   readonly key: string
   readonly jobId: string
   readonly jobType: string
   readonly name: string
-  /** Above 1 it may have been delivered before. */
+  /** If greater than 1, the effect may have been delivered before. */
   readonly tries: number
   readonly error?: string
 }
 
-/** A job that was set aside because its stored row cannot be read or trusted. */
+/** A damaged job that was set aside: its stored row cannot be read or trusted. */
 export interface IsolatedEvent {
   readonly type: 'isolated'
   readonly worker: string | null
   readonly jobId: string
-  /** The lane in which it was found; null if its row names none that exists. */
+  /** The lane of its row; null if the row names an unknown lane. */
   readonly lane: Lane | null
   readonly why: string
 }
 
-/** The settings of a queue that this process has changed. */
+/** A change of a queue's settings by this process. */
 export interface QueueEvent {
   readonly type: 'queue'
   readonly worker: string | null
   readonly record: QueueRecord
 }
 
-/** What happens in a process. */
+/** An event of a process. */
 export type PawlEvent =
-  /** Accepted, or part of a transaction of the user's own that may yet be rolled back. */
+  /** Enqueued; if in your own transaction, that may still be rolled back. */
   | { readonly type: 'enqueued'; readonly job: Job }
   | ({ readonly type: 'state'; readonly worker: string } & SlotMove)
   | { readonly type: 'started'; readonly worker: string; readonly job: Job }
-  /** The store has taken what came of an attempt; the job is as it is then. */
+  /** The store has recorded the report of an attempt; `job` is the job after it. */
   | { readonly type: 'reported'; readonly worker: string; readonly job: Job }
-  /** An attempt that has no lease any more; the job is as it was claimed. */
+  /** An attempt has lost its lease; `job` is the job as it was claimed. */
   | { readonly type: 'lost'; readonly worker: string; readonly job: Job }
   | StuckEvent
   | SilentEvent
   | MovedEvent
   | MigratedEvent
   | RefusedEvent
-  /** A command that changed nothing: the job is where it would have led to; or whose holder was
-   * asked to carry it out. */
+  /**
+   * `same`: the command changed nothing, because the job is in the target state already. `asked`:
+   * the worker that holds the job was asked to carry it out.
+   */
   | {
       readonly type: 'same' | 'asked'
       readonly worker: string | null
@@ -158,7 +160,7 @@ export type PawlEvent =
   | EffectEvent
   | IsolatedEvent
   | QueueEvent
-  /** The store is waited for (`connect: 'wait'`); the states are those of the worker machine. */
+  /** Emitted while `connect: 'wait'` waits for the store; the states are the worker machine's. */
   | {
       readonly type: 'connection'
       readonly state: 'Connecting' | 'ErrorWait' | 'Connected'
@@ -166,8 +168,8 @@ export type PawlEvent =
       /** Why the store cannot be used, if that is known. */
       readonly error?: PawlError
     }
-  /** What a round of the doctor saw. */
+  /** A finding of the doctor's rounds. */
   | { readonly type: 'finding'; readonly worker: string; readonly finding: Finding }
-  /** The time of a SQLite file was changed by this process, or its wall clock differs from it. */
+  /** This process has changed the time of a SQLite file, or its clock differs from that time. */
   | { readonly type: 'time'; readonly change: TimeChange }
   | { readonly type: 'error'; readonly worker: string; readonly error: unknown }

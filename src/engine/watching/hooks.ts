@@ -1,13 +1,12 @@
 /**
- * Functions of the user's own that are called while work goes on. Whatever they throw, now or in a
- * promise, is logged and hurts nobody.
+ * Calls functions of the user during work. Exceptions and rejected promises are caught and logged.
  */
 import type { Clock, Logger, LogLevel } from '../../core/ports.ts'
 
-/** A hook that fails with every event is logged this often at most. */
+/** A hook that always fails is logged at most once in this time. */
 const LOG_EVERY_MS = 60_000
 
-/** The hook, made harmless; nothing is called where there is none. */
+/** Wraps a hook so that it never throws; without a hook, returns a function that does nothing. */
 export function harmless<T>(
   name: string,
   hook: ((value: T) => unknown) | undefined,
@@ -19,7 +18,7 @@ export function harmless<T>(
     if (clock.now() < quietUntil) return
     quietUntil = clock.now() + LOG_EVERY_MS
     const fields = { event: 'hook.failed', hook: name, error: textOf(error) }
-    logger.error(fields, `${name} threw; the work goes on`)
+    logger.error(fields, `${name} threw an exception, which is ignored`)
   }
   return (value) => {
     try {
@@ -31,7 +30,7 @@ export function harmless<T>(
   }
 }
 
-/** A logger that never throws: a line that cannot be written is lost. */
+/** A logger that never throws. Lines that cannot be written are dropped. */
 export function harmlessLogger(logger: Logger): Logger {
   const at =
     (level: LogLevel): Logger['info'] =>
@@ -39,17 +38,17 @@ export function harmlessLogger(logger: Logger): Logger {
       try {
         logger[level](fields, msg)
       } catch {
-        // There is nowhere left to tell it.
+        // The logger itself failed, so there is nowhere to report it.
       }
     }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-/** The text of anything that was thrown, also of what cannot be described. */
+/** `String` itself can throw. */
 function textOf(error: unknown): string {
   try {
     return String(error)
   } catch {
-    return 'an error that cannot be described'
+    return 'an error that cannot be converted to text'
   }
 }

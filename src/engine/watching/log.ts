@@ -1,21 +1,21 @@
 /**
- * Events as log lines; what is not here is not logged.
+ * Writes events to the log. Other events are not logged.
  *
- *   refused   error   Invalid transition: {from} → {to}, where the machine has no such edge, or
- *                     not by this command; then followed by which commands take it
- *             warn    the message of the error, where it was refused for anything else
+ *   refused   error   Invalid transition: {from} → {to}, if the machine has no such edge; with the
+ *                     commands that take the edge, if it exists for other commands
+ *             warn    the message of the error, if the command was rejected for another reason
  *   same      debug   Same state: {state}
  *   migrated  info
- *   asked     info    the holder of a job was asked to cancel it
- *   moved     debug   {from} → {to}; info if an operator or the doctor moved it
- *   expired   warn    recovered, or flagged for an operator
+ *   asked     info    the worker that holds the job was asked to cancel it
+ *   moved     debug   {from} → {to}; info if an operator or the doctor moved the job
+ *   expired   warn    recovered, or waits for an operator
  *   lost      warn
- *   stuck     warn    and info when it has ended after all
+ *   stuck     warn    and info when the handler has ended
  *   silent    warn
- *   effect    debug   delivered; error where it is parked, and warn where it is tried again
+ *   effect    debug   delivered; error if it is parked, warn if it is retried
  *   isolated  error   a damaged job was set aside
- *   queue     info    a queue was paused, resumed or bounded
- *   connection  warn  while a store is waited for, and info when it is there
+ *   queue     info    a queue was paused, resumed or limited
+ *   connection  warn  while Pawl waits for a store, and info when it is open
  *   error     error
  */
 import { InvalidTransition } from '../../core/errors.ts'
@@ -33,10 +33,9 @@ import type {
   StuckEvent,
 } from './events.ts'
 
-/** Says nothing. */
 export const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** Writes the line of an event, where it has one. */
+/** Writes the line of an event, if it has one. */
 export function logEvent(logger: Logger, event: PawlEvent): void {
   switch (event.type) {
     case 'refused':
@@ -54,7 +53,7 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
         lifecycle: job.lifecycle,
         ...{ from_version: from, to_version: to, from: path[0], to: path[1] },
       }
-      logger.info(fields, 'The job follows a later version of its lifecycle')
+      logger.info(fields, 'The job was migrated to a later version of its lifecycle')
       break
     }
     case 'moved':
@@ -65,7 +64,7 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
       break
     case 'lost': {
       const fields = { event: 'job.lost', ...fieldsOf(event.job, event.worker) }
-      logger.warn(fields, 'The lease was lost: what the attempt does now is refused')
+      logger.warn(fields, 'The lease was lost: later writes of the attempt are rejected')
       break
     }
     case 'stuck':
@@ -75,7 +74,7 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
     case 'silent': {
       const { worker, job, silentMs } = event
       const fields = { event: 'job.silent', ...fieldsOf(job, worker), silent_ms: silentMs }
-      logger.warn(fields, 'A handler shows no sign of life under a live lease: it may hang')
+      logger.warn(fields, 'A handler shows no activity under a valid lease: it may hang')
       break
     }
     case 'effect':
@@ -99,9 +98,9 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
     case 'error': {
       const { worker, error } = event
       const code = codeOf(error)
-      const told = { error: String(error), ...(code !== '' && { code }) }
-      const fields = { event: 'worker.error', worker_id: worker, ...told }
-      logger.error(fields, 'The worker met an error and goes on')
+      const described = { error: String(error), ...(code !== '' && { code }) }
+      const fields = { event: 'worker.error', worker_id: worker, ...described }
+      logger.error(fields, 'An error occurred; the worker continues')
     }
   }
 }
@@ -122,7 +121,7 @@ function logRefused(logger: Logger, event: RefusedEvent): void {
   logger[error instanceof InvalidTransition ? 'error' : 'warn'](fields, error.message)
 }
 
-const QUEUE_WORDS = { pause: 'paused', resume: 'resumed', limit: 'bounded' } as const
+const QUEUE_WORDS = { pause: 'paused', resume: 'resumed', limit: 'limited' } as const
 
 function logQueue(logger: Logger, { worker, record }: QueueEvent): void {
   const { queue, action, actor, operator, note, before, after } = record
@@ -138,7 +137,7 @@ function logConnection(
 ): void {
   const fields = { event: 'store.connecting', state, waited_ms: waitedMs, code: error?.code }
   if (error !== undefined) logger.warn(fields, `Waiting for the store: ${error.message}`)
-  else if (state === 'Connected') logger.info(fields, 'The store is there')
+  else if (state === 'Connected') logger.info(fields, 'The store is open')
 }
 
 function logUnmoved(
@@ -147,7 +146,7 @@ function logUnmoved(
 ): void {
   const fields = { event: `transition.${type}`, ...fieldsOf(job, worker), command }
   if (type === 'same') logger.debug(fields, `Same state: ${job.state}`)
-  else logger.info(fields, `The holder of the job was asked: ${command}`)
+  else logger.info(fields, `The worker that holds the job was asked: ${command}`)
 }
 
 function logMoved(logger: Logger, event: MovedEvent): void {
@@ -174,14 +173,14 @@ function logExpired(logger: Logger, event: ExpiredEvent): void {
     expired_ms: expiredForMs,
     age_ms: job.updatedAt - (job.startedAt ?? job.updatedAt),
   }
-  const what = isStalled ? 'it is stalled and waits for an operator' : 'it was taken back'
+  const what = isStalled ? 'it is stalled and waits for an operator' : 'it was recovered'
   logger.warn(fields, `The lease of a job has expired: ${what}`)
 }
 
 function logStuck(logger: Logger, { type, worker, job, forMs, stuck }: StuckEvent): void {
   const fields = { event: `worker.${type}`, ...fieldsOf(job, worker), for_ms: forMs, stuck }
-  if (type === 'stuck') logger.warn(fields, 'A handler goes on after its abort')
-  else logger.info(fields, 'A handler has ended long after its abort')
+  if (type === 'stuck') logger.warn(fields, 'A handler still runs after its signal was aborted')
+  else logger.info(fields, 'A handler has ended long after its signal was aborted')
 }
 
 function logEffect(logger: Logger, event: EffectEvent): void {
@@ -192,8 +191,8 @@ function logEffect(logger: Logger, event: EffectEvent): void {
     ...(error !== undefined && { error }),
   }
   if (result === 'delivered') logger.debug(fields, 'An effect was delivered')
-  else if (result === 'parked') logger.error(fields, 'An effect is parked: it cannot be sent')
-  else logger.warn(fields, 'An effect is to be delivered again')
+  else if (result === 'parked') logger.error(fields, 'An effect is parked: all tries failed')
+  else logger.warn(fields, 'An effect will be delivered again')
 }
 
 const FINDING_LEVELS = { error: 'error', warning: 'warn', notice: 'debug' } as const
@@ -204,12 +203,12 @@ function logFinding(logger: Logger, worker: string, finding: Finding): void {
   logger[FINDING_LEVELS[severity]](fields, `${promise}, ${subject}: ${what}`)
 }
 
-/** The logger of an attempt: whatever it says, it says of which job. */
+/** A logger that adds the job and attempt to each line. */
 export function jobLogger(logger: Logger, job: Job): Logger {
   return loggerWith(logger, fieldsOf(job, job.execution?.worker ?? null))
 }
 
-/** A logger whose lines have these fields as well, whatever else they say. */
+/** A logger that adds fields to each line; they override the fields of the line. */
 export function loggerWith(logger: Logger, own: Readonly<Record<string, unknown>>): Logger {
   return {
     debug: (fields, msg) => logger.debug({ ...fields, ...own }, msg),

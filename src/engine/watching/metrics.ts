@@ -1,22 +1,21 @@
 /**
- * Events as measurements. The names, their labels and what they mean are in `METRICS`, so that an
- * exporter can announce them before anything was measured; the one function that measures is the
- * only place in the engine that knows them. Times are in seconds, as everything that draws them
- * expects. A label never holds what is unbounded, such as the id of a job.
+ * Converts events to measurements. `METRICS` lists names, labels and meanings, so that an exporter
+ * can announce them before the first measurement. `measure` is the only function that records them.
+ * Times are in seconds. A label never contains unbounded values such as job ids.
  */
 import { isCommitted, type Job } from '../../core/job/job.ts'
 import { queueMsOf } from '../../core/job/timing.ts'
 import { codeOf } from '../../stores/outage.ts'
 import type { MovedEvent, PawlEvent, RefusedEvent } from './events.ts'
 
-/** What a measurement is. */
+/** The definition of a measurement. */
 export interface Metric {
   readonly kind: 'counter' | 'histogram' | 'gauge'
   readonly labels: readonly string[]
   readonly help: string
 }
 
-/** Everything that the engine measures. */
+/** All measurements of the engine. */
 export const METRICS = {
   pawl_jobs_enqueued_total: {
     kind: 'counter',
@@ -26,7 +25,7 @@ export const METRICS = {
   pawl_executions_total: {
     kind: 'counter',
     labels: ['queue', 'kind', 'outcome'],
-    help: 'Attempts that ended here: done, aborted, or duplicate where the lease was lost.',
+    help: 'Attempts that ended here: done, aborted, or duplicate if the lease was lost.',
   },
   pawl_execution_duration_seconds: {
     kind: 'histogram',
@@ -36,24 +35,24 @@ export const METRICS = {
   pawl_queue_latency_seconds: {
     kind: 'histogram',
     labels: ['queue'],
-    help: 'From the moment at which a job might run to its lease.',
+    help: 'From the time when a job is due to its claim.',
   },
   pawl_transitions_total: {
     kind: 'counter',
     labels: ['machine', 'from', 'to'],
-    help: 'Edges that jobs took by what this process asked for or did, whoever asked.',
+    help: 'Edges that jobs took because of calls of this process.',
   },
   pawl_transition_stay_seconds: {
     kind: 'histogram',
     labels: ['machine', 'from', 'to'],
     help:
-      'How long jobs had been in a state when they left it, by the edge they took first: since ' +
-      'the start of the attempt, since a claimed job was due, else since the last fact.',
+      'How long jobs were in a state before they left it, by the first edge: since the start ' +
+      'of the attempt, since a claimed job was due, otherwise since the last fact.',
   },
   pawl_transitions_rejected_total: {
     kind: 'counter',
     labels: ['machine', 'from', 'to', 'code'],
-    help: 'Commands that were refused; from and to are empty where they are not known.',
+    help: 'Commands that were rejected; from and to are empty if they are not known.',
   },
   pawl_jobs_migrated_total: {
     kind: 'counter',
@@ -73,39 +72,39 @@ export const METRICS = {
   pawl_effects_total: {
     kind: 'counter',
     labels: ['kind', 'effect', 'result'],
-    help: 'Deliveries of effects by what came of them; a redelivery counts again.',
+    help: 'Deliveries of effects by result; each delivery of an effect counts.',
   },
   pawl_invariant_violations_total: {
     kind: 'counter',
     labels: ['invariant', 'check', 'severity'],
-    help: 'What the rounds of the doctor found; it is counted again with every round.',
+    help: "Findings of the doctor's rounds; a finding counts again in every round.",
   },
   pawl_worker_errors_total: {
     kind: 'counter',
     labels: ['worker', 'code'],
-    help: 'Errors that workers met and went on after, by code; empty if an error has none.',
+    help: 'Errors after which a worker continued, by code; empty if an error has none.',
   },
   pawl_worker_loop_state: {
     kind: 'gauge',
     labels: ['worker', 'state'],
-    help: 'Where the loop of a worker is: 1 for its state, 0 for those that it has left.',
+    help: 'The state of a worker: 1 for the current one, 0 for those that it has left.',
   },
   pawl_worker_stuck_slots: {
     kind: 'gauge',
     labels: ['worker'],
-    help: 'Handlers that go on although their attempts were given up.',
+    help: 'Handlers that still run although their attempts are over.',
   },
 } as const satisfies Record<string, Metric>
 
 /** The name of a measurement. */
 export type MetricName = keyof typeof METRICS
 
-/** Labels by name. */
+/** Values of labels by name. */
 export type MetricLabels = Readonly<Record<string, string>>
 
-/** Where measurements go. */
+/** Receives measurements. */
 export interface Metrics {
-  /** Adds to a counter; one if nothing is said. */
+  /** Adds to a counter; 1 if `by` is absent. */
   count(name: MetricName, labels: MetricLabels, by?: number): void
   /** Adds a value to a histogram. */
   observe(name: MetricName, labels: MetricLabels, value: number): void
@@ -113,7 +112,7 @@ export interface Metrics {
   gauge(name: MetricName, labels: MetricLabels, value: number): void
 }
 
-/** Tells the metrics of an event. */
+/** Records the measurements of an event. */
 export function measure(metrics: Metrics, event: PawlEvent): void {
   switch (event.type) {
     case 'enqueued':
@@ -172,7 +171,7 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
   }
 }
 
-/** A path of several edges is as many transitions; only in the first state did time pass. */
+/** Each edge of the path counts. Time passed only in the first state. */
 function measureMove(metrics: Metrics, { job, path, stayedMs }: MovedEvent): void {
   const edges = path.slice(1).map((to, i) => {
     return { machine: job.lifecycle, from: path[i] as string, to }
@@ -192,12 +191,12 @@ function measureEnd(metrics: Metrics, job: Job): void {
   const labels = { ...kindOf(job), outcome }
   metrics.count('pawl_executions_total', labels)
   const { startedAt, updatedAt } = job
-  // The clock of the store may have been set back meanwhile.
+  // The store's clock may have been set back since the start.
   const durationMs = Math.max(0, updatedAt - (startedAt ?? updatedAt))
   metrics.observe('pawl_execution_duration_seconds', labels, durationMs / 1000)
 }
 
-/** How long a job has waited for its lease, in seconds, by the clock of the store. */
+/** How long a job was due before its claim, in seconds of the store's time. */
 function waitOf(job: Job): number {
   return job.startedAt === null ? 0 : queueMsOf(job, job.startedAt) / 1000
 }

@@ -1,10 +1,10 @@
 /**
- * One attempt at a job: its input is read and checked, its handler runs with a signal that says
- * when it is no longer wanted, and what comes of it becomes a report for the store.
+ * One attempt at a job. The attempt parses and checks the input, runs the handler with an abort
+ * signal, and turns the result into a report for the store.
  *
- * Aborting is a request. A handler that ignores it is not waited for: where the outcome is clear
- * (time-out, cancellation after a grace, shutdown) the report is made at once, and what the handler
- * does later is refused by the fence. Its slot stays taken until it really ends; see `isStuck`.
+ * An abort is a request. If the outcome is known without the handler (time-out, shutdown, or
+ * cancellation after a grace period), the report is made at once, and the fence rejects what the
+ * handler writes later. The slot stays occupied until the handler ends; see `isStuck`.
  */
 import type { JsonBounds } from '../../core/canonical-json.ts'
 import { encode } from '../../core/canonical-json.ts'
@@ -34,22 +34,21 @@ import { jobLogger } from '../watching/log.ts'
 import { LazyAbort } from './lazy-abort.ts'
 import { Steps } from './steps.ts'
 
-/** How long a handler may take to notice that it is to stop, before it is reported without. */
+/** How long a handler may run on after its signal is aborted, before it is reported without it. */
 const GRACE_MS = 5000
 
-/** What came of an attempt, and what is left to be told to the store. */
+/** The outcome of an attempt, and what the store still has to record. */
 export type Report =
   | { readonly kind: 'settle'; readonly settlement: Settlement }
   | { readonly kind: 'committed'; readonly job: Job }
-  /** There is no lease to report under. */
+  /** The lease is lost, so nothing can be reported. */
   | { readonly kind: 'lost' }
 
-/** What an attempt needs. */
 export interface AttemptParts {
   readonly environment: Environment
   readonly bounds: JsonBounds
   readonly store: Pick<Store, 'commit' | 'settle' | 'steps'>
-  /** The store's time, by which deadlines are judged. */
+  /** Returns the store's time, in which deadlines are given. */
   readonly now: () => number
   readonly onProgress: (text: string) => void
   readonly logger: Logger
@@ -58,27 +57,27 @@ export interface AttemptParts {
 /** One attempt, from its claim to its report. */
 export class Attempt {
   readonly held: Held
-  /** Resolves with what is to be reported, as soon as that is clear. */
+  /** Resolves with the report as soon as the outcome is known. */
   readonly report: Promise<Report>
-  /** Resolves when the handler has really ended. */
+  /** Resolves when the handler has ended. */
   readonly ended: Promise<void>
   readonly #definition: JobDefinition
   readonly #parts: AttemptParts
   readonly #abort = new LazyAbort()
-  /** A counter may have any name, `constructor` included; a Map has none of its own. */
+  /** A Map, because a counter may have any name, `constructor` included. */
   readonly #usage = new Map<string, number>()
   readonly #timers: Timer[] = []
   #steps: Steps | undefined
-  /** The job as this attempt last saw it: each of its steps is a fact. */
+  /** The job after the last step of this attempt: each step adds a fact. */
   #job: Job
   #settle: (report: Report) => void = () => {}
   #isClear = false
-  /** Never changes once the outcome is clear: what the worker counts on must not. */
+  /** Does not change after the outcome is known: the worker's count of free slots relies on it. */
   #isStuck = false
   #isCommitted = false
-  /** The last commit or step of this attempt failed because the store could not be used. */
+  /** Whether the last commit or step of this attempt failed because of an outage of the store. */
   #hasStoreFailed = false
-  /** When the handler last showed that it goes on. */
+  /** When the handler last called progress, count, step or commit. */
   #aliveAt: number
 
   constructor(held: Held, definition: JobDefinition, parts: AttemptParts) {
@@ -94,36 +93,39 @@ export class Attempt {
     this.ended = this.#run()
   }
 
-  /** Whether it was aborted before it was clear what came of it: its handler may go on. */
+  /** Whether it was aborted before its outcome was known. Its handler may still run. */
   get isStuck(): boolean {
     return this.#isStuck
   }
 
-  /** For how long its handler has shown no sign of life; nothing if its outcome is clear. */
+  /** Time without activity of the handler; undefined if the outcome is known. */
   get silentMs(): number | undefined {
     return this.#isClear ? undefined : this.#parts.environment.clock.now() - this.#aliveAt
   }
 
-  /** After how long without one a warning is due, if its job type says so; 0 for never. */
+  /** The job type's `stallWarning`; 0 for never, undefined if the worker's applies. */
   get stallWarningMs(): number | undefined {
     return this.#definition.stallWarningMs
   }
 
-  /** The lease is no longer ours: whatever the attempt does now is refused. */
+  /** To be called when the lease is lost. Later writes of the attempt are rejected. */
   loseLease(): void {
     this.#abort.abort(new LeaseLost(this.held.job.id, this.held.job.attempt))
     this.#conclude({ kind: 'lost' })
   }
 
-  /** Somebody wants the job cancelled. A handler that finishes all the same has won. */
+  /**
+   * Aborts the handler because of a cancellation. If the handler finishes anyway, its result
+   * counts.
+   */
   cancel(): void {
     if (this.#abort.isAborted) return
     this.#abort.abort(new Cancelled(this.held.job.id))
     this.#after(GRACE_MS, () => this.#conclude(this.#cancelled()))
   }
 
-  /** The worker cannot wait any longer: the job is released, also if its handler goes on. */
-  giveBack(graceMs = GRACE_MS): void {
+  /** Aborts the handler and releases the job, after the grace also if the handler still runs. */
+  release(graceMs = GRACE_MS): void {
     this.#abort.abort(new ShuttingDown())
     this.#after(graceMs, () => this.#conclude(this.#released()))
   }
@@ -148,12 +150,12 @@ export class Attempt {
     })
   }
 
-  /** With the job as its steps have left it, which is what the store compares with. */
+  /** The job with the facts of its steps; the store compares it with the stored row. */
   #heldNow(): Held {
     return { ...this.held, job: this.#job }
   }
 
-  /** What is done after the end of an attempt would be done in vain, or twice. */
+  /** Throws if the attempt is over: a later step would be rejected or run twice. */
   #assertLive(): void {
     if (this.#isCommitted) throw new Committed(this.held.job.id, 'step')
     assertOutside(this)
@@ -174,7 +176,6 @@ export class Attempt {
     if (stallTimeoutMs !== undefined) this.#armStall(stallTimeoutMs, stallTimeoutMs)
   }
 
-  /** The handler goes on: whatever it does through its context shows that. */
   #showLife(): void {
     this.#aliveAt = this.#parts.environment.clock.now()
   }
@@ -188,9 +189,9 @@ export class Attempt {
   }
 
   /**
-   * A failure that may be retried, no sooner than its lifecycle lets a silent job run again. Where
-   * that needs an operator, or a lifecycle retries crashes alone, the lease is left to end, and
-   * recovery does the rest.
+   * Reports a failure that may be retried, with the delay that the lifecycle sets for crashes. If
+   * recovery needs an operator, or the lifecycle has no retry edge, nothing is reported: the lease
+   * expires and recovery decides.
    */
   #stall(reason: AttemptStalled): void {
     if (this.#isClear) return
@@ -219,7 +220,7 @@ export class Attempt {
     if (!this.#isClear) this.#timers.push(this.#parts.environment.timers.after(delayMs, callback))
   }
 
-  /** The first conclusion counts. */
+  /** Only the first call has an effect. */
   #conclude(report: Report): void {
     if (this.#isClear) return
     this.#isClear = true
@@ -283,7 +284,9 @@ export class Attempt {
     }
   }
 
-  /** Refused here, where the mistake is, and not when the attempt is reported. */
+  /**
+   * Throws in the handler's call, where the mistake is, and not later when the attempt is reported.
+   */
   #count(name: string, by: number): void {
     this.#showLife()
     const total = (this.#usage.get(name) ?? 0) + by
@@ -295,9 +298,9 @@ export class Attempt {
   }
 
   /**
-   * A handler that threw: because it was told to stop, because the store failed under it, or for
-   * reasons of its own. Only the last spends the failure budget. What the store has failed is given
-   * back; releases have a budget of their own, so that it does not go on for ever.
+   * A handler threw an exception: because its signal was aborted, because the store failed, or
+   * because of its own error. Only its own errors count against the failure budget. If the store
+   * failed, the job is released; releases have their own budget, so this is bounded.
    */
   #refused(error: unknown): Report {
     const { reason } = this.#abort
@@ -306,7 +309,7 @@ export class Attempt {
     return this.#failed(classify(error))
   }
 
-  /** Does something in the store, and remembers if it was the store that failed. */
+  /** Calls the store, and remembers whether the call failed because of an outage. */
   async #inStore<T>(work: () => Promise<T>): Promise<T> {
     try {
       const result = await work()
@@ -319,21 +322,21 @@ export class Attempt {
     }
   }
 
-  /** The store has set the job aside: neither a failure nor a result can be reported. */
+  /** The store has set the damaged job aside, so neither a failure nor a result can be recorded. */
   #setAside(damage: JobDamaged): void {
     if (this.#isClear) return
     this.#abort.abort(damage)
     this.#conclude({ kind: 'lost' })
   }
 
-  /** An output that cannot be stored is a failure that no retry cures. */
+  /** If the output cannot be stored, the job fails without retries. */
   #committed(output: unknown): Report {
     try {
       const payload = encode(output ?? null, this.#parts.bounds)
       const command = { kind: 'commit', fence: this.fence, ...this.#usageField() } as const
       return this.#settlement({ held: this.#heldNow(), command, payload })
     } catch (error) {
-      const message = toBoundedText(`Its result cannot be stored: ${String(error)}`)
+      const message = toBoundedText(`The result cannot be stored: ${String(error)}`)
       return this.#failed({ class: 'terminal', kind: 'validation', message })
     }
   }
@@ -351,9 +354,9 @@ export class Attempt {
     return this.#settlement({ held: this.held, command: { kind: 'release', fence: this.fence } })
   }
 
-  /** What to report instead of a report that the store refused. */
+  /** The report that replaces one that the store rejected. */
   refusedBy(error: Error): Settlement {
-    const message = toBoundedText(`Its report was refused: ${error.message}`)
+    const message = toBoundedText(`The report was rejected: ${error.message}`)
     const failure = { class: 'terminal', kind: 'validation', message } as const
     return { held: this.held, command: { kind: 'fail', fence: this.fence, failure } }
   }
@@ -362,7 +365,7 @@ export class Attempt {
     return { kind: 'settle', settlement }
   }
 
-  /** Once, however often it is called: a repeated one is given the result of the first. */
+  /** Commits at most once. A repeated call returns the result of the first. */
   async #commit<Output>(work: (tx: Tx) => Output | Promise<Output>): Promise<Output> {
     const { bounds, store } = this.#parts
     const { name, effects } = this.#definition
@@ -385,7 +388,7 @@ export class Attempt {
     return JSON.parse(answer.result) as Output
   }
 
-  /** The right of this attempt to move its job. */
+  /** The fence of this attempt: it authorises writes to the job. */
   get fence(): Fence {
     const { attempt, execution } = this.held.job
     return { attempt, claim: execution?.claim ?? '' }
@@ -397,6 +400,6 @@ export class Attempt {
 }
 
 function invalidInput(why: string): Failure {
-  const message = toBoundedText(`The input is refused: ${why}`)
+  const message = toBoundedText(`The input is invalid: ${why}`)
   return { class: 'invalid_input', kind: 'invalid_input', message }
 }

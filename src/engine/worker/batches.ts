@@ -1,7 +1,7 @@
-/** How many batches are done in a row. */
+/** The largest number of batches in a row. */
 const BATCHES_MAX = 100
 
-/** Repeats what does a batch at a time until there is less than a batch to do, within bounds. */
+/** Repeats a batch operation until it processes less than a full batch. */
 export async function untilShort(
   limit: number,
   doBatch: (limit: number) => Promise<number>,

@@ -13,10 +13,9 @@ import type { Environment } from '../../environment/system.ts'
 import type { Store } from '../../stores/store.ts'
 import type { PawlEvent } from '../watching/events.ts'
 
-/** The name under which stores keep who goes round. */
+/** The name of the duty in the store; one worker holds it at a time. */
 const DUTY = 'checkup'
 
-/** What a round needs. */
 export interface CheckupParts {
   readonly worker: string
   readonly doctor: Doctor
@@ -26,7 +25,6 @@ export interface CheckupParts {
   readonly observe: (event: PawlEvent) => void
 }
 
-/** The rounds of one worker. */
 export class Checkup {
   readonly #parts: CheckupParts
   #timer: Timer | undefined
@@ -37,7 +35,7 @@ export class Checkup {
     this.#plan()
   }
 
-  /** No further round begins. */
+  /** Starts no further round; a running one finishes. */
   stop(): void {
     this.#isStopped = true
     this.#timer?.cancel()

@@ -1,8 +1,8 @@
 /**
- * Draining: a worker that stops claims nothing. It waits for its handlers, aborts them when the
- * time is up, releases what is not finished, and reports until the store has everything or the
- * time for that is up, too. The leases of what could not be reported expire, and other workers
- * recover those jobs.
+ * Stops a worker. It claims nothing more, waits for its handlers, and aborts them after `drain`. It
+ * releases unfinished jobs, and sends reports until the store has recorded all of them or the time
+ * for that is over. If a report could not be sent, its lease expires and another worker recovers
+ * the job.
  */
 import { ERROR_WAIT_MS } from '../../core/worker.ts'
 import { isLasting } from '../../stores/errors.ts'
@@ -11,13 +11,12 @@ import type { WorkerParts } from './parts.ts'
 import type { Reports } from './reports.ts'
 import type { RunningAttempts } from './running.ts'
 
-/** How long a stopping worker tries to report what it has released. */
+/** How long a stopping worker tries to send its reports. */
 const GIVE_UP_MS = 15_000
-/** The same if the store says that trying again will not help, as with a full disk. */
+/** The same if a retry will not help, for example because the disk is full. */
 const LASTING_GIVE_UP_MS = 1000
 const LASTING_RETRY_MS = 250
 
-/** What draining needs of the worker. */
 export interface Draining {
   readonly parts: WorkerParts
   readonly running: RunningAttempts
@@ -26,12 +25,12 @@ export interface Draining {
   readonly noteError: (error: unknown) => void
 }
 
-/** Resolves when no attempt is left, or when the time for reporting is up. */
+/** Resolves when no attempt is left, or when the time for reports is over. */
 export async function drain(draining: Draining): Promise<void> {
   const { parts, running, reports, nudge, noteError } = draining
   const { environment, settings, dispatcher, store } = parts
   const now = () => environment.clock.now()
-  const timer = environment.timers.after(settings.drainMs, () => running.giveUp())
+  const timer = environment.timers.after(settings.drainMs, () => running.releaseAll())
   let end = now() + settings.drainMs + GIVE_UP_MS
   while (running.count > 0 && now() < end) {
     if (reports.count === 0) await nudge.wait(ERROR_WAIT_MS)
@@ -46,7 +45,7 @@ export async function drain(draining: Draining): Promise<void> {
     }
   }
   timer.cancel()
-  // Effects that these jobs have committed are delivered in the time that is left.
+  // The dispatcher delivers the effects of these jobs in the remaining time.
   await dispatcher?.stop(end - GIVE_UP_MS)
   await running.close()
   await store.removeWorker(settings.id).catch(noteError)

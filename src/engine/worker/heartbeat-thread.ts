@@ -1,7 +1,7 @@
 /**
- * Heartbeats from a thread of their own, on a connection of their own, so that a handler that
- * blocks the event loop keeps its lease. This file is both ends: the host, which passes on what it
- * is told, and the thread, in which a timer host renews the leases.
+ * Renews leases in a separate thread with its own connection, so that a handler that blocks the
+ * event loop keeps its lease. This file contains both ends: the host in the worker's thread, which
+ * forwards calls, and the code of the thread, in which a `TimerHeartbeat` renews the leases.
  */
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { PawlError } from '../../core/errors.ts'
@@ -27,10 +27,10 @@ type Order =
 type Message =
   | { readonly kind: 'lost' | 'cancel'; readonly beat: Beat }
   | { readonly kind: 'renewed'; readonly refs: readonly Ref[]; readonly agoMs: number }
-  | { readonly kind: 'error'; readonly error: Told }
+  | { readonly kind: 'error'; readonly error: ErrorMessage }
 
-/** An error on its way from the thread: classes do not survive it. */
-interface Told {
+/** An error as sent by the thread: messages between threads do not keep classes. */
+interface ErrorMessage {
   readonly name: string
   readonly message: string
   readonly code?: string
@@ -38,7 +38,7 @@ interface Told {
   readonly details?: object
 }
 
-function toTold(error: unknown): Told {
+function toMessage(error: unknown): ErrorMessage {
   if (!(error instanceof Error)) return { name: 'Error', message: String(error) }
   const { name, message } = error
   const code = codeOf(error)
@@ -46,11 +46,10 @@ function toTold(error: unknown): Told {
   return { name, message, ...(code !== '' && { code }), ...ours }
 }
 
-/** Whose leases are renewed, and how. */
 interface Renewing {
   readonly storeName: string
   readonly leaseMs: number
-  /** How long a call of the store may take; its default if absent. */
+  /** How long a call of the store may take; the store's default if absent. */
   readonly timeoutMs: number | undefined
 }
 
@@ -58,19 +57,19 @@ interface ThreadData {
   readonly pawlHeartbeat: Renewing
 }
 
-/** Whether the leases of a store can be renewed by a thread: it must be reachable by its name. */
+/** Whether a thread can renew the leases: it must be able to open the store by its name. */
 export function canHaveThread(storeName: string): boolean {
-  // Sources that are run without being built cannot be loaded by a thread of Node 20.
+  // A thread of Node 20 cannot load TypeScript sources.
   return storeName !== 'sqlite::memory:' && import.meta.url.endsWith('.js')
 }
 
-/** How long after its end a thread is replaced. */
+/** The delay before an ended thread is replaced. */
 const RESTART_MS = 500
 
 /**
- * The end in the worker's own thread. A thread that dies is replaced, and told everything anew:
- * also when each lease was renewed last, so that one which no thread could renew is given up, by
- * the next thread or, where threads do not live for long enough, between two of them.
+ * The host in the worker's thread. If the thread ends, it is replaced, and the new one receives all
+ * leases with the times of their last renewals. So a lease that no thread could renew is reported
+ * as lost: by the new thread, or here before each start if threads keep ending early.
  */
 export class ThreadHeartbeat implements HeartbeatHost {
   readonly #data: ThreadData
@@ -109,16 +108,16 @@ export class ThreadHeartbeat implements HeartbeatHost {
   }
 
   #start(): Worker {
-    // Nothing of how this process was started is meant for the thread.
+    // Options of the Node command line must not apply to the thread.
     const options = { workerData: this.#data, execArgv: [] }
     const thread = new Worker(new URL(import.meta.url), options)
-    thread.on('message', (message: Message) => this.#hear(message))
+    thread.on('message', (message: Message) => this.#receive(message))
     thread.on('error', this.#events.onError)
     thread.on('exit', () => this.#replace())
     return thread
   }
 
-  #hear(message: Message): void {
+  #receive(message: Message): void {
     if (message.kind === 'error') this.#events.onError(errorOf(message.error))
     else if (message.kind === 'lost') this.#events.onLost(message.beat)
     else if (message.kind === 'renewed') this.#noteRenewed(message.refs, message.agoMs)
@@ -135,7 +134,7 @@ export class ThreadHeartbeat implements HeartbeatHost {
 
   #replace(): void {
     if (this.#isClosing) return
-    this.#events.onError(new Error('the thread that renews leases has ended; it is replaced'))
+    this.#events.onError(new Error('The thread that renews leases has ended; starting another'))
     setTimeout(() => {
       if (this.#isClosing) return
       this.#thread = this.#start()
@@ -162,8 +161,8 @@ export class ThreadHeartbeat implements HeartbeatHost {
   }
 }
 
-/** The same name, code and details as it had in the thread. */
-function errorOf({ message, ...fields }: Told): Error {
+/** Restores the name, code and details of the error. */
+function errorOf({ message, ...fields }: ErrorMessage): Error {
   return Object.assign(new Error(message), fields)
 }
 
@@ -172,20 +171,20 @@ function exitOf(thread: Worker): Promise<void> {
 }
 
 /**
- * The store as the thread has it. A thread that begins while the database is away must not end for
- * it: what could not be opened is opened with a later renewal.
+ * The thread's connection to the store. If the database cannot be reached when the thread starts,
+ * the thread continues, and each renewal tries to open the store again.
  */
-class PatientStore implements BeatStore {
+class ReopeningStore implements BeatStore {
   readonly #open: () => Promise<Store>
   #opening: Promise<Store> | undefined
 
   constructor(name: string, timeoutMs: number | undefined, environment: Environment) {
-    // What the thread did to the time of a file would be told to no logger.
+    // The thread has no logger, so it must not change the time of a file unnoticed.
     const own = { logger: SILENT, connections: 1, changesTime: false }
     const timed = timeoutMs === undefined ? own : { ...own, timeoutMs }
     const options = { lifecycles: LIFECYCLES, environment, ...timed }
     this.#open = () => openStore(name, options)
-    // Whoever needs it is told of a failure.
+    // The next renewal opens the store again and reports the failure.
     this.#opened().catch(() => {})
   }
 
@@ -209,18 +208,18 @@ class PatientStore implements BeatStore {
   }
 }
 
-/** The end in the thread. */
+/** The code of the thread. */
 function runThread({ storeName, leaseMs, timeoutMs }: Renewing): void {
   const port = parentPort
   if (port === null) return
-  const tell = (message: Message) => port.postMessage(message)
+  const send = (message: Message) => port.postMessage(message)
   const environment = systemEnvironment()
-  const store = new PatientStore(storeName, timeoutMs, environment)
+  const store = new ReopeningStore(storeName, timeoutMs, environment)
   const host = new TimerHeartbeat(store, environment, leaseMs, {
-    onRenewed: (refs, agoMs) => tell({ kind: 'renewed', refs, agoMs }),
-    onLost: (beat) => tell({ kind: 'lost', beat }),
-    onCancel: (beat) => tell({ kind: 'cancel', beat }),
-    onError: (error) => tell({ kind: 'error', error: toTold(error) }),
+    onRenewed: (refs, agoMs) => send({ kind: 'renewed', refs, agoMs }),
+    onLost: (beat) => send({ kind: 'lost', beat }),
+    onCancel: (beat) => send({ kind: 'cancel', beat }),
+    onError: (error) => send({ kind: 'error', error: toMessage(error) }),
   })
   port.on('message', (order: Order) => {
     if (order.kind === 'track') host.track(order.beats, order.agesMs)

@@ -1,39 +1,37 @@
 /**
- * Who keeps leases alive. A host is told of every execution before its handler starts and forgets
- * it when it has been reported; in between it renews the lease, and says when one was lost or when
- * somebody wants the job cancelled.
+ * Renews leases. The worker registers every execution before its handler starts, and removes it
+ * after its report is recorded. In between, the host renews the lease and reports if it was lost or
+ * if the job is to be cancelled.
  *
- * Leases are renewed by their own fences, never "all of this worker", and each only when a third of
- * it has passed, all that are due by one statement.
+ * Each lease is renewed by its own fence, never "all leases of this worker". A lease is due for
+ * renewal after a third of its length, and one statement renews all that are due.
  *
- * Where the store cannot be asked, nobody says that a lease was lost. So a lease that was not
- * renewed for its whole length, by the clock of this process, is given up as lost: by then others
- * may have it, and its handler must not go on as if nobody had.
+ * If the store cannot be reached, nobody can report a lost lease. So a lease that was not renewed
+ * for its whole length, by the clock of this process, counts as lost: another worker may hold the
+ * job by then, and the handler must stop.
  */
 import type { Timer } from '../../core/ports.ts'
 import type { Environment } from '../../environment/system.ts'
 import type { Beat, Heartbeat, Ref } from '../../stores/store.ts'
 
-/** What a host tells its worker. */
+/** Called by a host. */
 export interface HeartbeatEvents {
   readonly onLost: (beat: Beat) => void
   readonly onCancel: (beat: Beat) => void
-  /** The store could not be asked; the leases go on until they end. */
+  /** A renewal failed. The leases are valid until they expire. */
   readonly onError: (error: unknown) => void
-  /** These leases were renewed, by a request that was sent so long ago. */
+  /** These leases were renewed by a request that was sent `agoMs` ago. */
   readonly onRenewed?: (refs: readonly Ref[], agoMs: number) => void
 }
 
-/** Keeps leases alive. */
 export interface HeartbeatHost {
   track(beats: readonly Beat[]): void
   untrack(refs: readonly Ref[]): void
-  /** How far an attempt is, as JSON text; written with its next renewal, which comes soon. */
+  /** Stores the progress of an attempt, as JSON text, with a renewal within a short time. */
   progress(ref: Ref, text: string): void
   close(): Promise<void>
 }
 
-/** What a host needs of a store. */
 export interface BeatStore {
   heartbeat(beats: readonly Beat[], leaseMs: number): Promise<Heartbeat>
 }
@@ -41,17 +39,17 @@ export interface BeatStore {
 interface Tracked {
   readonly beat: Beat
   renewAt: number
-  /** Until when the lease surely runs, as far as this process knows. */
+  /** The lease is valid at least until this time, as far as this process knows. */
   liveUntil: number
   progress: string | undefined
 }
 
-/** Progress that is told again and again is written this often at most. */
+/** Progress is written at most once in this time. */
 const PROGRESS_MS = 250
-/** A store that could not be asked is asked again after so long, or after a sixth of the lease. */
+/** The delay before a failed renewal is retried; at most a sixth of the lease. */
 const RETRY_MAX_MS = 5000
 
-/** Renews leases on the timers of this process; a handler that blocks the process blocks it. */
+/** Renews leases by timers of this thread. A handler that blocks the thread blocks the renewal. */
 export class TimerHeartbeat implements HeartbeatHost {
   readonly #store: BeatStore
   readonly #environment: Environment
@@ -60,9 +58,9 @@ export class TimerHeartbeat implements HeartbeatHost {
   readonly #tracked = new Map<Ref, Tracked>()
   #timer: { readonly at: number; readonly timer: Timer } | undefined
   #beating: Promise<void> | undefined
-  /** The first moment at which a lease may have ended without being renewed, or one before it. */
+  /** Fires not later than the first lease may expire. */
   #expiry: Timer | undefined
-  /** The store could not be asked, and is left alone until then. */
+  /** After a failed renewal, no other is sent before this time. */
   #pausedUntil = Number.NEGATIVE_INFINITY
   #closed = false
 
@@ -78,7 +76,7 @@ export class TimerHeartbeat implements HeartbeatHost {
     this.#events = events
   }
 
-  /** With `agesMs` the leases were renewed last so long ago; if absent, just now. */
+  /** `agesMs`: how long ago each lease was renewed; if absent, just now. */
   track(beats: readonly Beat[], agesMs: readonly number[] = []): void {
     const now = this.#environment.clock.now()
     for (const [i, beat] of beats.entries()) {
@@ -110,7 +108,7 @@ export class TimerHeartbeat implements HeartbeatHost {
     await this.#beating
   }
 
-  /** Wakes up at a time, unless it does so earlier already. */
+  /** Schedules a renewal, unless an earlier one is scheduled. */
   #arm(wanted: number): void {
     if (this.#closed || this.#beating !== undefined) return
     const at = Math.max(wanted, this.#pausedUntil)
@@ -133,7 +131,7 @@ export class TimerHeartbeat implements HeartbeatHost {
     if (Number.isFinite(first)) this.#arm(first)
   }
 
-  /** Sees to it that a look is taken not later than the first lease may end. */
+  /** Schedules a check for expired leases. */
   #armExpiry(): void {
     if (this.#closed || this.#expiry !== undefined || this.#tracked.size === 0) return
     const ends = Array.from(this.#tracked.values(), ({ liveUntil }) => liveUntil)
@@ -146,7 +144,7 @@ export class TimerHeartbeat implements HeartbeatHost {
     })
   }
 
-  /** What was not renewed for a whole lease is lost, whether or not anybody can say so. */
+  /** Reports leases as lost that were not renewed for their whole length. */
   #giveUp(): void {
     const now = this.#environment.clock.now()
     for (const { beat, liveUntil } of [...this.#tracked.values()]) {
@@ -158,7 +156,7 @@ export class TimerHeartbeat implements HeartbeatHost {
 
   async #beat(): Promise<void> {
     const now = this.#environment.clock.now()
-    // A little early rather than one statement for each lease.
+    // Leases that are nearly due are included, to save statements.
     const soon = now + this.#leaseMs / 12
     const due = [...this.#tracked.values()].filter(({ renewAt }) => renewAt <= soon)
     if (due.length === 0) return
@@ -193,8 +191,8 @@ export class TimerHeartbeat implements HeartbeatHost {
   }
 
   /**
-   * What was reported in the meantime has no lease either, and nothing to lose; and the job may be
-   * held anew, by another fence.
+   * Only executions that are still registered. One that was reported meanwhile has no lease to
+   * lose, and a later execution of the same job has another fence.
    */
   #stillTracked(asked: readonly Tracked[], refs: readonly Ref[]): Tracked[] {
     const answered = new Set(refs)

@@ -1,6 +1,5 @@
 /**
- * A signal that is made when somebody asks for it. Many handlers never do, and making one costs two
- * microseconds.
+ * Creates its abort signal on first use. Many handlers never use it, and creating one costs 2 µs.
  */
 export class LazyAbort {
   #controller: AbortController | undefined
@@ -11,7 +10,7 @@ export class LazyAbort {
     return this.#isAborted
   }
 
-  /** Why; nothing where it was not aborted. */
+  /** Undefined if it was not aborted. */
   get reason(): unknown {
     return this.#reason
   }
@@ -24,7 +23,7 @@ export class LazyAbort {
     return this.#controller.signal
   }
 
-  /** The first reason counts. */
+  /** Only the first call has an effect. */
   abort(reason: unknown): void {
     if (this.#isAborted) return
     this.#isAborted = true

@@ -1,14 +1,12 @@
 /**
- * How soon to look again after a hint. The first hint after a quiet time is followed at once. While
- * hints keep coming for nothing, as they do where others are busy, each look keeps a growing
- * distance from the one before; one that found something is followed by the next at once.
+ * The delay between a hint of the store and the query that follows it. The first hint after a quiet
+ * time is followed at once. As long as queries find nothing, the delay after a query doubles up to
+ * a maximum. After a query that found something, the next hint is followed at once.
  */
-
 const FIRST_MS = 1
-/** After so many of the longest distances without a look it is quiet. */
+/** It is quiet if no query was made for this many maximal delays. */
 const QUIET = 10
 
-/** The distances between looks. */
 export class Pace {
   readonly #maxMs: number
   #pauseMs = 0
@@ -18,14 +16,14 @@ export class Pace {
     this.#maxMs = maxMs
   }
 
-  /** How long to wait, from now, before the next look. */
+  /** How long to wait before the next query. */
   delay(now: number): number {
     const since = now - this.#lookedAt
     if (since >= QUIET * this.#maxMs) this.#pauseMs = 0
     return Math.max(0, this.#pauseMs - since)
   }
 
-  /** A look was taken. */
+  /** To be called after each query. */
   looked(now: number, didFind: boolean): void {
     this.#lookedAt = now
     this.#pauseMs = didFind ? 0 : Math.min(Math.max(this.#pauseMs * 2, FIRST_MS), this.#maxMs)

@@ -1,4 +1,3 @@
-/** What a worker is made of, and how it works. */
 import type { Job } from '../../core/job/job.ts'
 import type { Environment } from '../../environment/system.ts'
 import type { Store } from '../../stores/store.ts'
@@ -9,25 +8,25 @@ import type { AttemptParts } from './attempt.ts'
 import type { HeartbeatEvents, HeartbeatHost } from './heartbeat.ts'
 import type { StuckPolicy } from './stuck.ts'
 
-/** How a worker works; every field has a default that is fit for production. */
+/** The settings of a worker, with defaults applied. */
 interface WorkerSettings {
   readonly id: string
   readonly concurrency: number
   readonly leaseMs: number
-  /** The longest sleep of an idle worker that nobody wakes. */
+  /** The longest wait between two claims of an idle worker. */
   readonly pollMaxMs: number
-  /** How often leases that have expired are looked for. */
+  /** How often the worker looks for expired leases. */
   readonly recoverMs: number
-  /** How long a stopping worker waits for its handlers before it tells them to stop. */
+  /** How long a stopping worker waits for its handlers before it aborts them. */
   readonly drainMs: number
   /** In order of preference; all queues if absent. */
   readonly queues: readonly string[] | undefined
   readonly onStuck: StuckPolicy
-  /** After how long without a sign of life a handler is reported; 0 for never. */
+  /** After how long without activity the event `silent` reports a handler; 0 for never. */
   readonly stallWarningMs: number
 }
 
-/** What a worker is made of. */
+/** What a worker is built from. */
 export interface WorkerParts {
   readonly store: Store
   readonly environment: Environment
@@ -36,10 +35,10 @@ export interface WorkerParts {
   readonly bounds: AttemptParts['bounds']
   readonly logger: AttemptParts['logger']
   readonly heartbeats: (events: HeartbeatEvents) => HeartbeatHost
-  /** Delivers effects beside the worker, and stops with it. */
+  /** Delivers effects; stops together with the worker. */
   readonly dispatcher: Dispatcher | undefined
   readonly observe: (event: PawlEvent) => void
-  /** Called after the store has taken a report, with the job as it is then. */
+  /** Called after the store has recorded a report, with the job after it. */
   readonly onReported: (job: Job) => void
   readonly onStopped: () => void
 }

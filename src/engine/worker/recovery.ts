@@ -1,7 +1,7 @@
 /**
- * The worker's Recovery: what is done for all jobs, by whichever worker gets to it. Promotes what
- * is due, sets damaged jobs aside, takes back expired leases, ends what waited too long in its
- * queue. Each in bounded batches.
+ * The worker's Recovery state: maintenance for all jobs of the store, done by any worker. It
+ * promotes due jobs, sets damaged jobs aside, recovers expired leases, and ends jobs that exceeded
+ * the `maxWait` of their queue. Each is done in bounded batches.
  */
 import type { Environment } from '../../environment/system.ts'
 import type { Store } from '../../stores/store.ts'
@@ -9,17 +9,16 @@ import { untilShort } from './batches.ts'
 
 const RECOVER_BATCH = 100
 const PROMOTE_BATCH = 1000
-/** Verbs that meet damage set it aside at once; this finds what none of them meets. */
+/** Verbs set aside damaged jobs that they read. This finds the jobs that no verb reads. */
 const ISOLATE_MS = 5000
 
-/** When recovery is due, and what it does. */
 export class Recovery {
   readonly #store: Store
   readonly #environment: Environment
   readonly #everyMs: number
   #at = 0
   #isolateAt = 0
-  /** When the next job that waits for its time is due, as far as is known. */
+  /** When the next waiting job is due, if known. */
   #dueAt = Number.POSITIVE_INFINITY
 
   constructor(store: Store, environment: Environment, everyMs: number) {
@@ -28,7 +27,7 @@ export class Recovery {
     this.#everyMs = everyMs
   }
 
-  /** When expired leases are looked for again. */
+  /** When the worker looks for expired leases again. */
   get at(): number {
     return this.#at
   }
@@ -37,14 +36,14 @@ export class Recovery {
     return this.#now() >= this.#at
   }
 
-  /** How long there is nothing to do here. */
+  /** Returns how long there is nothing to do. */
   async untilNext(): Promise<number> {
     const due = (await this.#store.nextDue()) ?? Number.POSITIVE_INFINITY
     this.#dueAt = this.#now() + due - this.#store.now()
     return Math.min(this.#dueAt, this.#at) - this.#now()
   }
 
-  /** Says by which edge of the worker machine Recovery ends. */
+  /** Returns the trigger by which the worker's state machine leaves Recovery. */
   async run(): Promise<'recovered' | 'recovery-skipped'> {
     const store = this.#store
     if (this.#now() >= Math.min(this.#dueAt, this.#at)) {

@@ -1,7 +1,7 @@
 /**
- * Reports of finished attempts, from the handler's end until the store has them. Reports that wait
- * are at most one for each slot. If the store cannot be reached they stay; the fence makes it safe
- * to send one again.
+ * Reports of finished attempts, kept until the store has recorded them. There is at most one report
+ * per slot. If the store cannot be reached, the reports are kept and sent again; the fence makes a
+ * repeated report harmless.
  */
 import { Committed, StaleFence } from '../../core/errors.ts'
 import type { Answer, ClaimRequest, Held, Settlement } from '../../stores/store.ts'
@@ -13,11 +13,10 @@ import type { Slots } from './slots.ts'
 interface WaitingReport {
   readonly running: Running
   readonly settlement: Settlement
-  /** It replaces a report that the store refused. */
+  /** Replaces a report that the store rejected. */
   readonly isFallback?: true
 }
 
-/** The reports of one worker. */
 export class Reports {
   readonly #parts: WorkerParts
   readonly #slots: Slots
@@ -30,17 +29,17 @@ export class Reports {
     this.#running = running
   }
 
-  /** How many wait for the store. */
+  /** How many reports are not recorded yet. */
   get count(): number {
     return this.#waiting.length
   }
 
-  /** How many slots are free once the store has these. A stuck handler keeps its slot. */
+  /** How many slots become free when these are recorded. A stuck handler keeps its slot. */
   get slotsFreed(): number {
     return this.#waiting.filter(({ running }) => !running.attempt.isStuck).length
   }
 
-  /** Takes the outcome of an attempt; most outcomes are still to be sent. */
+  /** Adds the outcome of an attempt. Commits and lost attempts need no further report. */
   add(running: Running, report: Report): void {
     if (report.kind === 'lost' && !running.isOver) this.#running.noteLost(running)
     running.isOver = true
@@ -56,7 +55,7 @@ export class Reports {
     this.#running.release(running)
   }
 
-  /** Sends what waits, together with a claim if one is given; returns what was claimed. */
+  /** Sends the reports, together with a claim if one is given. Returns the claimed jobs. */
   async send(request: ClaimRequest | undefined): Promise<readonly Held[]> {
     const reports = this.#waiting
     this.#waiting = []
@@ -78,7 +77,7 @@ export class Reports {
       const { error } = answer
       const isOver = error instanceof StaleFence || error instanceof Committed
       if (!isOver && !isFallback) {
-        // The same report would be refused again, so a failure is reported instead, once.
+        // The same report would be rejected again, so a failure is reported instead, once.
         const settlement = running.attempt.refusedBy(error)
         this.#waiting.push({ running, settlement, isFallback: true })
         this.#running.track(running)

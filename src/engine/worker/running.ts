@@ -11,7 +11,6 @@ import type { WorkerParts } from './parts.ts'
 import type { Slots } from './slots.ts'
 import { StuckHandlers, type StuckParts } from './stuck.ts'
 
-/** One attempt and its slot. */
 export interface Running {
   readonly slot: number
   readonly attempt: Attempt
@@ -19,13 +18,13 @@ export interface Running {
   isOver?: true
 }
 
-/** What the worker does when something happens to an attempt. */
+/** How the worker reacts to an attempt. */
 export interface RunningEvents {
   readonly onFinished: (running: Running, report: Report) => void
   readonly onError: (error: unknown) => void
-  /** A handler ignored its abort, and the policy is to stop the worker. */
+  /** A handler ignored its abort signal, and the policy is 'exit'. */
   readonly onExit: StuckParts['onExit']
-  /** A slot of a stuck handler is free again. */
+  /** The slot of a stuck handler is free again. */
   readonly onFree: () => void
 }
 
@@ -35,7 +34,7 @@ export class RunningAttempts {
   readonly #slots: Slots
   readonly #events: RunningEvents
   readonly #byRef = new Map<Ref, Running>()
-  /** Handlers that go on although their attempts are over. */
+  /** Handlers that still run although their attempts are over. */
   readonly #stuck: StuckHandlers
   readonly #heartbeats: HeartbeatHost
 
@@ -66,7 +65,7 @@ export class RunningAttempts {
     return this.#byRef.size
   }
 
-  /** How many handlers go on although their attempts were given up. */
+  /** How many handlers still run although their attempts are over. */
   get stuck(): number {
     return this.#stuck.count
   }
@@ -80,7 +79,7 @@ export class RunningAttempts {
     return [...this.#byRef.values()].every(({ isOver }) => isOver)
   }
 
-  /** Starts a handler for each; returns how many were started. There must be a slot for each. */
+  /** Starts a handler for each job; there must be a free slot for each. Returns their number. */
   start(claimed: readonly Held[]): number {
     const { jobs, environment, bounds, store, logger, observe, settings } = this.#parts
     // Renewal begins before any handler runs: a handler may block this thread beyond its lease.
@@ -107,18 +106,20 @@ export class RunningAttempts {
     return claimed.length
   }
 
-  /** Renews the lease of an attempt whose report was refused until its next report is in. */
+  /**
+   * Renews the lease of an attempt whose report was rejected, until its next report is recorded.
+   */
   track({ attempt }: Running): void {
     this.#heartbeats.track([beatOf(attempt.held)])
   }
 
-  /** Stops renewing the leases of these, except if a later attempt holds the same job. */
+  /** Stops the renewal of their leases, except if a later attempt holds the same job. */
   untrack(ended: readonly Running[]): void {
     const current = ended.filter((running) => this.#isCurrent(running))
     this.#heartbeats.untrack(current.map(({ attempt }) => attempt.held.ref))
   }
 
-  /** Forgets an attempt. Its slot is free at once, or when its stuck handler has ended. */
+  /** Removes an attempt. Its slot is free at once, or when its stuck handler has ended. */
   release(running: Running): void {
     const { attempt, slot } = running
     if (this.#isCurrent(running)) this.#byRef.delete(attempt.held.ref)
@@ -126,9 +127,9 @@ export class RunningAttempts {
     else this.#stuck.add(slot, attempt.held.job, attempt.ended)
   }
 
-  /** Aborts every handler, and releases its job after the grace, also if it ignores the abort. */
-  giveUp(graceMs?: number): void {
-    for (const { attempt } of this.#byRef.values()) attempt.giveBack(graceMs)
+  /** Aborts every handler and releases its job, after the grace also if the handler still runs. */
+  releaseAll(graceMs?: number): void {
+    for (const { attempt } of this.#byRef.values()) attempt.release(graceMs)
   }
 
   /** Emits that the lease of an attempt was lost. */
@@ -137,7 +138,7 @@ export class RunningAttempts {
     observe({ type: 'lost', worker: settings.id, job: attempt.held.job })
   }
 
-  /** Stops watching handlers and renewing leases. */
+  /** Stops the events about stuck handlers, and the renewal of leases. */
   async close(): Promise<void> {
     this.#stuck.close()
     await this.#heartbeats.close()
@@ -148,13 +149,13 @@ export class RunningAttempts {
     return this.#byRef.get(running.attempt.held.ref) === running
   }
 
-  /** The attempt that has this very lease. */
+  /** The attempt with exactly this lease. */
   #find({ ref, fence }: Beat): Running | undefined {
     const running = this.#byRef.get(ref)
     return running?.attempt.fence.claim === fence.claim ? running : undefined
   }
 
-  /** An attempt whose outcome is known is reported all the same; the fence decides then. */
+  /** An attempt whose outcome is known is still reported; the fence decides whether it counts. */
   #lose(running: Running | undefined): void {
     if (running === undefined || running.isOver) return
     running.isOver = true
@@ -163,7 +164,7 @@ export class RunningAttempts {
   }
 }
 
-/** The lease of a claimed job, as heartbeats name it. */
+/** The lease of a claimed job, as heartbeats identify it. */
 export function beatOf({ ref, job }: Held): Beat {
   return { ref, fence: { attempt: job.attempt, claim: job.execution?.claim ?? '' } }
 }

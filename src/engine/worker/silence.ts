@@ -1,49 +1,47 @@
 /**
- * Handlers that show no sign of life although their leases are renewed: they may hang. A sign is a
- * call of `progress`, `count`, `step` or `commit`. The worker looks whenever it reports its row,
- * every few seconds, so an attempt pays nothing for it.
+ * Handlers without activity although their leases are renewed; they may hang. Activity is a call of
+ * `progress`, `count`, `step` or `commit`. The worker checks whenever it writes its row, every few
+ * seconds, so attempts pay nothing for it.
  *
- * A handler that was silent for `stallWarning` is reported by an event, and again whenever it has
- * been silent for twice as long as before. The row of the worker lists it for those who look from
- * outside. Nothing is done about it: that needs a `stallTimeout`.
+ * A handler without activity for `stallWarning` is reported by the event `silent`, and again each
+ * time that the silence has doubled. The row of the worker lists it. Nothing else happens: to end
+ * such attempts, set `stallTimeout`.
  */
 import type { Job } from '../../core/job/job.ts'
 import type { SilentJob } from '../../stores/worker-info.ts'
 import type { PawlEvent } from '../watching/events.ts'
 
-/** How many jobs the row of a worker lists. */
+/** How many jobs the worker's row lists. */
 const LISTED_MAX = 20
 
-/** An attempt, as far as it matters here. */
+/** The part of an attempt that is needed here. */
 interface Silence {
   readonly held: { readonly job: Job }
-  /** For how long its handler has shown no sign of life; nothing if its outcome is clear. */
+  /** Time without activity of the handler; undefined if the outcome is known. */
   readonly silentMs: number | undefined
-  /** After how long a warning is due, if its job type says so; 0 for never. */
+  /** The job type's `stallWarning`; 0 for never, undefined if the worker's applies. */
   readonly stallWarningMs: number | undefined
 }
 
-/** What is needed of a worker. */
 export interface SilenceParts {
   readonly worker: string
-  /** For job types that do not say otherwise; 0 for never. */
+  /** The worker's `stallWarning`; 0 for never. */
   readonly stallWarningMs: number
   readonly observe: (event: PawlEvent) => void
-  /** The store's time. */
+  /** Returns the store's time. */
   readonly now: () => number
 }
 
-/** The silent handlers of one worker. */
 export class SilentHandlers {
   readonly #parts: SilenceParts
-  /** How long each has been silent when it was reported last. */
+  /** How long each handler had been silent at its last event. */
   readonly #reported = new WeakMap<Silence, number>()
 
   constructor(parts: SilenceParts) {
     this.#parts = parts
   }
 
-  /** Reports handlers that have become silent; returns those that are, the first ones. */
+  /** Emits events for handlers that have become silent; returns the first silent jobs. */
   look(attempts: Iterable<Silence>): SilentJob[] {
     const silent: SilentJob[] = []
     for (const attempt of attempts) {

@@ -1,7 +1,7 @@
 /**
- * Where each slot of a worker is in document 003's machine. A slot with a job of its own moves on
- * its own; all others are where the fetcher is, which is shared. Every move is looked up in the
- * machine, so a state that is shown is one that was reached along its edges.
+ * The state of each slot in the worker-loop machine (R3). A slot with a job has its own state. All
+ * other slots share the state of the claiming loop. Every move is looked up in the machine, so a
+ * slot only shows states that it reached along edges.
  */
 import { move } from '../../core/machine/move.ts'
 import { workerMachine } from '../../core/worker.ts'
@@ -15,10 +15,10 @@ type TriggerOf<M> = M extends {
 
 /** A state of the worker machine. */
 export type WorkerState = MachineOf<typeof workerMachine> & string
-/** What moves a worker. */
+/** A trigger of the worker machine. */
 export type WorkerTrigger = TriggerOf<typeof workerMachine> & string
 
-/** A move of one slot, or of all that have no job. */
+/** A move of one slot, or of all slots without a job ('idle'). */
 export interface SlotMove {
   readonly slot: number | 'idle'
   readonly from: WorkerState
@@ -26,9 +26,8 @@ export interface SlotMove {
   readonly on: WorkerTrigger
 }
 
-/** The slots of one worker. */
 export class Slots {
-  /** The states of slots that have jobs; nothing for those that have none, null for closed ones. */
+  /** The states of slots with jobs; undefined for free slots, null for closed ones. */
   readonly #own: (WorkerState | undefined | null)[]
   readonly #observe: (move: SlotMove) => void
   #shared: WorkerState = 'Startup'
@@ -40,30 +39,29 @@ export class Slots {
     this.#observe = observe
   }
 
-  /** Where the fetcher is, and with it every slot that has no job. */
+  /** The state of the claiming loop and of every slot without a job. */
   get shared(): WorkerState {
     return this.#shared
   }
 
-  /** Where each slot is. */
   get states(): readonly WorkerState[] {
     return this.#own.filter((own) => own !== null).map((own) => own ?? this.#shared)
   }
 
-  /** How many slots have no job; one that is claiming has none yet. */
+  /** How many slots have no job, including one that is claiming. */
   get free(): number {
     const claiming = this.#claiming === undefined ? 0 : 1
     return this.#own.filter((own) => own === undefined).length + claiming
   }
 
-  /** Moves the fetcher, and with it every slot that has no job. */
+  /** Moves the claiming loop and every slot without a job. */
   moveShared(on: WorkerTrigger): void {
     const from = this.#shared
     this.#shared = targetOf(from, on)
     this.#observe({ slot: 'idle', from, to: this.#shared, on })
   }
 
-  /** A job was found: one free slot is about to claim it. */
+  /** A job was found: one free slot moves to the claiming state. */
   find(): void {
     if (this.#claiming !== undefined) return
     const slot = this.#own.indexOf(undefined)
@@ -74,7 +72,7 @@ export class Slots {
   }
 
   /**
-   * What was found could not be claimed: somebody else was quicker, it is not for this worker
+   * The found job was not claimed: another worker was faster or it is not for this worker
    * ('claim-lost'), or the store failed ('exception').
    */
   miss(on: 'claim-lost' | 'exception'): void {
@@ -85,11 +83,11 @@ export class Slots {
     this.#claiming = undefined
   }
 
-  /** Gives a claimed job to the slot that found it, or to a free one; its handler is to run. */
+  /** Assigns a claimed job to the slot that found it, or to a free one. Returns the slot. */
   take(): number {
     this.find()
     const slot = this.#claiming
-    if (slot === undefined) throw new Error('no slot is free')
+    if (slot === undefined) throw new Error('No slot is free')
     this.#claiming = undefined
     this.moveOne(slot, 'lease-acquired')
     return slot
@@ -98,26 +96,25 @@ export class Slots {
   /** Moves a slot that has a job. */
   moveOne(slot: number, on: WorkerTrigger): void {
     const from = this.#own[slot]
-    if (from === undefined || from === null) throw new Error(`slot ${slot} has no job`)
+    if (from === undefined || from === null) throw new Error(`Slot ${slot} has no job`)
     const to = targetOf(from, on)
     this.#own[slot] = to
     this.#observe({ slot, from, to, on })
   }
 
-  /** The job of a slot is reported; it is where the fetcher is again. */
+  /** Frees a slot whose job is reported; it shares the state of the claiming loop again. */
   release(slot: number): void {
     this.moveOne(slot, 'reported')
     if (this.#shared === 'Draining') this.moveOne(slot, 'drain')
     this.#own[slot] = undefined
   }
 
-  /** Opens one more slot. */
   open(): void {
     const closed = this.#own.indexOf(null)
     this.#own[closed < 0 ? this.#own.length : closed] = undefined
   }
 
-  /** Closes a slot whose job is reported. */
+  /** Removes a slot whose job is reported. */
   close(slot: number): void {
     this.release(slot)
     this.#own[slot] = null

@@ -1,11 +1,10 @@
 /**
- * Steps: parts of a handler whose results are remembered, so that a later attempt does not repeat
- * them. The n-th step of a name in one attempt is the n-th of that name in every other; so a
- * handler must call its steps in the same order each time, as long as their names are the same.
+ * Steps: parts of a handler whose results are stored, so that later attempts do not repeat them.
+ * The n-th call with a name in one attempt is the same step as the n-th call with that name in
+ * every other attempt. So a handler must call steps of the same name in the same order each time.
  *
- * A result is stored under the fence of its attempt, by the group commit of the store: steps that
- * finish at the same moment, of whichever attempts, are one transaction. A step that throws is not
- * remembered.
+ * The store records a result under the fence of its attempt. Steps of any attempts that finish
+ * together share one transaction. If the function of a step throws, nothing is stored.
  */
 import { encode, type JsonBounds } from '../../core/canonical-json.ts'
 import { name as checkName } from '../../core/checks.ts'
@@ -14,48 +13,47 @@ import type { Fence } from '../../core/job/commands.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Held, Store } from '../../stores/store.ts'
 
-/** What the function of a step is given. */
+/** What the function of a step receives. */
 export interface StepContext {
   readonly signal: AbortSignal
-  /** The same in every attempt: job id / step / name / n. For receivers that can tell repeats. */
+  /** The same in every attempt: job id / step / name / n. Use it as an idempotency key. */
   readonly key: string
 }
 
-/** Does something whose result is remembered. */
+/** The function of a step. */
 export type StepFunction<Result> = (context: StepContext) => Result | Promise<Result>
 
-/** What steps need of their attempt. */
+/** What steps need from their attempt. */
 export interface StepParts {
-  /** With the job as far as is known by now: what the store compares with. */
+  /** Returns the job with its latest facts; the store compares it with the stored row. */
   readonly held: () => Held
   readonly fence: Fence
   readonly bounds: JsonBounds
   readonly signal: AbortSignal
   readonly store: Pick<Store, 'settle' | 'steps'>
-  /** Throws where the attempt can do nothing any more. */
+  /** Throws if the attempt is over. */
   readonly assertLive: () => void
-  /** The job, as it is after a step was stored. */
+  /** Called with the job after a step was stored. */
   readonly onStored: (job: Job) => void
-  /** The attempt was found to have lost its job. */
+  /** Called when a write shows that the lease is lost. */
   readonly onLost: () => void
 }
 
-/** How many steps an attempt may have: all of their results are read by the next one. */
+/** Bounds the steps of an attempt, because the next attempt reads all their results. */
 const STEPS_MAX = 10_000
 
-/** The steps of one attempt. */
 export class Steps {
   readonly #parts: StepParts
   readonly #counts = new Map<string, number>()
   #calls = 0
-  /** What earlier attempts have finished; read once, when the first step asks. */
+  /** The stored results of earlier attempts, read before the first step. */
   #known: Promise<ReadonlyMap<string, string>> | undefined
 
   constructor(parts: StepParts) {
     this.#parts = parts
   }
 
-  /** The result of a step: remembered, or made now and stored. */
+  /** Returns the stored result, or runs the function and stores its result. */
   async run<Result>(name: string, work: StepFunction<Result>): Promise<Result> {
     this.#parts.assertLive()
     const why = checkName(name)
@@ -90,17 +88,17 @@ export class Steps {
     }
     if (answer?.kind === 'done') onStored(answer.job)
     if (answer?.kind !== 'same') return payload
-    // It is there already, so what is there counts.
+    // The step is stored already; the stored result counts.
     const stored = await this.#read()
     return stored.get(keyOf(name, n)) ?? payload
   }
 
-  /** The first attempt has nothing to remember. */
+  /** The first attempt has no earlier results. */
   #load(): Promise<ReadonlyMap<string, string>> {
     if (this.#known === undefined) {
       const isFirst = this.#parts.held().job.attempt <= 1
       this.#known = isFirst ? Promise.resolve(new Map()) : this.#read()
-      // Where that failed, the next step asks again.
+      // After a failure the next step reads again.
       this.#known.catch(() => {
         this.#known = undefined
       })

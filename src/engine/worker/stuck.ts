@@ -1,13 +1,13 @@
 /**
- * Handlers that ignore their abort. Their attempts are reported and over, whatever they still write
- * is refused; but they hold what they hold: a slot, memory, connections. So each is counted, and
- * one that has not ended five seconds later is told of, again and again at growing distances, and
- * every time a policy decides:
+ * Handlers that ignore their abort signal. Their attempts are reported, and the fence rejects what
+ * they still write. But they still occupy a slot, memory and connections. So they are counted. A
+ * handler that still runs five seconds after its attempt was over is reported by an event, and
+ * again at doubling intervals. At each event the policy decides:
  *
- *   hold      its slot stays taken until it ends
- *   replace   a new slot is opened in its stead, and closed in exchange when it ends; there are at
- *             most as many of these as the worker has slots of its own
- *   exit      the worker stops as if it were asked to, and says that it ended because of this
+ *   hold      its slot stays occupied until it ends
+ *   replace   an additional slot is opened, and closed when the handler ends; there are at most as
+ *             many additional slots as the worker's concurrency
+ *   exit      the worker stops, and `worker.ended` rejects with `WorkerStuck`
  */
 import type { Job } from '../../core/job/job.ts'
 import type { Timer } from '../../core/ports.ts'
@@ -15,29 +15,28 @@ import type { Environment } from '../../environment/system.ts'
 import type { StuckEvent } from '../watching/events.ts'
 import type { Slots } from './slots.ts'
 
-/** What to do about a handler that ignores its abort. */
+/** What to do about a handler that ignores its abort signal. */
 export type StuckAction = 'hold' | 'replace' | 'exit'
 
-/** What to do, or who says so each time. */
+/** An action, or a function that decides at each event. */
 export type StuckPolicy = StuckAction | ((stuck: StuckEvent) => StuckAction)
 
-/** A handler gets so long to end after its attempt was given up. */
+/** How long a handler may run on after its attempt is over, before the first event. */
 const PATIENCE_MS = 5000
-/** The longest time until a stuck handler is told of again. */
+/** The longest interval between two events about a handler. */
 const REMIND_MAX_MS = 600_000
 
-/** What the stuck handlers of a worker need of it. */
 export interface StuckParts {
   readonly worker: string
   readonly environment: Environment
   readonly slots: Slots
-  /** How many slots may be opened in the stead of others. */
+  /** The largest number of additional slots. */
   readonly replacementsMax: number
   readonly policy: StuckPolicy
   readonly observe: (event: StuckEvent) => void
   readonly onError: (error: unknown) => void
   readonly onExit: (event: StuckEvent) => void
-  /** A slot is free. */
+  /** Called when a slot becomes free. */
   readonly onFree: () => void
 }
 
@@ -46,11 +45,11 @@ interface Entry {
   readonly job: Job
   readonly since: number
   timer?: Timer
-  wasTold: boolean
+  isReported: boolean
   isReplaced: boolean
 }
 
-/** The handlers of one worker that go on although their attempts are over. */
+/** The handlers of one worker that still run although their attempts are over. */
 export class StuckHandlers {
   readonly #parts: StuckParts
   readonly #entries = new Set<Entry>()
@@ -60,21 +59,20 @@ export class StuckHandlers {
     this.#parts = parts
   }
 
-  /** How many there are. */
   get count(): number {
     return this.#entries.size
   }
 
-  /** A handler goes on in its slot until `ended`. */
+  /** Adds a handler that runs in its slot until `ended` resolves. */
   add(slot: number, job: Job, ended: Promise<void>): void {
     const since = this.#parts.environment.clock.now()
-    const entry: Entry = { slot, job, since, wasTold: false, isReplaced: false }
+    const entry: Entry = { slot, job, since, isReported: false, isReplaced: false }
     this.#entries.add(entry)
     this.#remind(entry, PATIENCE_MS)
     void ended.then(() => this.#end(entry))
   }
 
-  /** Nobody is told any more. */
+  /** Stops the events. */
   close(): void {
     this.#isClosed = true
     for (const { timer } of this.#entries) timer?.cancel()
@@ -90,7 +88,7 @@ export class StuckHandlers {
 
   #judge(entry: Entry): void {
     const { slots, replacementsMax, observe, onExit, onFree } = this.#parts
-    entry.wasTold = true
+    entry.isReported = true
     const event = this.#eventOf('stuck', entry)
     observe(event)
     const action = this.#decide(event)
@@ -102,7 +100,7 @@ export class StuckHandlers {
     onFree()
   }
 
-  /** A policy that cannot say what to do changes nothing. */
+  /** If the policy throws, the slot stays occupied. */
   #decide(event: StuckEvent): StuckAction {
     const { policy, onError } = this.#parts
     if (typeof policy !== 'function') return policy
@@ -120,7 +118,7 @@ export class StuckHandlers {
     this.#entries.delete(entry)
     if (entry.isReplaced) slots.close(entry.slot)
     else slots.release(entry.slot)
-    if (entry.wasTold) observe(this.#eventOf('unstuck', entry))
+    if (entry.isReported) observe(this.#eventOf('unstuck', entry))
     onFree()
   }
 

@@ -1,17 +1,17 @@
 /**
  * A worker: the loop of the worker-loop requirements (R3) around the store. The states are those of
- * its machine (`slots.ts`), and each names what the code does at that moment.
+ * its machine (`slots.ts`); comments in the code name the state that each part belongs to.
  *
- *   running.ts   the attempts that run, with their slots and leases
- *   reports.ts   what has finished and is still to be sent to the store
+ *   running.ts   the running attempts, with their slots and leases
+ *   reports.ts   the reports that the store has not recorded yet
  *   drain.ts     how a worker stops
  *
- * Reports of finished jobs and the claim of the next ones are one call (`settle`): a busy worker
- * mostly makes one round trip for as many jobs as finish in one turn of the event loop. Nothing is
- * claimed ahead of a free slot, so nothing has to be released when a slot is slow.
+ * One call (`settle`) sends the reports of finished jobs and claims the next ones. So a busy worker
+ * mostly needs one round trip for all jobs that finish in one turn of the event loop. The worker
+ * claims only as many jobs as it has free slots, so it rarely has to release one.
  *
  * No error of the store or of a handler ends the loop. An unexpected error leads to ErrorWait and
- * from there back to Connecting; finished attempts keep their slots until they can be reported.
+ * then to Connecting. Finished attempts keep their slots until they are reported.
  */
 import type { Timer } from '../../core/ports.ts'
 import { ERROR_WAIT_MS } from '../../core/worker.ts'
@@ -29,10 +29,10 @@ import { SilentHandlers } from './silence.ts'
 import { Slots, type WorkerState } from './slots.ts'
 
 const IDLE_MIN_MS = 20
-/** Hints that come for nothing make an idle worker look this often at most. */
+/** The longest delay after a hint if earlier hints led to nothing. */
 const HINT_MAX_MS = 5
 const WORKER_ROW_MS = 5000
-/** How long handlers have to end after their abort if `stop` is called again. */
+/** How long handlers may run on after their abort if `stop` is called a second time. */
 const HURRY_MS = 200
 
 /** A running worker. */
@@ -50,7 +50,8 @@ export class JobWorker implements AsyncDisposable {
   readonly #stopped: Promise<void>
   /**
    * Resolves when the worker has stopped. Rejects with `WorkerStuck` if a handler ignored its abort
-   * and `onStuck` is 'exit', with `StoreUnsafe` if its process must not use the store any longer.
+   * signal and `onStuck` is 'exit', and with `StoreUnsafe` if the process must not use the store
+   * any longer.
    */
   readonly ended: Promise<void>
   #endedBy: WorkerStuck | StoreUnsafe | undefined
@@ -81,7 +82,7 @@ export class JobWorker implements AsyncDisposable {
     this.#reports = new Reports(parts, this.#slots, this.#running)
     const { stallWarningMs } = settings
     this.#silent = new SilentHandlers({ worker, stallWarningMs, observe, now: () => store.now() })
-    const unsubscribe = [store.onWake(() => this.#takeHint()), this.#hearTroubles()]
+    const unsubscribe = [store.onWake(() => this.#takeHint()), this.#reportOutages()]
     this.#unsubscribe = () => {
       for (const stop of unsubscribe) stop()
     }
@@ -96,29 +97,29 @@ export class JobWorker implements AsyncDisposable {
     return this.#parts.settings.id
   }
 
-  /** Where each slot is. */
+  /** The state of each slot. */
   get states(): readonly WorkerState[] {
     return this.#slots.states
   }
 
-  /** How many handlers go on although their attempts were given up. */
+  /** How many handlers still run although their attempts are over. */
   get stuck(): number {
     return this.#running.stuck
   }
 
-  /** How many jobs are being worked on. */
+  /** How many attempts are running or not yet reported. */
   get running(): number {
     return this.#running.count
   }
 
   /**
-   * Takes nothing new, waits for what runs, tells it to stop when the time is up, gives back what
-   * is not finished, and ends. Called again, it aborts what runs and releases it a moment later,
-   * also if a handler ignores its abort.
+   * Stops the worker: claims nothing more, waits for the handlers, aborts them after `drain`, and
+   * releases unfinished jobs. A second call aborts the handlers at once and releases their jobs a
+   * moment later, also if a handler ignores its abort signal.
    */
   async stop(): Promise<void> {
     if (this.#isStopping) {
-      this.#running.giveUp(HURRY_MS)
+      this.#running.releaseAll(HURRY_MS)
       void this.#parts.dispatcher?.stop(this.#now())
     }
     this.#isStopping = true
@@ -137,7 +138,7 @@ export class JobWorker implements AsyncDisposable {
         await this.#loop()
       } catch (error) {
         this.#noteError(error)
-        // Whether the store is there again is found out by telling it of this worker.
+        // The next write of the worker's row shows whether the store can be reached again.
         this.#rowAt = 0
         const isAway = this.#slots.shared === 'Connecting' && isOutage(error)
         this.#slots.moveShared(isAway ? 'connection-failed' : 'exception')
@@ -148,7 +149,7 @@ export class JobWorker implements AsyncDisposable {
     await this.#drain()
   }
 
-  /** From Connecting until there is nothing to do, or until the worker is to stop. */
+  /** From Connecting until there is nothing to do, or until the worker has to stop. */
   async #loop(): Promise<void> {
     // Connecting
     await this.#reportRow()
@@ -162,13 +163,13 @@ export class JobWorker implements AsyncDisposable {
       if (this.#recovery.isDue) {
         this.#slots.moveShared('recovery-due')
         this.#slots.moveShared(await this.#recovery.run())
-        // A worker that is never idle must be known to be alive as well.
+        // A worker that is never idle must also show that it is alive.
         await this.#reportRow()
       }
       if (found > 0) this.#idleMs = IDLE_MIN_MS
       else if (this.#slots.free > 0 && this.#reports.count === 0) return this.#idle()
       if (this.#slots.free === 0) await this.#nudge.wait(this.#recovery.at - this.#now())
-      // One turn, so that what finishes together is reported together.
+      // Waits for one turn, so that jobs that finish together are reported in one call.
       await new Promise<void>((turn) => this.#parts.environment.timers.defer(turn))
     }
   }
@@ -186,20 +187,20 @@ export class JobWorker implements AsyncDisposable {
     if (!this.#isStopping) this.#slots.moveShared('sleep-done')
   }
 
-  /** Reports what is finished and claims for the slots that are free; how many were claimed. */
+  /** Sends reports and claims jobs for the free slots. Returns the number of claimed jobs. */
   async #poll(): Promise<number> {
     const limit = this.#slots.free + this.#reports.slotsFreed
     const request = limit > 0 ? this.#request(limit) : undefined
     if (this.#reports.count === 0) return request === undefined ? 0 : this.#claim(request)
     const claimed = await this.#reports.send(request)
-    // Fewer slots than expected are free if a report was refused.
+    // If a report was rejected, fewer slots are free than expected.
     const room = this.#slots.free
     const started = this.#running.start(claimed.slice(0, room))
     await this.#returnUnstarted(claimed.slice(room))
     return started
   }
 
-  /** Claiming lasts from the store's word that something is ready until it has the lease. */
+  /** The state Claiming begins when the store has found a ready job, and ends with its lease. */
   async #claim(request: ClaimRequest): Promise<number> {
     const { store } = this.#parts
     const onFound = () => this.#slots.find()
@@ -234,7 +235,9 @@ export class JobWorker implements AsyncDisposable {
     }
   }
 
-  /** Something may be ready. Where every slot is taken, that is found out when one is free. */
+  /**
+   * Claims again after a hint. If no slot is free, the next claim follows when one becomes free.
+   */
   #takeHint(): void {
     if (this.#hint !== undefined || this.#slots.free === 0) return
     const delay = this.#pace.delay(this.#now())
@@ -264,8 +267,8 @@ export class JobWorker implements AsyncDisposable {
     return this.#parts.environment.clock.now()
   }
 
-  /** While the database is away, verbs try again in silence; whoever watches is told of it. */
-  #hearTroubles(): () => void {
+  /** The store retries during an outage without an error; this reports the outage. */
+  #reportOutages(): () => void {
     const stop = this.#parts.store.onTrouble?.((trouble) => {
       if (trouble.kind === 'away') this.#noteError(trouble.error)
     })
@@ -282,7 +285,7 @@ export class JobWorker implements AsyncDisposable {
     if (!this.#isStopping) void this.stop()
   }
 
-  /** Draining: see `drain.ts`. */
+  /** See `drain.ts`. */
   async #drain(): Promise<void> {
     this.#slots.moveShared('drain')
     this.#unsubscribe()

@@ -22,7 +22,7 @@ const STALE_MS = 5000
 const SLOW_MS = 500
 /** The database rounds to milliseconds, and so does the local clock. */
 const ROUNDING_MS = 1
-/** If the database's time is behind by no more than this, `now` stands still until it is reached. */
+/** If the database's time is behind by at most this, `now` stands still until it is reached. */
 const STANDSTILL_MAX_MS = 1000
 
 /** The database's time. */

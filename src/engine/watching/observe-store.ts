@@ -1,14 +1,13 @@
 /**
- * A store whose answers are noticed: what was accepted, which jobs moved, what was refused or
- * changed nothing, and which leases recovery found expired become events, whoever asked. Everything
- * passes through.
+ * Wraps a store so that its answers become events: jobs that were enqueued, moved or migrated,
+ * refused commands, commands without effect, expired leases and changed queues. Calls and answers
+ * are passed on unchanged.
  */
 import { InvalidTransition, type PawlError } from '../../core/errors.ts'
 import { type Fact, hopsOf } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { CLIENT } from '../../stores/asker.ts'
-import { passing } from '../../stores/passing.ts'
 import type { QueueRecord } from '../../stores/queue-records.ts'
 import type {
   Answer,
@@ -20,27 +19,27 @@ import type {
   Recovered,
   Store,
 } from '../../stores/store.ts'
+import { wrapStore } from '../../stores/wrap-store.ts'
 import type { PawlEvent } from './events.ts'
 
-/** Who is told, and on whose behalf the store is used. */
 export interface Watch {
-  /** Null where it is the program itself that asks. */
+  /** Null if the program itself calls the store. */
   readonly worker: string | null
   readonly observe: (event: PawlEvent) => void
-  /** Those that jobs here may have. */
+  /** The lifecycles of the jobs; used to derive the states that a job passed through. */
   readonly lifecycles: readonly Lifecycle[]
 }
 
-/** What was asked of which job, as far as the asker knows it. */
+/** The command of an answer, and the job as the caller knew it. */
 interface Asked {
   readonly jobId: string
   readonly command: string
   readonly job?: Job
 }
 
-/** The same store, watched. */
-export function watchStore(store: Store, watch: Watch): Store {
-  const watched: Partial<Store> = {
+/** Returns the store; each answer is also emitted as an event. */
+export function observeStore(store: Store, watch: Watch): Store {
+  const observed: Partial<Store> = {
     async enqueue(items, options) {
       const results = await store.enqueue(items, options)
       noteCreatedAll(watch, results, options?.asker)
@@ -106,11 +105,10 @@ export function watchStore(store: Store, watch: Watch): Store {
       return answers
     },
   }
-  return passing(store, { ...watched, ...watchQueues(store, watch) })
+  return wrapStore(store, { ...observed, ...observeQueues(store, watch) })
 }
 
-/** The verbs that change queues. */
-function watchQueues(store: Store, watch: Watch): Partial<Store> {
+function observeQueues(store: Store, watch: Watch): Partial<Store> {
   const note = (record: QueueRecord | undefined) => {
     if (record !== undefined) watch.observe({ type: 'queue', worker: watch.worker, record })
     return record
@@ -122,7 +120,7 @@ function watchQueues(store: Store, watch: Watch): Partial<Store> {
   }
 }
 
-/** Notes what a verb has moved, and passes it on. */
+/** Emits the moves of a verb, then calls the caller's function. */
 function andNote(watch: Watch, onMoved: OnMoved | undefined): OnMoved {
   return (answers) => {
     noteMovedAll(watch, answers)
@@ -153,7 +151,7 @@ function noteAll(
   }
 }
 
-/** `held` is the job as its holder had it, where it was the holder who asked. */
+/** `held` is the job as the worker held it, if the worker gave the command. */
 function noteDone(
   watch: Watch,
   answer: {
@@ -170,10 +168,10 @@ function noteDone(
   if (fact !== undefined || held === undefined || held.state === job.state) return
   const via = lifecycleOf(watch, job)?.paths.get(held.state)?.get('succeed') ?? [job.state]
   const stayedMs = job.updatedAt - (held.startedAt ?? job.updatedAt)
-  tellMoved(watch, job, [held.state, ...via], { trigger: 'commit', actor: 'worker' }, stayedMs)
+  emitMoved(watch, job, [held.state, ...via], { trigger: 'commit', actor: 'worker' }, stayedMs)
 }
 
-/** `since` is when the job got into the state that it left, where that is known. */
+/** `since` is when the job entered the state that it left, if that is known. */
 function noteMoved(
   watch: Watch,
   { job, fact }: { readonly job: Job; readonly fact: Fact },
@@ -183,23 +181,23 @@ function noteMoved(
   const [first] = hops
   if (first === undefined) return
   const stayedMs = since == null ? undefined : fact.at - since
-  tellMoved(watch, job, [first.from, ...hops.map(({ to }) => to)], fact, stayedMs)
+  emitMoved(watch, job, [first.from, ...hops.map(({ to }) => to)], fact, stayedMs)
 }
 
-/** A claim takes a job from the one ready state of its lifecycle to the one held state. */
+/** Each lifecycle has one ready state and one held state; a claim moves a job between them. */
 function noteClaimed(watch: Watch, claimed: readonly Held[]): void {
   for (const { job, migrated } of claimed) {
     noteMigrated(watch, job, migrated)
     const lifecycle = lifecycleOf(watch, job)
     if (lifecycle === undefined) continue
-    // The row does not keep when it was written before; from its due time it could be claimed.
+    // The row does not keep the time of its last change. A job can be claimed from its due time on.
     const since = Math.max(job.createdAt, job.runAt ?? 0)
     const stayedMs = (job.startedAt ?? since) - since
-    tellMoved(watch, job, [lifecycle.ready, lifecycle.held], CLAIMED, stayedMs)
+    emitMoved(watch, job, [lifecycle.ready, lifecycle.held], CLAIMED, stayedMs)
   }
 }
 
-/** Each hop to a later version of the lifecycle. */
+/** Emits one event per version that the job was migrated to. */
 function noteMigrated(watch: Watch, job: Job, facts: readonly Fact[] = []): void {
   for (const { migrated, from, to } of facts) {
     if (migrated === undefined || from === null) continue
@@ -216,7 +214,7 @@ function noteCreatedAll(watch: Watch, results: readonly Enqueued[], asker = CLIE
   }
 }
 
-/** The edges between the first state of a lifecycle and the one in which a job was accepted. */
+/** Emits the edges from the initial state of the lifecycle to the state after the enqueue. */
 function noteCreated(watch: Watch, job: Job, { actor, operator }: Asker): void {
   watch.observe({ type: 'enqueued', job })
   const lifecycle = lifecycleOf(watch, job)
@@ -225,14 +223,14 @@ function noteCreated(watch: Watch, job: Job, { actor, operator }: Asker): void {
   const paths = ['submit', 'schedule'] as const
   const path = paths.map((on) => lifecycle.paths.get(initial)?.get(on)).find(isTo(job.state))
   const by = { trigger: 'create', actor, ...(operator !== undefined && { operator }) } as const
-  tellMoved(watch, job, [initial, ...(path ?? [job.state])], by)
+  emitMoved(watch, job, [initial, ...(path ?? [job.state])], by)
 }
 
 function isTo(state: string): (path: readonly string[] | undefined) => boolean {
   return (path) => path?.[path.length - 1] === state
 }
 
-function tellMoved(
+function emitMoved(
   watch: Watch,
   job: Job,
   path: readonly string[],
