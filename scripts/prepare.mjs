@@ -5,9 +5,14 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from './process.mjs'
+import { leaveOutInnerTypes } from './published-types.mjs'
 
 const outputs = [
-  { name: 'dist', config: 'tsconfig.build.json', inputs: ['src'] },
+  {
+    name: 'dist',
+    config: 'tsconfig.build.json',
+    inputs: ['src', 'scripts/published-types.mjs'],
+  },
   {
     name: '.build/programs',
     config: 'tsconfig.programs.json',
@@ -65,6 +70,7 @@ export async function build() {
     rmSync(name, { recursive: true, force: true })
     const { ok, stdout, stderr } = await run('tsc', ['--project', config])
     if (!ok) throw new PrepareError(stdout + stderr)
+    if (name === 'dist') leaveOutInnerTypes()
     writeFileSync(stamp, wanted)
   }
 }

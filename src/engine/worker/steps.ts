@@ -23,7 +23,7 @@ export interface StepContext {
 /** The function of a step. */
 export type StepFunction<Result> = (context: StepContext) => Result | Promise<Result>
 
-/** What steps need from their attempt. */
+/** What steps need from their attempt. @internal */
 export interface StepParts {
   /** Returns the job with its latest facts; the store compares it with the stored row. */
   readonly held: () => Held
