@@ -178,6 +178,20 @@ const BUDGETS: readonly Canary[] = [
 
 const RECORDS: readonly Canary[] = [
   canary(
+    'what a failed transaction has written is committed',
+    'P1',
+    change(
+      sqlite('transaction'),
+      'extend: (tx) => tx,\n        work,',
+      'extend: (tx) => tx,\n        work: async (tx) => work(tx).catch((failed) => ({ failed })),',
+    ),
+    change(
+      sqlite('store'),
+      '// Jobs may have joined it.',
+      'if (value?.failed) throw value.failed;',
+    ),
+  ),
+  canary(
     'writes are acknowledged before they are durable',
     'P1',
     change(

@@ -11,6 +11,10 @@ const real =
   (process.getBuiltinModule('node:sqlite') as SqliteDriver | undefined) ??
   (createRequire(import.meta.url)('@photostructure/sqlite') as SqliteDriver)
 
+/** Result codes of SQLite, as its drivers give them. */
+const IO_ERROR = 10
+const FULL = 13
+
 /** Opens a connection that nothing happens to. */
 export function openDatabase(location: string): Database {
   return new real.DatabaseSync(location, { timeout: 0 })
@@ -70,7 +74,7 @@ export class FaultyDriver implements SqliteDriver {
       throw new Error('database is locked')
     }
     if (sql === 'COMMIT' && this.#faults.strikes('io-error-at-commit')) {
-      this.#fail(database, 'disk I/O error')
+      this.#fail(database, 'disk I/O error', IO_ERROR)
     }
     // The dead write nothing: whatever unwinds in them ends with their transaction.
     if (sql === 'COMMIT' && !this.#isAlive()) this.#fail(database, 'the process has died')
@@ -80,7 +84,8 @@ export class FaultyDriver implements SqliteDriver {
   #statement(database: Database, statement: Statement): Statement {
     return {
       run: (...values) => {
-        if (this.#faults.strikes('disk-full')) this.#fail(database, 'database or disk is full')
+        if (this.#faults.strikes('disk-full'))
+          this.#fail(database, 'database or disk is full', FULL)
         return statement.run(...values)
       },
       get: (...values) => {
@@ -96,10 +101,10 @@ export class FaultyDriver implements SqliteDriver {
   }
 
   #read(database: Database): void {
-    if (this.#faults.strikes('io-error')) this.#fail(database, 'disk I/O error')
+    if (this.#faults.strikes('io-error')) this.#fail(database, 'disk I/O error', IO_ERROR)
   }
 
-  #fail(database: Database, message: string): never {
+  #fail(database: Database, message: string, errcode?: number): never {
     if (this.#faults.between(0, 2) === 0) {
       try {
         database.exec('ROLLBACK')
@@ -107,6 +112,6 @@ export class FaultyDriver implements SqliteDriver {
         // It was outside of a transaction.
       }
     }
-    throw new Error(message)
+    throw Object.assign(new Error(message), { errcode })
   }
 }

@@ -17,19 +17,25 @@ export interface Desk {
   readonly vandal: Vandal
 }
 
+/** Every fifth job is enqueued together with an order of the client's own. */
+export const isOrdered = (n: number) => n % 5 === 0
+
 /** Enqueues one job, and again, until it is acknowledged or its process dies. */
 export async function enqueueOne(
-  { process, pawl, jobs }: Desk,
+  desk: Desk,
   n: number,
   { type, delayMs }: Plan,
   history: History,
 ): Promise<void> {
+  const { process, jobs } = desk
   const definition = jobs.find(({ name }) => name === type)
   if (definition === undefined) throw new Error(`no job is named ${type}`)
   for (;;) {
     try {
       const options = { key: `job ${n}`, delay: delayMs }
-      const handle = await pawl.enqueue(definition, { n }, options)
+      const handle = await (isOrdered(n)
+        ? enqueueWithOrder(desk, definition, n, options)
+        : desk.pawl.enqueue(definition, { n }, options))
       history.acknowledge(type, n, handle.id)
       if (n % 3 === 0) void awaitResult(handle, history)
       return
@@ -38,6 +44,23 @@ export async function enqueueOne(
       await new Promise<void>((resolve) => process.environment.timers.after(500, resolve))
     }
   }
+}
+
+/** A job and an order of the client's own that names it, in one transaction. */
+function enqueueWithOrder(
+  { pawl, process }: Desk,
+  definition: Desk['jobs'][number],
+  n: number,
+  options: { readonly key: string; readonly delay: number },
+): Promise<JobHandle> {
+  return pawl.transaction(async (tx) => {
+    const jobId = process.environment.ids.next()
+    await tx.query('INSERT INTO sim_orders (job) VALUES (?)', [jobId])
+    const handle = await pawl.enqueue(definition, { n }, { ...options, jobId, tx })
+    // An earlier call was acknowledged, or its answer was lost: the job has its order.
+    if (handle.id !== jobId) await tx.query('DELETE FROM sim_orders WHERE job = ?', [jobId])
+    return handle
+  })
 }
 
 async function awaitResult(handle: JobHandle, history: History): Promise<void> {

@@ -1,4 +1,5 @@
 /** The verdict on a seed: what its store holds in the end, compared with what was seen outside. */
+import type { Job } from 'pawl'
 import type { Store } from 'pawl/sqlite'
 import {
   type Judged,
@@ -18,6 +19,7 @@ import {
 import type { History } from './history.ts'
 import type { Ledger } from './ledger.ts'
 import { EVERY_LIFECYCLE, judgeMigrations } from './parcels.ts'
+import { isOrdered } from './people.ts'
 
 /** What is known of a seed besides its store. */
 export interface Evidence {
@@ -70,6 +72,7 @@ export async function judge(store: Store, evidence: Evidence): Promise<Verdict> 
       rows.filter(({ job }) => isThere(job)),
       ({ type }) => WRITES.has(type),
     ),
+    ...judgeOrders(told, ledger.all<{ job: string }>('SELECT job FROM sim_orders'), isThere),
     ...judgeEffects(told, new Set([...keys, ...parked.map(({ key }) => key)]), 'mail'),
     ...judgeSteps(told, outside.stepped),
     ...judgeSpread(told, EVERY_LIFECYCLE),
@@ -82,4 +85,25 @@ export async function judge(store: Store, evidence: Evidence): Promise<Verdict> 
     ...(isDamaged ? [] : history.early),
   ]
   return { told, violations }
+}
+
+/** P1: a job and the order that was written in the same transaction are both there, or neither. */
+function judgeOrders(
+  told: readonly Told[],
+  orders: readonly { readonly job: string }[],
+  isThere: (id: string) => boolean,
+): Judged[] {
+  const ordered = new Set(orders.map(({ job }) => job))
+  const known = new Set(told.map(({ job }) => job.id))
+  const isOwed = ({ key, retryOf }: Job) => {
+    return key !== null && retryOf === null && isOrdered(Number(key.slice('job '.length)))
+  }
+  return [
+    ...told
+      .filter(({ job }) => isOwed(job) && !ordered.has(job.id))
+      .map(({ job, facts }) => ({ promise: 'P1', job: job.id, what: 'has no order', facts })),
+    ...orders
+      .filter(({ job }) => isThere(job) && !known.has(job))
+      .map(({ job }) => ({ promise: 'P1', job, what: 'has an order and is no job', facts: [] })),
+  ]
 }

@@ -134,7 +134,10 @@ class World {
     this.#healedAt = now()
     this.history.judged.push(...this.#ledger.check(this.history.pruned))
     const isOver = () => now() > this.#healedAt + size.HEALED_MS || this.history.judged.length > 0
-    while (!this.#isSettled() && !isOver()) await this.#stepFor(1000)
+    // A client whose key belongs to a damaged job is refused until that job is repaired.
+    const isWaitedFor = () => now() > this.#healedAt + size.HEALED_MS / 2
+    const mustRepair = () => this.#vandal.isGuilty && isWaitedFor()
+    while (!this.#isSettled() && !isOver() && !mustRepair()) await this.#stepFor(1000)
     if (this.#vandal.isGuilty) await this.#drive(this.#repair(), now() + size.STOP_MS)
     while (!this.#isSettled() && !isOver()) await this.#stepFor(1000)
     await this.#stopAll()
@@ -220,6 +223,7 @@ class World {
     const store = await this.#openWell(lifecyclesOf(1))
     await store.close()
     this.#auditor.exec('CREATE TABLE sim_rows (job TEXT NOT NULL, attempt INTEGER NOT NULL)')
+    this.#auditor.exec('CREATE TABLE sim_orders (job TEXT PRIMARY KEY)')
   }
 
   /** A store that nothing happens to. */

@@ -47,12 +47,29 @@ const BY_CODE: Readonly<Record<number, StoreError>> = {
 /** The -shm file could not grow. On a disk that is full, that comes before SQLITE_FULL. */
 const IOERR_SHMSIZE = 4874
 
-/** What was thrown as one of our errors: what the driver throws has no code of ours (P16). */
+/** Converts an error of the driver, which has no code of ours (P16). */
 export function toPawlError(error: unknown): PawlError {
   if (error instanceof PawlError) return error
+  return toStoreFailure(error) ?? new StoreFailed(messageOf(error), error)
+}
+
+/**
+ * Converts an error that no statement of a user can cause, such as a full disk. Returns `undefined`
+ * for all others: a constraint of the user's own table, a syntax error.
+ */
+export function toStoreFailure(error: unknown): PawlError | undefined {
   const code = resultCodeOf(error)
-  const Failure = code === IOERR_SHMSIZE ? StoreFull : (BY_CODE[code & 0xff] ?? StoreFailed)
-  return new Failure(messageOf(error), error)
+  const Failure = code === IOERR_SHMSIZE ? StoreFull : BY_CODE[code & 0xff]
+  return Failure && new Failure(messageOf(error), error)
+}
+
+/** Runs the store's own part of a transaction; errors of a user's function are left as they are. */
+export function typed<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw toPawlError(error)
+  }
 }
 
 /** The extended result code of SQLite; 0 if the error has none. */

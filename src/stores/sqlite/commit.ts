@@ -20,7 +20,7 @@ import {
 } from '../commit-function.ts'
 import type { CommitAnswer, Held } from '../store.ts'
 import { answer } from './answer.ts'
-import { toPawlError } from './busy.ts'
+import { typed } from './busy.ts'
 import type { Connection } from './connect.ts'
 import { type Read, readHeld, type Shared } from './context.ts'
 import { insertEffects } from './outbox.ts'
@@ -66,15 +66,6 @@ function begin(
   if (decision.kind === 'rejected') return decision
   if (decision.kind === 'same') return { kind: 'same', job, result: resultOf(connection, rid) }
   return read
-}
-
-/** Our own part of the transaction, whose errors are typed; those of the function are its own. */
-function typed<T>(work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    throw toPawlError(error)
-  }
 }
 
 function resultOf(connection: Connection, rid: number): string {

@@ -14,7 +14,7 @@ import type { Environment } from '../../environment/system.ts'
 import { boundOf } from '../commit-function.ts'
 import type { Held } from '../store.ts'
 import { BOUND_MS } from '../transaction-function.ts'
-import { PAUSE_MAX_MS } from './busy.ts'
+import { PAUSE_MAX_MS, typed } from './busy.ts'
 import type { Connection } from './connect.ts'
 
 /** Whoever waits for the file tries at least twice in this time. */
@@ -50,7 +50,7 @@ export class GivingWay {
     for (let waits = 0; ; waits++) {
       let waitMs = 0
       const done = await take((connection, now) => {
-        if (waits < WAITS_MAX) waitMs = this.#msToWait(connection, now, held)
+        if (waits < WAITS_MAX) waitMs = typed(() => this.#msToWait(connection, now, held))
         return waitMs > 0
       })
       if (done !== undefined) return done

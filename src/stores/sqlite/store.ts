@@ -39,12 +39,13 @@ import type { Shared } from './context.ts'
 import type { SqliteDriver } from './driver.ts'
 import { retryEffects } from './effects.ts'
 import { enqueue, type Order } from './enqueue.ts'
+import { enqueueJoined } from './enqueue-joined.ts'
 import { SqliteExamination } from './examination.ts'
 import { abandon, FileGuard } from './file-guard.ts'
 import { GivingWay } from './give-way.ts'
 import { heartbeat } from './heartbeat.ts'
 import { Isolation } from './isolation.ts'
-import { endOf, fileOf, isInTransaction, joinTransaction } from './join.ts'
+import { fileOf, isInTransaction } from './join.ts'
 import { registerMachines, withNumbers } from './machines.ts'
 import { migrate } from './migrate.ts'
 import { migrateJobs } from './migrate-jobs.ts'
@@ -263,15 +264,10 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
 
   async enqueue(
     items: readonly contract.EnqueueItem[],
-    { asker = CLIENT, tx, onJoined }: contract.EnqueueOptions = {},
+    options: contract.EnqueueOptions = {},
   ): Promise<contract.Enqueued[]> {
-    if (tx !== undefined) {
-      const connection = joinTransaction(tx, this.#writing)
-      this.#shared.clock.refresh(connection)
-      const answers = enqueue(this.#shared, connection, this.now(), [{ items, asker }])
-      onJoined?.(endOf(tx as object, connection))
-      return answers[0] as contract.Enqueued[]
-    }
+    const { asker = CLIENT, tx } = options
+    if (tx !== undefined) return enqueueJoined(this.#shared, this.#writing, items, options)
     const answers = await withNumbers(
       this.#shared.machines,
       items.map(({ lifecycle }) => lifecycle),

@@ -3,6 +3,7 @@ import { TransactionTooSlow, TxBroken } from '../errors.ts'
 import type { Value } from '../rows.ts'
 import type { StoreTx } from '../store.ts'
 import { BOUND_MS, runBounded, type TxAccess } from '../transaction-function.ts'
+import { toStoreFailure } from './busy.ts'
 import type { Connection } from './connect.ts'
 import type { Shared } from './context.ts'
 import { isInTransaction, lendConnection } from './join.ts'
@@ -25,7 +26,13 @@ export function runTransaction<T>(
 export function accessTo(connection: Connection): TxAccess {
   const { database } = connection
   return {
-    query: async (sql, values = []) => database.prepare(sql).all(...(values as Value[])),
+    async query(sql, values = []) {
+      try {
+        return database.prepare(sql).all(...(values as Value[]))
+      } catch (error) {
+        throw toStoreFailure(error) ?? error
+      }
+    },
     raw: database,
     // A full disk, or INSERT OR ROLLBACK: what came after it would be true at once, and alone.
     assertWhole() {

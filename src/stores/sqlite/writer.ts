@@ -16,7 +16,7 @@
 import type { Environment } from '../../environment/system.ts'
 import { isLasting, StoreBusy, StoreClosed } from '../errors.ts'
 import { assertOutside, runInside } from '../inside-commit.ts'
-import { toPawlError, whileBusy } from './busy.ts'
+import { toPawlError, typed, whileBusy } from './busy.ts'
 import type { Connection } from './connect.ts'
 import { DiskRoom } from './disk-room.ts'
 import type { FileGuard } from './file-guard.ts'
@@ -191,7 +191,7 @@ export class Writer {
   async #transact(group: readonly Task[]): Promise<unknown[]> {
     await this.#begin()
     try {
-      const now = this.#clock.begin(this.#connection)
+      const now = typed(() => this.#clock.begin(this.#connection))
       this.#passCrashPoint(group, 'begun')
       const results = this.#perform(group, now)
       // Only work of one's own may wait; awaiting anything else would let others in between.
@@ -215,11 +215,7 @@ export class Writer {
   }
 
   #end(): void {
-    try {
-      this.#connection.database.exec('COMMIT')
-    } catch (error) {
-      throw toPawlError(error)
-    }
+    typed(() => this.#connection.database.exec('COMMIT'))
   }
 
   /** Does the work of all in order; neighbours who ask for the same are served together. */
