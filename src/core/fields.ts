@@ -7,7 +7,7 @@
  * checked like an own one.
  */
 import { record } from './checks.ts'
-import { CommandInvalid } from './errors.ts'
+import { CommandInvalid, DefinitionInvalid } from './errors.ts'
 
 /** Returns what is wrong with a value, or `undefined`. */
 type FieldCheck = (value: never) => string | undefined
@@ -49,6 +49,16 @@ export function checkFields<T extends object>(
   function findBrokenIn(field: string, given: unknown): string | undefined {
     return checks[field as keyof T](given as never)
   }
+}
+
+/** Throws `DefinitionInvalid` for the first option that is not known or breaks its rule. */
+export function checkDefinition<T extends object>(
+  what: string,
+  options: T,
+  checks: FieldChecks<T>,
+): void {
+  const refuse = (field: string, why: string) => new DefinitionInvalid(what, `"${field}" ${why}`)
+  checkFields(options, checks, { what: 'options', refuse })
 }
 
 function commandInvalid(field: string, why: string): CommandInvalid {

@@ -9,9 +9,9 @@
  */
 import { name as checkName } from '../core/checks.ts'
 import { DefinitionInvalid } from '../core/errors.ts'
+import { checkDefinition, type FieldChecks, unchecked } from '../core/fields.ts'
 import { documentationRun, type RunMachine, type Way } from '../core/run/machine.ts'
 import type { InputOf, OutputOf, Schema } from '../engine/schema.ts'
-import { checkDefinition, type Known } from './journal/options.ts'
 import type { RunContext } from './run-context.ts'
 
 /** The states to which edges lead from a state. */
@@ -52,8 +52,12 @@ export interface RunDefinition<Input = unknown> {
   readonly '~input'?: Input
 }
 
-const OPTIONS: Known<RunOptions<Schema, string, Way>> = {
-  ...{ name: true, machine: true, input: true, maxFixAttempts: true, nodes: true },
+const OPTIONS: FieldChecks<RunOptions<Schema, string, Way>> = {
+  name: unchecked,
+  machine: unchecked,
+  input: unchecked,
+  maxFixAttempts: unchecked,
+  nodes: unchecked,
 }
 
 type DocumentationState = (typeof documentationRun)['failed']

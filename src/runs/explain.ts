@@ -24,6 +24,8 @@ export interface ItemExplanation {
     | 'fresh'
     /** The run has ended, so that resuming it does nothing. */
     | 'ended'
+    /** Resuming is refused; see `refusal`. */
+    | 'refused'
     | 'interrupted'
     | 'failed'
     | 'forced'
@@ -41,6 +43,12 @@ export interface RunExplanation {
   readonly runId: string
   readonly state: string
   readonly hasEnded: boolean
+  /** The error that resuming would throw here and now; null if it would not. */
+  readonly refusal: {
+    readonly code: string
+    readonly message: string
+    readonly hint: string
+  } | null
   readonly rewinds: readonly Rewind[]
   /** The state whose node would be called first. */
   readonly continuesIn: string
@@ -58,7 +66,8 @@ export interface Explained {
   readonly history: RunHistory
   readonly damaged: readonly string[]
   readonly strict: boolean
-  readonly hasEnded: boolean
+  /** Why nothing is done, if nothing is. */
+  readonly stays: 'ended' | 'refused' | undefined
 }
 
 /** Explains every item of a run, in the order of keys. */
@@ -67,7 +76,7 @@ export function explainItems(explained: Explained): ItemExplanation[] {
   const items = Object.keys(run.work_items)
     .sort()
     .map((key) => explainItem(explained, key, run.work_items[key] as WorkItem))
-  return explained.hasEnded ? items : foresee({ ...explained, run }, items)
+  return explained.stays !== undefined ? items : foresee({ ...explained, run }, items)
 }
 
 function explainItem(explained: Explained, key: string, item: WorkItem): ItemExplanation {
@@ -80,12 +89,12 @@ function explainItem(explained: Explained, key: string, item: WorkItem): ItemExp
 type Verdict = Pick<ItemExplanation, 'verdict' | 'because' | 'artifact'>
 
 function verdictOf(
-  { plan, damaged, strict, hasEnded }: Explained,
+  { plan, damaged, strict, stays }: Explained,
   run: Run,
   key: string,
   item: WorkItem,
 ): Verdict {
-  if (hasEnded) return { verdict: 'skip', because: 'ended', artifact: null }
+  if (stays !== undefined) return { verdict: 'skip', because: stays, artifact: null }
   const request = requestOf(run, key, item, plan.forced)
   const freshness = freshnessOf(run, request)
   if (freshness.kind === 'fresh') return { verdict: 'skip', because: 'fresh', artifact: null }

@@ -1,4 +1,5 @@
 /** Runs as they are listed. */
+import { isDeepStrictEqual } from 'node:util'
 import { PawlError } from '../core/errors.ts'
 import type { Run } from '../core/run/run.ts'
 import { RunLogDamaged } from './journal/errors.ts'
@@ -13,11 +14,16 @@ export interface ListedRun {
   readonly damage?: Damage
   /** Why nothing can be told of it. */
   readonly problem?: string
+  /** With `check`: the snapshot has other content than the log, which counts. */
+  readonly snapshotDiffers?: true
 }
 
 /** How runs are listed. */
 export interface ListOptions {
-  /** Read the whole log of every run, so that damage is found that nobody has met yet. */
+  /**
+   * Read the whole log of every run: what is listed is what the log says, and damage is found that
+   * nobody has met yet. Without it, what is listed is what the snapshot says, unchecked.
+   */
   readonly check?: boolean
 }
 
@@ -42,8 +48,15 @@ async function look(
 ): Promise<ListedRun> {
   try {
     if (!check) return { runId, run: await journal.peek(runId) }
+    // Before the log: a writer at work may add to both.
+    const shown = await journal.peek(runId)
     const { run, damage } = await (await journal.read(runId)).replay()
-    return { runId, run, ...(damage && { damage }) }
+    const differs = shown?.last_seq === run.last_seq && !isDeepStrictEqual(shown, run)
+    return {
+      ...{ runId, run },
+      ...(damage && { damage }),
+      ...(differs && { snapshotDiffers: true as const }),
+    }
   } catch (error) {
     if (!(error instanceof PawlError)) throw error
     const damage = error instanceof RunLogDamaged ? { damage: error.damage } : {}

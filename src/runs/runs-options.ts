@@ -1,11 +1,12 @@
 /** What `openRuns` and its calls take. */
+import { abortSignal } from '../core/checks.ts'
+import { type FieldChecks, unchecked } from '../core/fields.ts'
 import type { Logger } from '../core/ports.ts'
 import type { Pawl } from '../engine/pawl.ts'
 import type { Environment } from '../environment/system.ts'
 import type { RunDefinition } from './define-run.ts'
 import type { InputDisk } from './input-disk.ts'
 import type { Journal } from './journal/journal.ts'
-import type { Known } from './journal/options.ts'
 import type { RunObserver } from './run-log.ts'
 import type { ResumeOptions } from './survey.ts'
 import type { TelemetrySink } from './telemetry/telemetry.ts'
@@ -52,14 +53,23 @@ export interface StartOrResumeOptions<Input> extends StartOptions<Input>, Resume
 }
 
 /** The options of `openRuns`. */
-export const OPEN_OPTIONS: Known<RunsOptions> = {
-  ...{ folder: true, journal: true, runs: true, pawl: true, environment: true, logger: true },
-  ...{ observer: true, telemetry: true, telemetryFolder: true, worker: true, disk: true },
+export const OPEN_OPTIONS: FieldChecks<RunsOptions> = {
+  folder: unchecked,
+  journal: unchecked,
+  runs: unchecked,
+  pawl: unchecked,
+  environment: unchecked,
+  logger: unchecked,
+  observer: unchecked,
+  telemetry: unchecked,
+  telemetryFolder: unchecked,
+  worker: unchecked,
+  disk: unchecked,
 }
 
 /** The options of `start`. */
-export const START_OPTIONS: Known<StartOptions<unknown>> = {
-  runId: true,
-  input: true,
-  signal: true,
+export const START_OPTIONS: FieldChecks<StartOptions<unknown>> = {
+  runId: unchecked,
+  input: unchecked,
+  signal: abortSignal,
 }

@@ -6,7 +6,9 @@
  * RUN_CREATED, and only then is the run acknowledged.
  */
 import { hostname } from 'node:os'
+import { abortSignal, flag } from '../core/checks.ts'
 import { CommandInvalid, DefinitionInvalid, RunEnded, RunExists } from '../core/errors.ts'
+import { checkDefinition, checkFields } from '../core/fields.ts'
 import type { Logger } from '../core/ports.ts'
 import type { RunEvent } from '../core/run/events.ts'
 import { documentationRun, type RunMachine } from '../core/run/machine.ts'
@@ -19,10 +21,11 @@ import { type Environment, systemEnvironment } from '../environment/system.ts'
 import { createFacts, damageFacts } from './damage.ts'
 import type { RunDefinition } from './define-run.ts'
 import { RunDefinitionUnknown } from './errors.ts'
-import { explainItems, type RunExplanation } from './explain.ts'
+import type { RunExplanation } from './explain.ts'
+import { explainRun } from './explain-run.ts'
 import { HistoryNotes } from './history.ts'
 import { inputDisk } from './input-disk.ts'
-import { Inputs, keepNothing } from './input-files.ts'
+import { Inputs } from './input-files.ts'
 import { RunHeld, RunLogDamaged } from './journal/errors.ts'
 import { openFolderJournal } from './journal/folder/journal.ts'
 import type {
@@ -37,7 +40,6 @@ import type {
   RunReader,
   RunWriter,
 } from './journal/journal.ts'
-import { checkCall, checkDefinition } from './journal/options.ts'
 import { type ListedRun, type ListOptions, listRuns } from './listing.ts'
 import {
   assertMadeFor,
@@ -77,7 +79,7 @@ export interface RunHandle {
   result(): Promise<RunOutcome>
 }
 
-const RESUME_OPTIONS = { ...SURVEY_OPTIONS, signal: true } as const
+const RESUME_OPTIONS = { ...SURVEY_OPTIONS, signal: abortSignal }
 
 /** Opens the place where runs are kept. */
 export async function openRuns(options: RunsOptions): Promise<Runs> {
@@ -131,7 +133,7 @@ export class Runs implements AsyncDisposable {
     definition: RunDefinition<Input>,
     options: StartOptions<Input> = {},
   ): Promise<RunHandle> {
-    checkCall(options, START_OPTIONS)
+    checkFields(options, START_OPTIONS, { what: 'options' })
     this.#know(definition)
     const { environment } = this.#options
     const { runId = environment.ids.next(), input = null, signal } = options
@@ -156,7 +158,7 @@ export class Runs implements AsyncDisposable {
     definition: RunDefinition<Input>,
     options: StartOrResumeOptions<Input>,
   ): Promise<RunHandle> {
-    checkCall(options, { ...START_OPTIONS, ...SURVEY_OPTIONS })
+    checkFields(options, { ...START_OPTIONS, ...SURVEY_OPTIONS }, { what: 'options' })
     const { runId, input, signal, ...resuming } = options
     if (runId === undefined) throw new CommandInvalid('runId', 'must say which run')
     const common = signal === undefined ? {} : { signal }
@@ -187,7 +189,7 @@ export class Runs implements AsyncDisposable {
     runId: string,
     options: ResumeOptions & { readonly signal?: AbortSignal } = {},
   ): Promise<RunHandle> {
-    checkCall(options, RESUME_OPTIONS)
+    checkFields(options, RESUME_OPTIONS, { what: 'options' })
     const newAuthor = this.#authorsOf(await this.#traceOf(runId))
     const history = new HistoryNotes()
     let writer: RunWriter
@@ -204,7 +206,7 @@ export class Runs implements AsyncDisposable {
         return handleOf(runId, Promise.resolve(ended))
       }
       if (ended !== undefined) throw new RunEnded(runId, writer.run.run_state)
-      const { definition, input } = await this.#definitionOf(writer)
+      const { definition, input } = await this.#definitionOf(writer.run, writer)
       const log = this.#logOf(definition, writer)
       const known = { machine: definition.machine, run: writer.run, history }
       const { forced, commands } = planResume(await this.#survey(writer, known, options))
@@ -249,7 +251,7 @@ export class Runs implements AsyncDisposable {
 
   /** Every run, by id, as its snapshot has it; see `ListOptions` for more. */
   async list(options: ListOptions = {}): Promise<ListedRun[]> {
-    checkCall(options, { check: true })
+    checkFields(options, { check: flag }, { what: 'options' })
     return listRuns(this.journal, options)
   }
 
@@ -269,35 +271,14 @@ export class Runs implements AsyncDisposable {
 
   /** What resuming a run would do, and why; changes nothing. */
   async explain(runId: string, options: ResumeOptions = {}): Promise<RunExplanation> {
-    checkCall(options, SURVEY_OPTIONS)
-    const reader = await this.journal.read(runId)
-    const history = new HistoryNotes()
-    const { run } = await reader.replay(history.note)
-    const machine = await this.#machineOf(run, reader)
+    checkFields(options, SURVEY_OPTIONS, { what: 'options' })
     const { disk = inputDisk, environment } = this.#options
-    const inputs = {
+    return explainRun(await this.journal.read(runId), options, {
       disk,
-      now: () => environment.clock.now(),
-      keep: keepNothing,
-      read: (name: string, sha256: string) => reader.readArtifact(name, sha256),
-      findDamaged: reader.findDamaged.bind(reader),
-    }
-    const situation = await survey({ machine, run, history }, inputs, options)
-    const { damaged, changes } = situation
-    const hasEnded = endOf(machine, run) !== undefined
-    const asIs = { commands: [], run, rewinds: [], forced: new Set<string>() }
-    const plan = hasEnded ? asIs : planResume(situation)
-    const { strict = false } = options
-    return {
-      runId,
-      state: run.run_state,
-      hasEnded,
-      rewinds: plan.rewinds,
-      continuesIn: plan.run.run_state,
-      changedInputs: changes.map(({ name }) => name).filter((name) => !name.startsWith('run:')),
-      damaged,
-      items: explainItems({ machine, plan, history, damaged, strict, hasEnded }),
-    }
+      environment,
+      machineOf: (run, reader) => this.#machineOf(run, reader),
+      checkDefinition: (run, reader) => this.#definitionOf(run, reader),
+    })
   }
 
   /** Checks log, chain, schemas, snapshot and artifacts of a run; changes nothing. */
@@ -344,13 +325,15 @@ export class Runs implements AsyncDisposable {
     }
   }
 
-  async #definitionOf(writer: RunWriter): Promise<{ definition: AnyRun; input: unknown }> {
-    const { runId, run } = writer
-    const read: ReadContent = (each, sha256) => writer.readArtifact(each, sha256)
+  async #definitionOf(
+    run: Run,
+    source: Pick<RunReader, 'readArtifact'>,
+  ): Promise<{ definition: AnyRun; input: unknown }> {
+    const read: ReadContent = (each, sha256) => source.readArtifact(each, sha256)
     const { definition: name, input } = await readMadeFor(run, read)
     const definition = this.#definitions.get(name)
     if (definition === undefined) {
-      throw new RunDefinitionUnknown(runId, name, [...this.#definitions.keys()])
+      throw new RunDefinitionUnknown(run.run_id, name, [...this.#definitions.keys()])
     }
     return { definition, input: await parse(definition, input) }
   }

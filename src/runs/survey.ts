@@ -1,12 +1,12 @@
 /** What is found when a run is looked at before it is resumed: on the disk, and in its log. */
 
-import { CommandInvalid } from '../core/errors.ts'
+import { flag, listOf } from '../core/checks.ts'
+import { type FieldChecks, unchecked } from '../core/fields.ts'
 import type { RunMachine } from '../core/run/machine.ts'
 import type { Run } from '../core/run/run.ts'
 import type { RunHistory } from './history.ts'
 import { type InputParts, lookAgain } from './input-files.ts'
 import type { RunReader } from './journal/journal.ts'
-import type { Known } from './journal/options.ts'
 import type { ResumeSituation } from './resume-plan.ts'
 
 /** What may be said about how a run is resumed. */
@@ -19,12 +19,15 @@ export interface ResumeOptions {
   readonly paranoid?: boolean
 }
 
-/** The names of all of these. */
-export const SURVEY_OPTIONS = {
-  force: true,
-  strict: true,
-  paranoid: true,
-} as const satisfies Known<Required<ResumeOptions>>
+/** The checks of these. */
+export const SURVEY_OPTIONS: FieldChecks<ResumeOptions> = {
+  force: (value) => listOf(value, FORCED_MAX, unchecked),
+  strict: flag,
+  paranoid: flag,
+}
+
+/** How many work items can be forced by one call. */
+const FORCED_MAX = 10_000
 
 /** Looks at everything that resuming depends on. */
 export async function survey(
@@ -32,7 +35,6 @@ export async function survey(
   inputs: InputParts & Pick<RunReader, 'findDamaged'>,
   { force = [], paranoid = false }: ResumeOptions,
 ): Promise<ResumeSituation> {
-  if (!Array.isArray(force)) throw new CommandInvalid('force', 'must be a list of work items')
   const { run } = known
   const damaged = await inputs.findDamaged(run.artifacts_index, { paranoid })
   const changes = await lookAgain(inputs, run, { paranoid, damaged: new Set(damaged) })

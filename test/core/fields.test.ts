@@ -1,7 +1,7 @@
 // Objects of options: every field is known and sound, or the object is refused.
 import { describe, expect, it } from 'vitest'
 import { abortSignal, callable, flag, listOf, name, text } from '../../src/core/checks.ts'
-import { checkFields, type FieldChecks, unchecked } from '../../src/core/fields.ts'
+import { checkDefinition, checkFields, type FieldChecks, unchecked } from '../../src/core/fields.ts'
 
 interface Options {
   readonly dry?: boolean
@@ -46,6 +46,13 @@ describe('the fields of an object', () => {
     for (const bad of [null, undefined, 5, 'x', [1], () => {}]) {
       expect(() => checkFields(bad as never, CHECKS, RULES)).toThrow('"options" must be an object')
     }
+  })
+
+  it('of a definition are refused as part of it', () => {
+    expect(() => checkDefinition('defineThing', { dry: true }, CHECKS)).not.toThrow()
+    expect(() => checkDefinition('defineThing', { dr: true } as never, CHECKS)).toThrow(
+      'defineThing cannot be defined so: "dr" is not known; known are dry, label, anything',
+    )
   })
 
   it('of every kind say what they must be', () => {

@@ -96,6 +96,6 @@ describe('an option that does not exist', () => {
     const both = runs.startOrResume(stuck, { runId: 'r1', ...bogus })
     await expect(both).rejects.toMatchObject(called)
     const force = 'plan' as unknown as string[]
-    await expect(runs.resume('r1', { force })).rejects.toThrow('must be a list of work items')
+    await expect(runs.resume('r1', { force })).rejects.toThrow('"force" must be a list')
   })
 })

@@ -17,7 +17,7 @@
  * The same run gives the same bundle, byte for byte, from whichever journal it comes.
  */
 import { encode } from '../../core/canonical-json.ts'
-import { BundleInvalid, RunLogDamaged, RunNameInvalid } from './errors.ts'
+import { ArtifactMissing, BundleInvalid, RunLogDamaged, RunNameInvalid } from './errors.ts'
 import { LINE_BYTES_MAX } from './event-line.ts'
 import { sha256Of } from './hash.ts'
 import type { Journal, RestoredRun, RunReader } from './journal.ts'
@@ -101,11 +101,18 @@ async function readBundle(lines: AsyncIterable<string> | Iterable<string>): Prom
     else if (artifacts.length < header.artifacts) artifacts.push(readArtifact(line, number))
     else throw new BundleInvalid(number, 'follows the end')
   }
-  const whole = events.length === header?.events && artifacts.length === header.artifacts
-  if (header === undefined || !whole) throw new BundleInvalid(number + 1, 'is missing')
+  if (header === undefined) throw new BundleInvalid(1, 'is missing')
+  assertCounted(number, 'events', header.events, events.length)
+  assertCounted(number, 'artifacts', header.artifacts, artifacts.length)
   const restored = { runId: header.run_id, lines: events, artifacts }
   checkWhole(restored, header)
   return restored
+}
+
+/** A bundle that was cut short says in its header how much of it is missing. */
+function assertCounted(lines: number, what: string, wanted: number, found: number): void {
+  if (found === wanted) return
+  throw new BundleInvalid(lines + 1, `is missing: the bundle has ${found} of ${wanted} ${what}`)
 }
 
 interface Artifact {
@@ -121,6 +128,11 @@ function checkWhole(restored: RestoredRun, { last_hash }: Header): void {
     lastHash = checkRestored(restored).lastHash
   } catch (error) {
     if (error instanceof RunNameInvalid) throw new BundleInvalid(0, error.message)
+    if (error instanceof ArtifactMissing) {
+      const { name } = error.details
+      const line = 2 + restored.lines.length + restored.artifacts.length
+      throw new BundleInvalid(line, `should be the content of artifact "${name}", and is missing`)
+    }
     if (!(error instanceof RunLogDamaged)) throw error
     throw new BundleInvalid(error.damage.line + 1, `is not a line of the log: ${error.damage.why}`)
   }

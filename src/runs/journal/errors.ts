@@ -52,11 +52,18 @@ export class RunLogDamaged extends PawlError {
     const { line, offset, why } = damage
     super(
       `The log of run ${runId} is damaged in line ${line}, byte ${offset}: ${why}`,
-      'Nothing was changed. Restore the log from a backup, or fork the run before the damage.',
+      `Nothing was changed. Restore the log from a backup${forkHint(runId, line)}.`,
       { runId, ...damage },
     )
     this.damage = damage
   }
+}
+
+/** What comes before the damage can go on as a run of its own, if there is anything. */
+function forkHint(runId: string, line: number): string {
+  return line > 1
+    ? `, or go on from its last good event: pawl run fork ${runId} --at ${line - 1}`
+    : ''
 }
 
 /** An event does not conform to `specs/schemas/event.schema.json`; nothing was written. */
@@ -79,13 +86,22 @@ export class RunNotDamaged extends PawlError {
   }
 }
 
+/** Whether an artifact was written by Pawl itself, such as `run:definition`. */
+function isOwn(name: string): boolean {
+  return name.startsWith('run:')
+}
+
+const RESTORE_OWN =
+  'Pawl wrote it when the run was made and cannot make it again. Restore it from a backup, or ' +
+  'start the work as a new run.'
+
 /** The content of an artifact is not there. */
 export class ArtifactMissing extends PawlError {
   readonly code = 'E_ARTIFACT_MISSING'
   constructor(runId: string, name: string, sha256: string) {
     super(
       `The content of artifact "${name}" of run ${runId} is missing`,
-      'Run its work item again, or restore the file.',
+      isOwn(name) ? RESTORE_OWN : 'Run its work item again, or restore the file.',
       { runId, name, sha256 },
     )
   }
@@ -97,7 +113,9 @@ export class ArtifactChanged extends PawlError {
   constructor(runId: string, name: string, expected: string, found: string) {
     super(
       `The content of artifact "${name}" of run ${runId} was changed`,
-      'What depends on it is stale: invalidate it, or restore the file.',
+      isOwn(name)
+        ? RESTORE_OWN
+        : 'What depends on it is stale: invalidate it, or restore the file.',
       { runId, name, expected, found },
     )
   }

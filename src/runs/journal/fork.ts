@@ -8,9 +8,10 @@ import { CommandInvalid } from '../../core/errors.ts'
 import type { RunEvent } from '../../core/run/events.ts'
 import type { Environment } from '../../environment/system.ts'
 import { artifactsOf } from './bundle.ts'
+import { RunLogDamaged } from './errors.ts'
 import { chain, emptyLog } from './event-line.ts'
 import { sha256Of } from './hash.ts'
-import type { Journal, RunReader } from './journal.ts'
+import type { Damage, Journal, RunReader } from './journal.ts'
 
 /** Which run is forked after which event, and what the fork is called. */
 export interface Fork {
@@ -20,13 +21,17 @@ export interface Fork {
   readonly runId: string
 }
 
-/** Makes a run that goes on from an event of another; it is there as a whole, or not at all. */
+/**
+ * Makes a run that goes on from an event of another; it is there as a whole, or not at all. The log
+ * of the other may be damaged behind that event: what comes before its damage can be forked.
+ */
 export async function forkRun(
   journal: Journal,
   { from, seq, runId }: Fork,
   { ids }: Pick<Environment, 'ids'>,
 ): Promise<void> {
   const reader = await journal.read(from)
+  await assertGood(reader, seq)
   const hash = await hashOfLine(reader, seq)
   const events: RunEvent[] = []
   for await (const event of reader.events({ to: seq })) {
@@ -42,8 +47,23 @@ export async function forkRun(
   await journal.restore({ runId, lines, artifacts })
 }
 
+/** Throws `RunLogDamaged` if the damage of a log begins with this event or before it. */
+async function assertGood(reader: RunReader, seq: number): Promise<void> {
+  const damage = await findDamage(reader)
+  if (damage !== undefined && damage.line <= seq) throw new RunLogDamaged(reader.runId, damage)
+}
+
+async function findDamage(reader: RunReader): Promise<Damage | undefined> {
+  try {
+    return (await reader.replay()).damage
+  } catch (error) {
+    if (error instanceof RunLogDamaged) return error.damage
+    throw error
+  }
+}
+
 async function hashOfLine(reader: RunReader, seq: number): Promise<string> {
   let number = 0
-  for await (const line of reader.lines()) if (++number === seq) return sha256Of(line)
+  for await (const line of reader.lines({ to: seq })) if (++number === seq) return sha256Of(line)
   throw new CommandInvalid('seq', `must be an event of run ${reader.runId}, from 1 to ${number}`)
 }

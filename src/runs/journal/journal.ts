@@ -132,7 +132,7 @@ export interface RunReader {
    */
   replay(onEvent?: (event: RunEvent) => void): Promise<Replayed>
   /** The lines of the log as they are, checked as they are read, without their line feeds. */
-  lines(): AsyncIterable<string>
+  lines(range?: Pick<EventRange, 'to'>): AsyncIterable<string>
   /**
    * Every event in order, checked as it is read. At the first that is damaged it goes on with those
    * by which the run failed, if they were recorded, and throws if not.

@@ -255,8 +255,8 @@ export class SourceReader implements RunReader {
     })
   }
 
-  async *lines(): AsyncGenerator<string> {
-    for await (const { line } of this.#read(undefined)) yield line.toString()
+  async *lines({ to }: Pick<EventRange, 'to'> = {}): AsyncGenerator<string> {
+    for await (const { line } of this.#read(to)) yield line.toString()
   }
 
   async *events({ from = 1, to }: EventRange = {}): AsyncGenerator<RunEvent> {

@@ -12,7 +12,7 @@ export async function verifyRun(source: RunSource): Promise<RunFinding[]> {
     const { log, snapshot, isCurrent } = await examine(source)
     const findings: RunFinding[] = []
     if (log.torn.length > 0) findings.push(tornTail(log.torn.length))
-    if (!isCurrent()) findings.push(lateSnapshot(snapshot()))
+    if (!isCurrent()) findings.push(lateSnapshot(snapshot(), log.lines))
     return [...findings, ...(await findArtifactFaults(new SourceReader(source)))]
   } catch (error) {
     if (!(error instanceof RunLogDamaged)) throw error
@@ -64,10 +64,12 @@ function tornTail(bytes: number): RunFinding {
   return { kind: 'tail', severity: 'notice', message, details: { bytes } }
 }
 
-function lateSnapshot(snapshot: ReturnType<Examined['snapshot']>): RunFinding {
+/** Whoever opens the run writes the snapshot again, so it is worth a notice and no more. */
+function lateSnapshot(snapshot: ReturnType<Examined['snapshot']>, lines: number): RunFinding {
   const { kind } = snapshot
-  const message =
-    kind === 'valid' ? 'The snapshot is older than the log' : `The snapshot is ${kind}`
+  const isLate = kind === 'valid' && snapshot.snapshot.last_seq < lines
+  const what = isLate ? 'is older than the log' : 'says something else than the log, which counts'
+  const message = `The snapshot ${kind === 'valid' ? what : `is ${kind}`}`
   const why = kind === 'invalid' ? snapshot.why : undefined
   return { kind: 'snapshot', severity: 'notice', message, details: { state: kind, why } }
 }

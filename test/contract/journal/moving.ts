@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { CommandInvalid, RunExists, RunNotFound } from '../../../src/core/errors.ts'
 import { exportRun, importRun } from '../../../src/runs/journal/bundle.ts'
-import { ArtifactMissing, BundleInvalid, RunNameInvalid } from '../../../src/runs/journal/errors.ts'
+import { BundleInvalid, RunNameInvalid } from '../../../src/runs/journal/errors.ts'
 import { forkRun } from '../../../src/runs/journal/fork.ts'
 import { AUTHOR, all, type JournalBench, type JournalCases, tell, textOf } from './bench.ts'
 
@@ -66,7 +66,7 @@ export const movingCases: JournalCases = {
     await refusedBundle(bench, withHeader({ run_id: 'run-9' }), BundleInvalid)
     const fewer = lines.toSpliced(lines.length - 1, 1)
     fewer[0] = JSON.stringify({ ...header, artifacts: (header.artifacts as number) - 1 })
-    await refusedBundle(bench, fewer, ArtifactMissing)
+    await refusedBundle(bench, fewer, BundleInvalid)
     assert.deepEqual(await bench.journal.list(), ['run-1'])
   },
 

@@ -5,6 +5,7 @@
 import { dirname } from 'node:path'
 import { encode } from '../../../core/canonical-json.ts'
 import { RunExists, RunNotFound } from '../../../core/errors.ts'
+import { checkDefinition, type FieldChecks, unchecked } from '../../../core/fields.ts'
 import type { FileLocks, FileSystem } from '../../../core/ports.ts'
 import type { RunEvent, RunFact } from '../../../core/run/events.ts'
 import type { Run } from '../../../core/run/run.ts'
@@ -26,7 +27,6 @@ import type {
   RunWriter,
 } from '../journal.ts'
 import { checkRunId, isRunId } from '../names.ts'
-import { checkDefinition, type Known } from '../options.ts'
 import { describeFailure, examine, peekRun, replayFailed, SourceReader } from '../reading.ts'
 import { checkRestored } from '../restored.ts'
 import { encodeSnapshot } from '../snapshot.ts'
@@ -59,8 +59,11 @@ export interface FolderJournalOptions {
   readonly locks?: FileLocks
 }
 
-const OPTIONS: Known<FolderJournalOptions> = {
-  ...{ path: true, environment: true, files: true, locks: true },
+const OPTIONS: FieldChecks<FolderJournalOptions> = {
+  path: unchecked,
+  environment: unchecked,
+  files: unchecked,
+  locks: unchecked,
 }
 
 /** Opens a journal in a folder. */
@@ -120,7 +123,9 @@ class FolderJournal implements Journal {
       for (const name of await this.#disk.files.list(this.#disk.root)) {
         if (!isRunId(name)) continue
         const info = await this.#disk.files.info(`${this.#disk.root}/${name}`)
-        if (info?.kind === 'folder' && (await this.#seemsToExist(name))) found.push(name)
+        // A link is not followed. It is listed, so that reading it says why.
+        const isRun = info?.kind === 'folder' ? await this.#seemsToExist(name) : false
+        if (isRun || info?.kind === 'link') found.push(name)
       }
       return found
     })

@@ -4,6 +4,7 @@
  */
 import { encode } from '../../../core/canonical-json.ts'
 import { RunExists, RunNotFound } from '../../../core/errors.ts'
+import { checkDefinition, type FieldChecks, unchecked } from '../../../core/fields.ts'
 import type { RunEvent, RunFact } from '../../../core/run/events.ts'
 import type { Run } from '../../../core/run/run.ts'
 import { type Environment, systemEnvironment } from '../../../environment/system.ts'
@@ -28,7 +29,6 @@ import type {
   RunWriter,
 } from '../journal.ts'
 import { artifactPath, checkRunId } from '../names.ts'
-import { checkDefinition } from '../options.ts'
 import { describeFailure, examine, peekRun, replayFailed, SourceReader } from '../reading.ts'
 import { checkRestored } from '../restored.ts'
 import { encodeSnapshot } from '../snapshot.ts'
@@ -45,6 +45,12 @@ export interface StoreJournalOptions {
   readonly environment?: Environment
 }
 
+const OPTIONS: FieldChecks<StoreJournalOptions> = {
+  store: unchecked,
+  leaseMs: unchecked,
+  environment: unchecked,
+}
+
 const LEASE_MS = 30_000
 const LIST_PAGE = 1000
 
@@ -57,7 +63,7 @@ const ENDLESS_LEASE: RunFinding = {
 
 /** Opens a journal in a store. */
 export function openStoreJournal(options: StoreJournalOptions): Journal {
-  checkDefinition('openStoreJournal', options, { store: true, leaseMs: true, environment: true })
+  checkDefinition('openStoreJournal', options, OPTIONS)
   checkLease(options.leaseMs ?? LEASE_MS)
   return new StoreJournal(
     options.store.runs,
