@@ -9,16 +9,17 @@ import { decide } from '../../core/job/decide.ts'
 import { evolve } from '../../core/job/evolve.ts'
 import type { Fact } from '../../core/job/facts.ts'
 import { type Accepted, Acceptor, areKin, isPlain } from '../accept.ts'
-import { contextOf, ENGINE } from '../asker.ts'
+import { CLIENT, contextOf, ENGINE } from '../asker.ts'
 import { JobDamaged, KeyTaken, QueueFull } from '../errors.ts'
 import { followRoute } from '../machines.ts'
 import type { Value } from '../rows.ts'
 import { needsRoom } from '../shedding.ts'
-import type { Asker, Enqueued, EnqueueItem } from '../store.ts'
+import type { Asker, Enqueued, EnqueueItem, EnqueueOptions } from '../store.ts'
 import { applyFact, applyMigration, insertCreations, sharedColumns } from './apply.ts'
-import { isUniqueViolation } from './busy.ts'
+import { isUniqueViolation, typed } from './busy.ts'
 import type { Connection } from './connect.ts'
 import { type NumberedRow, type Read, type Shared, toRead } from './context.ts'
+import { endOf, joinTransaction } from './join.ts'
 import { Room } from './queues.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 
@@ -249,4 +250,23 @@ function insertJob(connection: Connection, accepted: Accepted): Enqueued {
   const entry = { rid, fact, payload: offer.item.input }
   insertCreations(connection, sharedColumns(fact), [entry])
   return { kind: 'created', job }
+}
+
+/**
+ * Enqueues jobs in a transaction that the caller has opened; they are durable when it commits.
+ * `own` is the store's own connection.
+ */
+export function enqueueJoined(
+  shared: Shared,
+  own: Connection,
+  items: readonly EnqueueItem[],
+  { asker = CLIENT, tx, onJoined }: EnqueueOptions,
+): Enqueued[] {
+  const connection = joinTransaction(tx, own)
+  return typed(() => {
+    shared.clock.refresh(connection)
+    const [answers] = enqueue(shared, connection, shared.clock.now(), [{ items, asker }])
+    onJoined?.(endOf(tx as object, connection))
+    return answers as Enqueued[]
+  })
 }
