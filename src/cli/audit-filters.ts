@@ -34,9 +34,8 @@ const TEXTS = {
   reason: 'reason',
 } as const
 
-/** The filter that the options of a call make; empty where there are none. */
-export function auditFilterOf(call: Call): AuditFilter {
-  const now = call.environment.clock.now()
+/** The filter that the options of a call make, at a time of the store; empty if there are none. */
+export function auditFilterOf(call: Call, now: number): AuditFilter {
   const texts = Object.entries(TEXTS).map(([option, field]) => [field, textOf(call, option)])
   const times = ['from', 'before'].map((name) => {
     const text = textOf(call, name)

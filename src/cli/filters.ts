@@ -17,9 +17,11 @@ export const FILTER_OPTIONS: readonly OptionSpec[] = [
   { flags: '--created-before <time>', says: 'created before a date, or longer ago (1h)' },
 ]
 
-/** The filter that the options of a call make; empty where there are none. */
-export function filterOf(call: Call): JobFilter {
-  const now = call.environment.clock.now()
+/**
+ * The filter that the options of a call make; empty where there are none. `now` is the time of the
+ * store, which may differ from that of this machine.
+ */
+export function filterOf(call: Call, now: number): JobFilter {
   const time = (name: string, option: string) => {
     const text = textOf(call, name)
     return text === undefined ? undefined : readPast(text, option, now)

@@ -2,7 +2,7 @@
 import { Command, CommanderError, Option } from 'commander'
 import { NOUNS, readCommands } from './commands/index.ts'
 import { UsageInvalid } from './errors.ts'
-import type { CommandSpec, OptionSpec } from './spec.ts'
+import { type CommandSpec, dashed, type OptionSpec } from './spec.ts'
 import { visible } from './visible.ts'
 
 /** The options of every command. */
@@ -100,7 +100,26 @@ function addCommand(parent: Command, spec: CommandSpec, word: string, choose: Ch
     .addHelpText('after', `\n${examplesText(examples)}`)
   for (const { flags, says } of args) command.argument(flags, says)
   for (const option of options) command.addOption(optionOf(option))
-  command.action(() => choose(spec, command.args, command.optsWithGlobals()))
+  command.action(() => {
+    const given = command.optsWithGlobals()
+    assertNotBlank(given)
+    choose(spec, command.args, given)
+  })
+}
+
+/**
+ * Refuses an option without a value, which a variable of a shell may have lacked: the setting would
+ * silently come from somewhere else, such as the operator or the store.
+ */
+function assertNotBlank(options: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(options)) {
+    const texts = [value].flat().filter((one) => typeof one === 'string')
+    if (texts.every((text) => text.trim() !== '')) continue
+    throw new UsageInvalid(
+      `--${dashed(name)} must not be empty`,
+      'Give it a value, or leave it out.',
+    )
+  }
 }
 
 function optionOf({ flags, says, repeats, choices }: OptionSpec): Option {

@@ -145,8 +145,8 @@ function parse(path: string, text: string): Config {
   const [unknown] = Object.keys(others)
   if (unknown !== undefined) throw new ConfigInvalid(path, `has an unknown field "${unknown}"`)
   for (const [field, own] of Object.entries({ store, operator, runFolder })) {
-    if (own !== undefined && typeof own !== 'string') {
-      throw new ConfigInvalid(path, `must have a text as "${field}"`)
+    if (own !== undefined && (typeof own !== 'string' || own.trim() === '')) {
+      throw new ConfigInvalid(path, `must have a text as "${field}", and not an empty one`)
     }
   }
   if (runsIn !== undefined && !isRunsIn(runsIn)) {

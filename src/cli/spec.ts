@@ -81,6 +81,6 @@ export function wholeOf(
 }
 
 /** The name of an option as it is typed. */
-function dashed(name: string): string {
+export function dashed(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }

@@ -4,7 +4,7 @@ import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
 import type { JobView } from '../core/job/views.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
-import { CLIENT } from '../stores/asker.ts'
+import { CLIENT, checkAsker } from '../stores/asker.ts'
 import type { Answer, Asker, Store } from '../stores/store.ts'
 import { type Duration, toMs } from './durations.ts'
 import { viewIn } from './job-view.ts'
@@ -79,7 +79,7 @@ export class JobHandle<Output = unknown> {
 
   /** Cancels the job. If it is running, its handler's signal is aborted. */
   async cancel(asker: Asker = CLIENT): Promise<Job> {
-    return jobOf(await this.#parts.store.cancel([this.id], asker))
+    return jobOf(await this.#parts.store.cancel([this.id], checkAsker(asker)))
   }
 }
 

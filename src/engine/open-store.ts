@@ -41,14 +41,25 @@ export function placeOf(name: string): Place {
 /** Opens a store by its name, creating or migrating it as needed. */
 export async function openStore(name: string, options: OpenOptions): Promise<Store> {
   const place = placeOf(name)
+  const { connections, timeoutMs, onTrouble, onTimeChange, changesTime, ...common } = options
   if (place.kind === 'postgres') {
     const { openPostgresStore } = await import('../stores/postgres/open.ts')
-    return openPostgresStore({ connectionString: place.url, ...options })
+    return openPostgresStore({
+      connectionString: place.url,
+      ...common,
+      ...(connections !== undefined && { connections }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(onTrouble !== undefined && { onTrouble }),
+    })
   }
   const { openSqliteStore } = await import('../stores/sqlite/store.ts')
-  const { timeoutMs, ...others } = options
-  const busy = timeoutMs === undefined ? {} : { busyTimeoutMs: timeoutMs }
-  return openSqliteStore({ path: place.path, ...others, ...busy })
+  return openSqliteStore({
+    path: place.path,
+    ...common,
+    ...(timeoutMs !== undefined && { busyTimeoutMs: timeoutMs }),
+    ...(onTimeChange !== undefined && { onTimeChange }),
+    ...(changesTime !== undefined && { changesTime }),
+  })
 }
 
 /** Reads the state of a store's schema; changes nothing. */

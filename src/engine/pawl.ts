@@ -1,7 +1,7 @@
 import { checkFields, unchecked } from '../core/fields.ts'
 import type { Job } from '../core/job/job.ts'
 import { Doctor, type DoctorParts } from '../doctor/doctor.ts'
-import { CLIENT } from '../stores/asker.ts'
+import { CLIENT, checkAsker } from '../stores/asker.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from '../stores/audit.ts'
 import { StoreClosed } from '../stores/errors.ts'
 import type { QueueRecord } from '../stores/queue-records.ts'
@@ -137,13 +137,13 @@ export class Pawl implements AsyncDisposable {
    * Stops claims from a queue; running jobs continue. Returns the record of the change, or
    * `undefined` if the queue is paused already.
    */
-  pauseQueue(queue: string, asker: Asker = CLIENT): Promise<QueueRecord | undefined> {
-    return this.store.pauseQueue(queue, asker)
+  async pauseQueue(queue: string, asker: Asker = CLIENT): Promise<QueueRecord | undefined> {
+    return this.store.pauseQueue(queue, checkAsker(asker))
   }
 
   /** Allows claims from a queue again. Returns `undefined` if the queue is not paused. */
-  resumeQueue(queue: string, asker: Asker = CLIENT): Promise<QueueRecord | undefined> {
-    return this.store.resumeQueue(queue, asker)
+  async resumeQueue(queue: string, asker: Asker = CLIENT): Promise<QueueRecord | undefined> {
+    return this.store.resumeQueue(queue, checkAsker(asker))
   }
 
   /** Sets the limits of a queue for every process. Returns `undefined` if nothing changes. */
@@ -152,7 +152,7 @@ export class Pawl implements AsyncDisposable {
     limits: QueueOptions,
     asker: Asker = CLIENT,
   ): Promise<QueueRecord | undefined> {
-    return this.store.limitQueue(queue, limitsOf(limits), asker)
+    return this.store.limitQueue(queue, limitsOf(limits), checkAsker(asker))
   }
 
   /** Starts a worker for the job types in `options.jobs`, or for all that have a handler. */

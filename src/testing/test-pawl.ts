@@ -72,8 +72,14 @@ export async function createTestPawl(options: TestPawlOptions): Promise<TestPawl
   const environment = { ...testEnvironment(options), crashPoint }
   const lifecycles = [...new Set([...LIFECYCLES, ...options.jobs.map((job) => job.lifecycle)])]
   const { start, seed, wrap = (same) => same, ...pawlOptions } = options
-  const opening = { ...pawlOptions, path: ':memory:', lifecycles, environment }
-  const { store, query } = await openSqlite(opening)
+  const { logger, onFindings, payloadBytesMax, payloadDepthMax } = pawlOptions
+  const { store, query } = await openSqlite({
+    ...{ path: ':memory:', lifecycles, environment },
+    ...(logger !== undefined && { logger }),
+    ...(onFindings !== undefined && { onFindings }),
+    ...(payloadBytesMax !== undefined && { payloadBytesMax }),
+    ...(payloadDepthMax !== undefined && { payloadDepthMax }),
+  })
   const wrapped = wrap(store)
   const pawl = await createPawl({ ...pawlOptions, store: wrapped, environment })
   return new TestPawl({ environment, store, wrapped, query, pawl, pawlOptions, lifecycles, crash })

@@ -4,7 +4,8 @@
 import type { Lifecycle } from 'pawl'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import { openPostgresStore, type PostgresOptions } from '../../src/stores/postgres/open.ts'
+import { openPostgresStore } from '../../src/stores/postgres/open.ts'
+import type { PostgresOptions } from '../../src/stores/postgres/options.ts'
 import { type OpenStore, type OwnTable, storeContract } from './store/index.ts'
 
 /** Where a run of the contract finds its server. */

@@ -52,7 +52,7 @@ const acts: Record<string, Act> = {
 const filters = fc
   .record(
     {
-      state: fc.constantFrom('queued', 'running', 'failed', 'quarantined', 'pending', 'nowhere'),
+      state: fc.constantFrom('queued', 'running', 'failed', 'quarantined', 'pending', 'retrying'),
       lane: fc.constantFrom(...(Object.keys(LANES) as Lane[])),
       queue: fc.constantFrom('main', 'other'),
       tag: fc.constantFrom('red', 'blue'),

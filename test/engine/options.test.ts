@@ -1,8 +1,12 @@
 // Options of the library: what is unknown or cannot be meant is refused, and nothing is ignored.
 import { createTestPawl } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { LIFECYCLES } from '../../src/core/lifecycles/index.ts'
+import { defineLifecycle } from '../../src/core/lifecycles/lifecycle.ts'
 import { createPawl } from '../../src/engine/create-pawl.ts'
 import { defineJob } from '../../src/engine/define-job.ts'
+import { openPostgresStore } from '../../src/stores/postgres/open.ts'
+import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 
 const echo = defineJob({ name: 'echo', run: ({ input }) => input })
 
@@ -106,6 +110,101 @@ describe('an option', () => {
     const bad = { endedBefore: 1, limit: 1, archiv: () => {} } as never
     await expect(pawl.store.prune(bad)).rejects.toThrow('"archiv" is not known')
     await expect(pawl.store.prune({ limit: 1 } as never)).rejects.toThrow('"endedBefore"')
+  })
+})
+
+describe('an operator', () => {
+  it('is refused what belongs to no verb, and nothing is changed', async () => {
+    const pawl = await open()
+    const { id } = await pawl.enqueue(echo, 1)
+    const ada = pawl.operator({ name: 'ada', reason: 'INC-7' })
+    const typo = { dryrun: true } as never
+    await expect(ada.cancel(id, typo)).rejects.toThrow('"dryrun" is not known')
+    const migration = { lifecycle: 'standard', to: 1 }
+    await expect(ada.migrate(migration, typo)).rejects.toThrow('"dryrun" is not known')
+    const limited = { ...migration, limit: 1 } as never
+    await expect(ada.migrate(limited)).rejects.toThrow('"limit" is not known')
+    const dry = { actor: 'client', dryRun: true } as never
+    await expect(pawl.job(id).cancel(dry)).rejects.toThrow('"dryRun" is not known')
+    await expect(pawl.pauseQueue('default', dry)).rejects.toThrow('"dryRun" is not known')
+    await expect(pawl.resumeQueue('default', dry)).rejects.toThrow('"dryRun" is not known')
+    await expect(pawl.limitQueue('default', {}, dry)).rejects.toThrow('"dryRun" is not known')
+    expect(await pawl.job(id).get()).toMatchObject({ state: 'queued' })
+  })
+
+  it('meets the same refusal in a dry run of one job as without it', async () => {
+    const pawl = await open()
+    const { id } = await pawl.enqueue(echo, 1)
+    const ada = pawl.operator({ name: 'ada', reason: 'INC-7' })
+    for (const options of [{ dryRun: true }, {}]) {
+      const absent = ada.cancel('0198a1b2-0000-7000-8000-000000000001', options)
+      await expect(absent).rejects.toMatchObject({ code: 'E_JOB_NOT_FOUND' })
+      await expect(ada.copy(id, options)).rejects.toMatchObject({ code: 'E_JOB_NOT_ENDED' })
+      expect(await ada.copy({ ids: [id] }, options)).toMatchObject({ refused: 1 })
+    }
+  })
+
+  it('without a name is refused, whoever asks', async () => {
+    const pawl = await open()
+    const { id } = await pawl.enqueue(echo, 1)
+    for (const name of ['', '  ', undefined]) {
+      const identity = { name, reason: 'INC-7' } as never
+      expect(() => pawl.operator(identity)).toThrow('must not be empty')
+      const asker = { actor: 'operator', operator: name, note: 'INC-7' } as never
+      if (name === undefined) continue
+      await expect(pawl.job(id).cancel(asker)).rejects.toThrow('must not be empty')
+      await expect(pawl.pauseQueue('default', asker)).rejects.toThrow('must not be empty')
+    }
+    const nobody = { actor: 'operator', note: 'INC-7' } as never
+    await expect(pawl.pauseQueue('default', nobody)).rejects.toThrow('must not be empty')
+    expect(await pawl.job(id).get()).toMatchObject({ state: 'queued' })
+  })
+})
+
+describe('a state in a filter', () => {
+  const own = defineLifecycle({
+    name: 'brew',
+    version: 1,
+    initial: 'cold',
+    states: {
+      cold: { role: 'ready', meaning: 'To be brewed.' },
+      hot: { role: 'held', meaning: 'Being brewed.' },
+      drunk: { role: 'succeeded', meaning: 'Done.' },
+      spilt: { role: 'failed', meaning: 'Given up.' },
+    },
+    edges: [
+      { from: 'cold', to: 'hot', on: ['claim', 'cancel'] },
+      { from: 'hot', to: 'drunk', on: ['succeed'] },
+      { from: 'hot', to: 'cold', on: ['expire', 'release'] },
+      { from: 'hot', to: 'spilt', on: ['fail', 'give-up', 'reject', 'cancel'] },
+    ],
+  })
+
+  it('that no lifecycle has is refused, and one of another process is known', async () => {
+    const store = await openSqliteStore({ path: ':memory:', lifecycles: [...LIFECYCLES, own] })
+    onTestFinished(() => store.close())
+    const pawl = await createPawl({ store })
+    await pawl.enqueue(echo, 1)
+    const ada = pawl.operator({ name: 'ada', reason: 'INC-7' })
+    const wrong = /must be a state of a lifecycle, one of .*cancelled, cold, created/
+    await expect(pawl.store.list({ state: 'cancelld' })).rejects.toThrow(wrong)
+    await expect(ada.cancel({ filter: { state: 'cancelld' } })).rejects.toThrow(wrong)
+    await expect(pawl.audit({ toState: 'cancelld' }).next()).rejects.toThrow(wrong)
+    await expect(pawl.audit({ fromState: 'cancelld' }).next()).rejects.toThrow(wrong)
+    expect(await pawl.store.list({ state: 'cold' })).toMatchObject({ items: [] })
+    expect(await pawl.store.list({ state: 'queued' })).toMatchObject({ items: [{}] })
+  })
+})
+
+describe('a store', () => {
+  it('refuses options that it does not have, before it opens anything', async () => {
+    const unknown = { code: 'E_COMMAND_INVALID', message: /is not known; known are/ }
+    const bad = { path: ':memory:', timeoutMs: 5, connections: 3 } as never
+    await expect(openSqliteStore(bad)).rejects.toMatchObject(unknown)
+    const other = { connectionString: 'postgres://127.0.0.1:1/none', busyTimeoutMs: 5 } as never
+    await expect(openPostgresStore(other)).rejects.toMatchObject(unknown)
+    const wrong = openSqliteStore({ path: ':memory:', durability: 'none' as never })
+    await expect(wrong).rejects.toThrow('"durability" must be one of full, relaxed')
   })
 })
 

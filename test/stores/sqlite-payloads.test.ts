@@ -2,7 +2,8 @@
 import { standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
-import { openSqliteStore, type SqliteOptions } from '../../src/stores/sqlite/store.ts'
+import type { SqliteOptions } from '../../src/stores/sqlite/options.ts'
+import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 
 const { ids } = systemEnvironment()
 

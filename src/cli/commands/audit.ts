@@ -13,12 +13,12 @@ import { visible, visibleJson } from '../visible.ts'
 
 async function list(call: Call): Promise<undefined> {
   const { output, interrupted } = call
-  const filter = auditFilterOf(call)
   const walk = walkOf(call)
   const order = hasFlag(call, 'oldest') ? 'oldest' : 'newest'
   let after: string | undefined
   let shown = 0
   await withPawl(call, async ({ store }) => {
+    const filter = auditFilterOf(call, store.now())
     for await (const page of pagesOf((page) => store.audit(filter, { ...page, order }), walk)) {
       after = page.after
       shown += page.items.length
@@ -41,11 +41,11 @@ async function list(call: Call): Promise<undefined> {
 
 async function exportAll(call: Call): Promise<undefined> {
   const { output } = call
-  const filter = auditFilterOf(call)
   const format = textOf(call, 'format') ?? 'ndjson'
   const file = textOf(call, 'out')
   const payloads = hasFlag(call, 'payloads')
   await withPawl(call, async ({ store }) => {
+    const filter = auditFilterOf(call, store.now())
     const texts = textsOf(call, auditOf(store, filter, { payloads }), format, payloads)
     if (file === undefined) {
       for await (const text of texts) {

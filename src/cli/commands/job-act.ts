@@ -14,12 +14,15 @@ import { loadJobFiles } from '../job-files.ts'
 import { withPawl } from '../opening.ts'
 import { type Call, type CommandSpec, hasFlag, type OptionSpec, textOf, wholeOf } from '../spec.ts'
 import { readDate, readDuration } from '../times.ts'
+import { sayUnseen } from '../unseen.ts'
 import { visible } from '../visible.ts'
 
 type Act = (
   operator: Operator,
   selection: Selection,
   options: OperatorOptions,
+  /** The time of the store. */
+  now: number,
 ) => Promise<OperatorReport>
 
 type Bulk = Exclude<Selection, string | { readonly ids: unknown }>
@@ -52,8 +55,8 @@ export function identityOf(call: Call): { name: string; reason: string } {
   return { name, reason }
 }
 
-function selectionOf(call: Call): Exclude<Selection, string> {
-  const filter = filterOf(call)
+function selectionOf(call: Call, now: number): Exclude<Selection, string> {
+  const filter = filterOf(call, now)
   const isFiltered = Object.keys(filter).length > 0
   const limit = wholeOf(call, 'limit', 1)
   const ways = [call.args.length > 0, isFiltered, hasFlag(call, 'all')].filter(Boolean).length
@@ -71,7 +74,8 @@ function selectionOf(call: Call): Exclude<Selection, string> {
 
 async function actOn(call: Call, verb: Verb): Promise<ExitCode> {
   const identity = identityOf(call)
-  const asked = selectionOf(call)
+  // Mistakes in the options are found before the store is opened.
+  selectionOf(call, call.environment.clock.now())
   const act = verb.act(call)
   const isDry = hasFlag(call, 'dryRun')
   const jobs = call.options.jobs === undefined ? [] : await loadJobFiles(call.settings.jobs.value)
@@ -79,11 +83,17 @@ async function actOn(call: Call, verb: Verb): Promise<ExitCode> {
     call,
     async (pawl) => {
       const operator = pawl.operator(identity)
+      const now = pawl.store.now()
+      const asked = selectionOf(call, now)
       const bulk = 'ids' in asked ? undefined : bounded(asked)
+      const asIs = { signal: call.interrupted }
       let chosen: Selection = bulk ?? asked
       let hasMore = false
       if (isDry || bulk !== undefined) {
-        const foreseen = await act(operator, chosen, { dryRun: true, signal: call.interrupted })
+        const foreseen = await act(operator, chosen, { ...asIs, dryRun: true }, now)
+        if (foreseen.matched === 0 && 'filter' in asked) {
+          await sayUnseen(call, pawl.store, asked.filter)
+        }
         if (isDry || foreseen.matched === 0) {
           return report(call, verb.name, { ...foreseen, dryRun: isDry })
         }
@@ -92,7 +102,7 @@ async function actOn(call: Call, verb: Verb): Promise<ExitCode> {
         if (bulk !== undefined) chosen = onlyListed(bulk, foreseen)
         hasMore = foreseen.more
       }
-      const result = await act(operator, chosen, { signal: call.interrupted })
+      const result = await act(operator, chosen, asIs, now)
       return report(call, verb.name, { ...result, more: result.more || hasMore })
     },
     { jobs },
@@ -139,15 +149,20 @@ function printReport(output: Call['output'], verb: string, result: OperatorRepor
   if (result.more) output.say('There are more jobs that match.')
 }
 
-function whenOf(call: Call): Date {
+/** The moment that the options name, at a time of the store. */
+function whenOf(call: Call): (now: number) => Date {
   const [at, after] = [textOf(call, 'at'), textOf(call, 'in')]
   const isNow = hasFlag(call, 'now')
   if ([at !== undefined, after !== undefined, isNow].filter(Boolean).length !== 1) {
     throw new UsageInvalid('The time is not clear', 'Give one of --at, --in and --now.')
   }
-  if (isNow) return new Date(0)
-  if (at !== undefined) return new Date(readDate(at, 'at'))
-  return new Date(call.environment.clock.now() + readDuration(after as string, 'in'))
+  if (isNow) return () => new Date(0)
+  if (at !== undefined) {
+    const date = new Date(readDate(at, 'at'))
+    return () => date
+  }
+  const afterMs = readDuration(after as string, 'in')
+  return (now) => new Date(now + afterMs)
 }
 
 function required<T>(value: T | undefined, option: string): T {
@@ -233,7 +248,8 @@ const VERBS: readonly Verb[] = [
     examples: [[`pawl job reschedule ${ID} --in 2h --reason "after the release"`, 'one job']],
     act: (call) => {
       const runAt = whenOf(call)
-      return (operator, selection, options) => operator.reschedule(selection, runAt, options)
+      return (operator, selection, options, now) =>
+        operator.reschedule(selection, runAt(now), options)
     },
   },
   {

@@ -11,6 +11,7 @@ import { withPawl } from '../opening.ts'
 import { PAGING_OPTIONS, walkOf } from '../paging.ts'
 import { type Call, type CommandSpec, hasFlag, textOf } from '../spec.ts'
 import { factLine } from '../story.ts'
+import { sayUnseen } from '../unseen.ts'
 import { visible } from '../visible.ts'
 
 const TAIL_BATCH = 500
@@ -18,13 +19,15 @@ const TAIL_WAIT_MS = 1000
 
 async function list(call: Call): Promise<undefined> {
   const { output } = call
-  const filter = filterOf(call)
   const walk = walkOf(call)
   let after: string | undefined
   await withPawl(call, async ({ store }) => {
+    const filter = filterOf(call, store.now())
+    let found = 0
     const shown: Job[] = []
     for await (const page of pagesOf((page) => store.list(filter, page), walk)) {
       after = page.after
+      found += page.items.length
       if (output.json) for (const job of page.items) output.record(job)
       else shown.push(...page.items)
       printDamaged(call, page.damaged)
@@ -32,6 +35,7 @@ async function list(call: Call): Promise<undefined> {
       if (isOver(call)) break
     }
     if (!output.json) printJobs(call, shown, store.now())
+    if (found === 0) await sayUnseen(call, store, filter)
   })
   if (after !== undefined) output.say(`There may be more: --after ${after}`)
   return undefined

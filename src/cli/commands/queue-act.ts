@@ -5,7 +5,10 @@ import { pagesOf } from '../../engine/pages.ts'
 import { span, stamp } from '../../environment/times.ts'
 import type { QueueRecord, QueueSettings } from '../../stores/queue-records.ts'
 import type { QueueInfo } from '../../stores/store.ts'
+import { eachOf } from '../each.ts'
 import { NameUnknown, UsageInvalid } from '../errors.ts'
+import type { ExitCode } from '../exit-codes.ts'
+import { knownQueues } from '../known-queues.ts'
 import { withPawl } from '../opening.ts'
 import { PAGING_OPTIONS, walkOf } from '../paging.ts'
 import { type Call, type CommandSpec, textOf, wholeOf } from '../spec.ts'
@@ -27,22 +30,23 @@ export function noteOf(queue: QueueInfo): string[] {
 
 const pausing =
   (verb: 'pause' | 'resume') =>
-  async (call: Call): Promise<undefined> => {
+  async (call: Call): Promise<ExitCode> => {
     const identity = identityOf(call)
-    await withPawl(call, async (pawl) => {
+    return withPawl(call, async (pawl) => {
       const operator = pawl.operator(identity)
       const paused = verb === 'pause'
-      for (const queue of call.args) {
+      const known = await knownQueues(pawl)
+      return eachOf(call, 'queue', call.args, async (queue) => {
         const record = await (paused ? operator.pauseQueue(queue) : operator.resumeQueue(queue))
         const changed = record !== undefined
-        if (call.output.json) call.output.record({ queue, paused, changed })
+        if (call.output.json) call.output.record({ queue, paused, changed, ...known.notice(queue) })
         else {
           const was = paused ? 'was paused already' : 'was not paused'
           call.output.line(`${visible(queue)} ${changed ? `${verb}d` : was}`)
         }
-      }
+        known.warn(call, queue)
+      })
     })
-    return undefined
   }
 
 /** The bounds that the options name; `none` lifts one. */
@@ -62,23 +66,25 @@ function limitsOf(call: Call): QueueOptions {
   }
 }
 
-async function limit(call: Call): Promise<undefined> {
+async function limit(call: Call): Promise<ExitCode> {
   const { output } = call
   const identity = identityOf(call)
   const limits = limitsOf(call)
-  await withPawl(call, async (pawl) => {
+  return withPawl(call, async (pawl) => {
     const operator = pawl.operator(identity)
-    for (const queue of call.args) {
+    const known = await knownQueues(pawl)
+    return eachOf(call, 'queue', call.args, async (queue) => {
       const record = await operator.limitQueue(queue, limits)
       const now = (await pawl.store.listQueues()).find(({ name }) => name === queue)
       const { maxDepth = null, maxWaitMs = null } = now ?? {}
       const changed = record !== undefined
-      if (output.json) output.record({ queue, maxDepth, maxWaitMs, changed })
+      const bounds = { maxDepth, maxWaitMs, changed, ...known.notice(queue) }
+      if (output.json) output.record({ queue, ...bounds })
       else
         output.line(`${visible(queue)} ${changed ? changeOf(record) : 'has these bounds already'}`)
-    }
+      known.warn(call, queue)
+    })
   })
-  return undefined
 }
 
 /** What a record changed, in words that are harmless on a terminal. */

@@ -1,6 +1,7 @@
 /** `pawl run start|resume|cancel|link`: what changes a run. */
 import type { RunEvent } from '../../core/run/events.ts'
 import type { RunHandle } from '../../runs/runs.ts'
+import { eachOf } from '../each.ts'
 import { NameUnknown, UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import {
@@ -102,18 +103,17 @@ function observerOf({ output }: Call) {
   }
 }
 
-async function cancel(call: Call): Promise<undefined> {
+async function cancel(call: Call): Promise<ExitCode> {
   const reason = textOf(call, 'reason')
   if (reason === undefined) throw new UsageInvalid('Say why: --reason "not needed any more"')
-  await withMachines(call, async (runs) => {
-    for (const runId of call.args.map(runIdOf)) {
+  return withMachines(call, (runs) =>
+    eachOf(call, 'run_id', call.args.map(runIdOf), async (runId) => {
       const answer = await runs.cancel(runId, reason)
       if (call.output.json) call.output.record({ run_id: runId, answer })
-      else call.output.line(`${runId} ${answer}`)
+      else call.output.line(`${visible(runId)} ${answer}`)
       if (answer === 'requested') call.output.say('Its holder will cancel it within a second.')
-    }
-  })
-  return undefined
+    }),
+  )
 }
 
 async function link(call: Call): Promise<undefined> {
@@ -180,6 +180,9 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'run cancel',
     summary: 'Cancel runs; a process that works on one is asked to',
+    details:
+      'Each run is tried. The exit code is 0 if all were cancelled, and otherwise that of the ' +
+      'refusals, which are printed.',
     args: [{ flags: '<runs...>', says: 'their ids' }],
     options: [
       RUNS_OPTION,

@@ -7,8 +7,10 @@ import type { Run } from '../../core/run/run.ts'
 import type { ItemExplanation, RunExplanation } from '../../runs/explain.ts'
 import type { Damage } from '../../runs/journal/journal.ts'
 import { encodeSnapshot } from '../../runs/journal/snapshot.ts'
+import type { ListedRun } from '../../runs/listing.ts'
 import { openRuns, type Runs } from '../../runs/runs.ts'
 import { changesBetween } from '../diff.ts'
+import { eachOf } from '../each.ts'
 import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import type { Output } from '../output.ts'
@@ -26,31 +28,42 @@ import { shortened, visible } from '../visible.ts'
 
 const DATA_MAX = 160
 
-async function list(call: Call): Promise<undefined> {
+async function list(call: Call): Promise<ExitCode> {
   const { output } = call
-  await withRuns(call, async (runs) => {
-    const all = await runs.list({ check: hasFlag(call, 'check') })
+  const isChecked = hasFlag(call, 'check')
+  return withRuns(call, async (runs) => {
+    const all = await runs.list({ check: isChecked })
     if (output.json) {
-      for (const { runId, run, damage, problem } of all) {
-        output.record({ run_id: runId, ...summaryOf(run), damage, problem })
+      for (const { runId, run, damage, problem, snapshotDiffers } of all) {
+        output.record({ run_id: runId, ...summaryOf(run), damage, problem, snapshotDiffers })
       }
-      return
-    }
-    if (all.length === 0) output.say('There are no runs yet.')
-    const columns = ['run', 'state', 'machine', 'events', 'items', 'issues'].map((head) => ({
-      head,
-    }))
-    const rows = all.map(({ runId, run, damage, problem }) => {
-      const what = damage === undefined ? 'unreadable' : 'damaged'
-      if (problem !== undefined) return [runId, what, '', '', '', '']
-      if (run === undefined) return [runId, 'no valid snapshot', '', '', '', '']
-      const { run_state, machine, events, items, open_issues } = summaryOf(run)
-      return [runId, run_state, machine, events, items, open_issues].map(String)
-    })
-    output.table(columns, rows)
-    for (const { problem } of all) if (problem !== undefined) output.say(visible(problem))
+    } else printList(output, all)
+    const isDamaged = all.some(({ damage, problem }) => (damage ?? problem) !== undefined)
+    return isChecked && isDamaged ? EXIT.findings : EXIT.ok
   })
-  return undefined
+}
+
+function printList(output: Output, all: readonly ListedRun[]): void {
+  if (all.length === 0) output.say('There are no runs yet.')
+  const columns = ['run', 'state', 'machine', 'events', 'items', 'issues'].map((head) => ({
+    head,
+  }))
+  const rows = all.map(({ runId, run, damage, problem }) => {
+    const what = damage === undefined ? 'unreadable' : 'damaged'
+    if (problem !== undefined) return [runId, what, '', '', '', '']
+    if (run === undefined) return [runId, 'no valid snapshot', '', '', '', '']
+    const { run_state, machine, events, items, open_issues } = summaryOf(run)
+    return [runId, run_state, machine, events, items, open_issues].map(String)
+  })
+  output.table(columns, rows)
+  for (const { runId, problem, snapshotDiffers } of all) {
+    if (problem !== undefined) output.say(visible(problem))
+    if (snapshotDiffers) {
+      output.say(
+        `The snapshot of ${visible(runId)} says something else than its log, which counts.`,
+      )
+    }
+  }
 }
 
 function summaryOf(run: Run | undefined) {
@@ -176,9 +189,14 @@ async function explain(call: Call): Promise<undefined> {
 }
 
 function printExplanation(output: Output, explained: RunExplanation): void {
-  const { runId, state, hasEnded, rewinds, continuesIn, changedInputs, damaged, items } = explained
-  const end = hasEnded ? ', where it has ended: resuming it does nothing.' : '.'
-  output.line(`${runId} is in ${visible(state)}${end}`)
+  const { runId, state, hasEnded, refusal, rewinds, continuesIn, changedInputs } = explained
+  const { damaged, items } = explained
+  const ending = refusal === null ? ', where it has ended: resuming it does nothing.' : '.'
+  output.line(`${visible(runId)} is in ${visible(state)}${hasEnded ? ending : '.'}`)
+  if (refusal !== null) {
+    const { code, message, hint } = refusal
+    output.line(`resuming it is refused: ${visible(message)} (${code}). ${visible(hint)}`)
+  }
   const changed = hasEnded ? 'input changed since then' : 'input changed'
   for (const name of changedInputs) output.line(`${changed}: ${visible(name)}`)
   for (const name of damaged) output.line(`artifact damaged: ${visible(name)}`)
@@ -186,7 +204,8 @@ function printExplanation(output: Output, explained: RunExplanation): void {
     const why = reason === 'stale' ? 'something before it is done again' : 'it is transitional'
     output.line(`goes back from ${visible(from)} to ${visible(to)}: ${why}`)
   }
-  if (!hasEnded) output.line(`continues in ${visible(continuesIn)}`)
+  const isPlanned = !hasEnded && items.every(({ because }) => because !== 'refused')
+  if (isPlanned) output.line(`continues in ${visible(continuesIn)}`)
   const columns = ['item', 'state', 'verdict', 'because'].map((head) => ({ head }))
   output.table(
     columns,
@@ -196,6 +215,7 @@ function printExplanation(output: Output, explained: RunExplanation): void {
 
 const REASONS: Readonly<Record<ItemExplanation['because'], string>> = {
   ended: 'the run has ended, so that resuming it does nothing',
+  refused: 'resuming the run is refused',
   fresh: 'it has finished, and nothing that it read has changed',
   interrupted: 'it was begun and not finished',
   failed: 'it failed the last time',
@@ -254,21 +274,23 @@ async function printSnapshot(output: Output, runs: Runs, runId: string): Promise
   output.line(encodeSnapshot(run, lastHash).trimEnd())
 }
 
+/** Notices are worth knowing and do not count, as in `pawl doctor`. */
 async function verify(call: Call): Promise<ExitCode> {
   const { output } = call
   return withRuns(call, async (runs) => {
     const all = call.args.length > 0 ? call.args.map(runIdOf) : await runs.journal.list()
-    let found = 0
-    for (const runId of all) {
-      const findings = await runs.verify(runId)
-      found += findings.length
-      for (const finding of findings) {
+    const found = { error: 0, notice: 0 }
+    const code = await eachOf(call, 'run_id', all, async (runId) => {
+      for (const finding of await runs.verify(runId)) {
+        found[finding.severity]++
         if (output.json) output.record({ run_id: runId, ...finding })
-        else output.line(`${runId} ${finding.severity} ${visible(finding.message)}`)
+        else output.line(`${visible(runId)} ${finding.severity} ${visible(finding.message)}`)
       }
-    }
-    output.say(`${all.length} runs checked, ${found} findings.`)
-    return found > 0 ? EXIT.findings : EXIT.ok
+    })
+    const counts = `${found.error} errors, ${found.notice} notices`
+    output.say(`${all.length} runs checked: ${counts}.`)
+    if (code !== EXIT.ok) return code
+    return found.error > 0 ? EXIT.findings : EXIT.ok
   })
 }
 
@@ -279,7 +301,11 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'run list',
     summary: 'List runs by their snapshots',
-    details: 'Damage that nobody has met yet is not seen in a snapshot: --check reads the logs.',
+    details:
+      'The states are those of the snapshots, which are not checked: damage that nobody has met ' +
+      'yet, and a snapshot that somebody changed, are not noticed. With --check they are those ' +
+      'of the logs, each of which is read and checked as a whole, and the exit code is 3 if a ' +
+      'run is damaged or unreadable.',
     options: [
       ...PLACE_OPTIONS,
       { flags: '--check', says: 'read and check the whole log of each run' },
@@ -314,6 +340,7 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'run explain',
     summary: 'Say what resuming a run would do again, and why; changes nothing',
+    details: 'If resuming would be refused, it says so with the same error.',
     args: [RUN_ARGUMENT],
     options: [RUNS_OPTION, ...PLACE_OPTIONS, ...RESUME_OPTIONS],
     examples: [['pawl run explain docs-7 --force "draft intro"', 'with one item forced']],
@@ -343,7 +370,9 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'run verify',
     summary: 'Check log, chain of hashes, schemas, snapshot and artifacts of runs',
-    details: 'The exit code is 3 when there are findings.',
+    details:
+      'The exit code is 3 if a run is damaged. Notices, such as a snapshot that is older than ' +
+      'its log, do not count: opening the run mends them.',
     args: [{ flags: '[runs...]', says: 'their ids; all if absent' }],
     options: PLACE_OPTIONS,
     examples: [['pawl run verify', 'all runs']],

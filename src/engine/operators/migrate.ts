@@ -1,5 +1,7 @@
 /** Migrates the live jobs of a lifecycle to a later version on an operator's request. */
+import { abortSignal, flag } from '../../core/checks.ts'
 import { LeaseLive } from '../../core/errors.ts'
+import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
 import type { Migration } from '../../stores/migration.ts'
 import type { Asker, Store } from '../../stores/store.ts'
 
@@ -37,15 +39,27 @@ export interface MigrationReport {
   readonly more: boolean
 }
 
+interface MigrationOptions {
+  readonly dryRun?: boolean
+  readonly signal?: AbortSignal
+}
+
+const SELECTION: FieldChecks<MigrationSelection> = { lifecycle: unchecked, to: unchecked }
+const OPTIONS: FieldChecks<MigrationOptions> = { dryRun: flag, signal: abortSignal }
+
 const REFUSALS_MAX = 20
 
 /** Migrates page by page, each page in its own transaction. */
 export async function migrateJobs(
   store: Store,
   asker: Asker,
-  { lifecycle, to }: MigrationSelection,
-  { dryRun = false, signal }: { readonly dryRun?: boolean; readonly signal?: AbortSignal } = {},
+  selection: MigrationSelection,
+  options: MigrationOptions = {},
 ): Promise<MigrationReport> {
+  checkFields(selection, SELECTION, { what: 'selection', refuseUndefined: true })
+  checkFields(options, OPTIONS, { what: 'options' })
+  const { lifecycle, to } = selection
+  const { dryRun = false, signal } = options
   const counts = { matched: 0, done: 0, running: 0, refused: 0 }
   const moves = new Map<string, MigrationMove>()
   const refusals: MigrationReport['refusals'][number][] = []

@@ -44,7 +44,10 @@ export interface OperatorIdentity {
 
 /** The options of every command. */
 export interface OperatorOptions {
-  /** Reports what would happen, and writes nothing. */
+  /**
+   * Reports what would happen, and writes nothing. For one id, it throws what the command would
+   * throw.
+   */
   readonly dryRun?: boolean
   /** Stops before the next batch. */
   readonly signal?: AbortSignal
@@ -227,7 +230,7 @@ export class Operator {
         : await this.#carryOut(verb, steps, batch.isGuarded)
       for (const [id, outcome] of outcomes) tally.add(id, outcome)
       const [, only] = outcomes[0] ?? []
-      if (isOne && !dryRun && only?.kind === 'refused') throw only.error
+      if (isOne && only?.kind === 'refused') throw only.error
     }
     return tally.report()
   }

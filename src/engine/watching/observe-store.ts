@@ -1,7 +1,7 @@
 /**
  * Wraps a store so that its answers become events: jobs that were enqueued, moved or migrated,
  * refused commands, commands without effect, expired leases and changed queues. Calls and answers
- * are passed on unchanged.
+ * are passed on unchanged, except that a filter by a state that no lifecycle has is refused.
  */
 import { InvalidTransition, type PawlError } from '../../core/errors.ts'
 import { type Fact, hopsOf } from '../../core/job/facts.ts'
@@ -20,6 +20,7 @@ import type {
   Store,
 } from '../../stores/store.ts'
 import { wrapStore } from '../../stores/wrap-store.ts'
+import { checkStates } from '../known-states.ts'
 import type { PawlEvent } from './events.ts'
 
 export interface Watch {
@@ -105,7 +106,23 @@ export function observeStore(store: Store, watch: Watch): Store {
       return answers
     },
   }
-  return wrapStore(store, { ...observed, ...observeQueues(store, watch) })
+  const verbs = { ...observed, ...observeQueues(store, watch), ...checkFilters(store, watch) }
+  return wrapStore(store, verbs)
+}
+
+/** The verbs with filters by state. */
+function checkFilters(store: Store, { lifecycles }: Watch): Partial<Store> {
+  return {
+    async list(filter, page) {
+      await checkStates(store, lifecycles, { state: filter?.state })
+      return store.list(filter, page)
+    },
+    async audit(filter, options) {
+      const { fromState, toState } = filter ?? {}
+      await checkStates(store, lifecycles, { fromState, toState })
+      return store.audit(filter, options)
+    },
+  }
 }
 
 function observeQueues(store: Store, watch: Watch): Partial<Store> {

@@ -1,53 +1,22 @@
 /** Opening a store on PostgreSQL. */
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
-import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../../core/ports.ts'
-import { type Environment, systemEnvironment } from '../../environment/system.ts'
+import { systemEnvironment } from '../../environment/system.ts'
 import { StoreUnusable } from '../errors.ts'
-import type { Trouble } from '../outage.ts'
-import { type PayloadOptions, payloadBoundsOf } from '../requests.ts'
-import { lookAtOpening, type SoundnessOptions } from '../soundness.ts'
+import { payloadBoundsOf } from '../requests.ts'
+import { lookAtOpening } from '../soundness.ts'
 import type { Store } from '../store.ts'
 import { Patience, untilDone } from './busy.ts'
 import { DatabaseClock } from './clock.ts'
-import { connectMsOf, Database, type Durability, statement } from './connect.ts'
+import { connectMsOf, Database, statement } from './connect.ts'
 import { isStorable } from './context.ts'
-import { openPool, type PgConfig, type PgPool } from './driver.ts'
+import { openPool, type PgConfig } from './driver.ts'
 import { hostsOf } from './hosts.ts'
 import { storeIdOf } from './join.ts'
 import { registerMachines } from './machines.ts'
 import { migrate, quoted, rebase } from './migrate.ts'
+import { checkPostgresOptions, type PostgresOptions } from './options.ts'
 import { PostgresStore } from './store.ts'
-
-/** How to open a PostgreSQL store. */
-export interface PostgresOptions extends PayloadOptions, SoundnessOptions {
-  /**
-   * `postgres://…`, with several hosts if there are replicas: `postgres://a,b:5433/db`; or give
-   * `config`, or a `pool` of your own.
-   */
-  readonly connectionString?: string
-  /** Whatever `pg` takes: host, user, password, ssl and so on. */
-  readonly config?: PgConfig
-  /** A pool of `pg` that you made and that you end; the store adds nothing lasting to it. */
-  readonly pool?: PgPool
-  /** How many connections the store's own pool may have; 10 if absent. */
-  readonly connections?: number
-  /** The schema of the tables; `pawl` if absent. */
-  readonly schema?: string
-  /** The lifecycles that this process knows; those that ship if absent. */
-  readonly lifecycles?: readonly Lifecycle[]
-  /** 'full' unless said otherwise: an acknowledged write survives a crash of the server. */
-  readonly durability?: Durability
-  /** How long a verb tries to get past conflicts and outages; 10 seconds if absent. */
-  readonly timeoutMs?: number
-  readonly environment?: Environment
-  /** Whose time leases and due times are judged by; the database's unless said otherwise. */
-  readonly clock?: 'database' | 'environment'
-  /** Told of what an operator should know, such as a pooler in between. */
-  readonly logger?: Logger
-  /** Called while the database is away, from the opening on; see `Store.onTrouble`. */
-  readonly onTrouble?: (trouble: Trouble) => void
-}
 
 const CONNECTIONS = 10
 const TIMEOUT_MS = 10_000
@@ -60,6 +29,7 @@ const OPENING = { isRead: true }
 
 /** Opens a store, creating or migrating its schema as needed. */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
+  checkPostgresOptions(options)
   const environment = options.environment ?? systemEnvironment()
   const schema = schemaOf(options)
   const payloadBounds = payloadBoundsOf(options)

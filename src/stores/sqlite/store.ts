@@ -2,9 +2,7 @@
 import { StaleFence } from '../../core/errors.ts'
 import type { Usage } from '../../core/job/commands.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
-import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
-import type { Logger } from '../../core/ports.ts'
-import { type Environment, systemEnvironment } from '../../environment/system.ts'
+import { systemEnvironment } from '../../environment/system.ts'
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
 import { isDamage, settleEach } from '../damage.ts'
@@ -23,20 +21,18 @@ import {
   checkReports,
   checkRetry,
   isStep,
-  type PayloadOptions,
   payloadBoundsOf,
 } from '../requests.ts'
-import { lookAtOpening, type SoundnessOptions } from '../soundness.ts'
+import { lookAtOpening } from '../soundness.ts'
 import type * as contract from '../store.ts'
-import { logTimeChange, type TimeChange, type TimeStatus } from '../store-time.ts'
+import { logTimeChange, type TimeStatus } from '../store-time.ts'
 import { mayWake } from '../waking.ts'
 import { toPawlError, whileBusy } from './busy.ts'
 import { claim, hasReady } from './claim.ts'
 import { FileClock } from './clock.ts'
 import { commit } from './commit.ts'
-import { type Connection, connect, type Durability, explain, warnOfOldSqlite } from './connect.ts'
+import { type Connection, connect, explain, warnOfOldSqlite } from './connect.ts'
 import type { Shared } from './context.ts'
-import type { SqliteDriver } from './driver.ts'
 import { retryEffects } from './effects.ts'
 import { enqueue, enqueueJoined, type Order } from './enqueue.ts'
 import { SqliteExamination } from './examination.ts'
@@ -48,6 +44,7 @@ import { fileOf, isInTransaction } from './join.ts'
 import { registerMachines, withNumbers } from './machines.ts'
 import { migrate } from './migrate.ts'
 import { migrateJobs } from './migrate-jobs.ts'
+import { checkSqliteOptions, type SqliteOptions } from './options.ts'
 import { claimEffects, findDueEffects, settleEffects } from './outbox.ts'
 import { promote } from './promote.ts'
 import { harvest, removeHarvest } from './prune.ts'
@@ -63,30 +60,6 @@ import { runTransaction } from './transaction.ts'
 import { WakeUps } from './wake.ts'
 import { removeWorker, reportWorker } from './workers.ts'
 import { type JointWork, type Work, Writer } from './writer.ts'
-
-/** How to open a SQLite store. */
-export interface SqliteOptions extends PayloadOptions, SoundnessOptions {
-  /**
-   * A path; ':memory:' for a database that dies with the store, 'file:/name?vfs=memdb' for one in
-   * memory that several stores of this process share.
-   */
-  readonly path: string
-  /** The lifecycles that this process knows; those that ship if absent. */
-  readonly lifecycles?: readonly Lifecycle[]
-  /** 'full' unless said otherwise: an acknowledged write survives a power failure. */
-  readonly durability?: Durability
-  /** How long a write waits for other processes before it gives up with `StoreBusy`. */
-  readonly busyTimeoutMs?: number
-  /** A module with the API of `node:sqlite`; the one that this Node has if absent. */
-  readonly driver?: SqliteDriver
-  readonly environment?: Environment
-  /** Told of what an operator should know, such as a SQLite with a known fault. */
-  readonly logger?: Logger
-  /** Called when the time of the file was changed by this process; see the guide. */
-  readonly onTimeChange?: (change: TimeChange) => void
-  /** False: this store uses the time of the file and leaves its changes to other processes. */
-  readonly changesTime?: boolean
-}
 
 const BUSY_TIMEOUT_MS = 10_000
 /** There is no file whose changes could be watched; only this process can write to it. */
@@ -105,6 +78,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<contract.
 
 /** The same, for a test that has no other way into a database in memory. */
 export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> {
+  checkSqliteOptions(options)
   const environment = options.environment ?? systemEnvironment()
   const durability = options.durability ?? 'full'
   const location = options.path
