@@ -58,9 +58,11 @@ type Given = {
   readonly workers?: readonly WorkerInfo[]
   readonly effects?: readonly EffectInfo[]
   readonly timing?: Timing
+  readonly faults?: readonly string[]
 }
 
-function explained({ job, lifecycle = standard, workers, effects = [], timing, ...given }: Given) {
+function explained({ job, lifecycle = standard, workers, effects = [], ...given }: Given) {
+  const { timing, faults } = given
   const circumstances: Circumstances = {
     job: { ...JOB, ...job },
     lifecycle: lifecycle ?? undefined,
@@ -69,6 +71,7 @@ function explained({ job, lifecycle = standard, workers, effects = [], timing, .
     effects,
     now: NOW,
     ...(timing && { timing }),
+    ...(faults && { faults }),
   }
   return explain(circumstances)
 }
@@ -247,6 +250,13 @@ const ROWS: readonly Row[] = [
     'parked',
     'Its state limbo is unknown in lifecycle standard; run the doctor.',
     `${act('force')} --to STATE`,
+  ],
+  [
+    'damaged',
+    { job: {}, faults: ['it is in lane idle instead of ready'] },
+    'damaged',
+    'Its stored row is damaged (it is in lane idle instead of ready), so workers may not find it.',
+    'pawl doctor --full --plan',
   ],
   [
     'held back',

@@ -4,6 +4,8 @@ import type { Job } from 'pawl'
 import { LIFECYCLES, standard } from 'pawl/rules'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'
+import { circumstancesOf } from '../../src/engine/operators/circumstances.ts'
+import { explain } from '../../src/engine/operators/explain.ts'
 import type { Held, Store } from '../../src/stores/store.ts'
 import { claim as claimOne, type Examined, enqueue, STORES, succeeded } from './examined-stores.ts'
 
@@ -247,5 +249,48 @@ describe.each(STORES)('an unreadable fact on $name', ({ open }) => {
     examined.environment.clock.advance(10)
     expect(await store.prune({ endedBefore: store.now(), limit: 10 })).toBe(1)
     expect(await store.get(other)).toBeUndefined()
+  })
+})
+
+describe.each(STORES)('an explanation on $name', ({ open }) => {
+  it.each([
+    ['lane = 0', /lane idle instead of ready/],
+    ['priority = 77', /priority/],
+    ['deadline_at = 1', /deadline_at/],
+    ["queue = 'b'", /queue/],
+  ])('says that a row with %s is damaged, and what mends it', async (set, fault) => {
+    const examined = await open()
+    const { store } = examined
+    const id = await enqueue(examined, 'a')
+    const ask = async () => explain(await circumstancesOf(store, LIFECYCLES, id))
+    expect((await ask()).kind).toBe('no-worker')
+    await damage(examined, id, set)
+    expect(await ask()).toMatchObject({
+      kind: 'damaged',
+      says: expect.stringMatching(fault),
+      command: 'pawl doctor --full --plan',
+    })
+    await expectRepaired(examined, id)
+    expect((await ask()).kind).toBe('no-worker')
+  })
+})
+
+describe.each(STORES)('a job whose machine has no row on $name', ({ open }) => {
+  it('is named as damaged by whatever asks for it, and goes on after the repair', async () => {
+    const examined = await open()
+    const { store } = examined
+    const id = await enqueue(examined, 'a')
+    if (examined.refColumn === 'rid') await examined.sql('PRAGMA foreign_keys = OFF')
+    await damage(examined, id, 'machine = 77')
+    const damaged = { code: 'E_JOB_DAMAGED', message: expect.stringContaining('machine 77') }
+    await expect(store.get(id)).rejects.toMatchObject(damaged)
+    const told = await store.tell([id], { kind: 'park' }, OPERATOR)
+    const cancelled = await store.cancel([id], OPERATOR)
+    for (const [answer] of [told, cancelled]) {
+      expect(answer).toMatchObject({ kind: 'rejected', error: damaged })
+    }
+    await expect(circumstancesOf(store, LIFECYCLES, id)).rejects.toMatchObject(damaged)
+    await expectRepaired(examined, id)
+    expect(idsOf(await store.claim(REQUEST))).toEqual([id])
   })
 })

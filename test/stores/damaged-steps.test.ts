@@ -85,6 +85,54 @@ describe.each(KINDS)('the result of a step on %s', (kind) => {
   )
 })
 
+describe.each(KINDS)('a deadline on %s', (kind) => {
+  const play = async (deadline: Date | undefined, goesOn = true) => {
+    const clinic = await clinicOf(kind)
+    let goOn = () => {}
+    const compared = new Promise<string>((resolve) => {
+      goOn = () => resolve('done')
+    })
+    const slow = defineJob({
+      name: 'slow',
+      run: ({ signal }) =>
+        new Promise((resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason as Error))
+          void compared.then(resolve)
+        }),
+    })
+    const ignore = () => {}
+    const warn = ({ event }: { readonly event?: unknown }) => {
+      if (event === 'job.deadline_damaged' && goesOn) goOn()
+    }
+    const logger = { debug: ignore, info: ignore, warn, error: ignore }
+    const pawl = await createPawl({ store: clinic.store, jobs: [slow], logger })
+    onTestFinished(() => pawl.close())
+    const handle = await pawl.enqueue(slow, null, { ...(deadline && { deadline }) })
+    await clinic.damage(`UPDATE @jobs SET deadline_at = 1 WHERE id = '${handle.id}'`)
+    await work(pawl)
+    const outcome = await handle.result({ timeout: 20_000 }).catch((error: unknown) => error)
+    return { outcome, findings: (await clinic.doctor.check({ full: true })).findings }
+  }
+  const found = [{ check: 'row-is-fold', what: 'row and facts differ in deadline_at' }]
+
+  it('that no fact has ends no job, and the doctor reports it', async () => {
+    const { outcome, findings } = await play(undefined)
+    expect(outcome).toMatchObject({ kind: 'succeeded' })
+    expect(findings).toMatchObject(found)
+  })
+
+  it('that is earlier than that of the facts gives way to it', async () => {
+    const { outcome, findings } = await play(new Date(Date.now() + 3_600_000))
+    expect(outcome).toMatchObject({ kind: 'succeeded' })
+    expect(findings).toMatchObject(found)
+  })
+
+  it('of the facts that has passed as well ends the job', async () => {
+    const { outcome } = await play(new Date(Date.now() - 1000), false)
+    expect(outcome).toMatchObject({ kind: 'failed', error: { kind: 'deadline' } })
+  })
+})
+
 async function work(pawl: Pawl): Promise<void> {
   await pawl.work({ id: 'w1', poll: '20ms', recover: '100ms', checkup: '1h' })
 }

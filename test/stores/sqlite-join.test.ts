@@ -58,6 +58,19 @@ describe('a job that is enqueued in the transaction of its user', () => {
     expect([await jobs(), orders()]).toMatchObject([0, { n: 0 }])
   })
 
+  it('of a lifecycle without its row is a typed refusal, of which nothing is left', async () => {
+    own.exec('PRAGMA foreign_keys = OFF')
+    own.exec("UPDATE pawl_machines SET name = 'oops' WHERE name = 'standard'")
+    own.exec('UPDATE pawl_machines SET id = 99 WHERE id = 1')
+    own.exec('PRAGMA foreign_keys = ON')
+    own.exec('BEGIN')
+    own.prepare('INSERT INTO orders VALUES (?)').run('o-1')
+    const refused = { kind: 'rejected', error: { code: 'E_MACHINE_DAMAGED' } }
+    expect(await enqueue(own)).toMatchObject([refused])
+    own.exec('COMMIT')
+    expect([await jobs(), orders()]).toMatchObject([0, { n: 1 }])
+  })
+
   it('is claimed and committed like any other', async () => {
     own.exec('BEGIN')
     await enqueue(own, 'k')

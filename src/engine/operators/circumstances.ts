@@ -1,10 +1,14 @@
 /** Reads everything that `explain` needs to know about a job. */
 import { JobNotFound } from '../../core/errors.ts'
 import type { Timing } from '../../core/job/facts.ts'
+import { DAMAGED } from '../../core/job/isolate.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { doubtsOf } from '../../doctor/doubts.ts'
+import { examine } from '../../doctor/patient.ts'
+import { rowFaults } from '../../doctor/row-faults.ts'
 import { endOf } from '../../stores/machines.ts'
 import type { EffectInfo, Store } from '../../stores/store.ts'
-import { versionsOf } from '../../stores/versions.ts'
+import { type Versions, versionsOf } from '../../stores/versions.ts'
 import { workerOf } from '../../stores/worker-info.ts'
 import type { Circumstances } from './explain.ts'
 
@@ -35,12 +39,29 @@ export async function circumstancesOf(
   const time = store.timeStatus?.()
   const timing = job.outcome === null ? undefined : await lastTiming(store, id)
   const migratesTo = route && endOf(route).lifecycle.version
+  const faults = await faultsOf(store, versions, id, now)
   return {
     ...{ job, lifecycle, queue, workers, effects, now },
+    ...(faults.length > 0 && { faults }),
     ...(timing !== undefined && { timing }),
     ...(time !== undefined && { time }),
     ...(migratesTo !== undefined && { migratesTo }),
   }
+}
+
+/** What the doctor would say of the row; a job that was set aside already says so itself. */
+async function faultsOf(
+  store: Store,
+  { usable, stored }: Versions,
+  id: string,
+  now: number,
+): Promise<string[]> {
+  const dossier = await store.examination.dossierOf(id)
+  if (dossier === undefined) return []
+  const patient = examine(dossier, usable, stored)
+  if (patient.lifecycle === undefined || patient.folded?.blockedReason === DAMAGED) return []
+  const doubts = doubtsOf(patient).filter(({ kind }) => kind === 'state')
+  return doubts.length > 0 ? doubts.map(({ what }) => what) : rowFaults(patient, now)
 }
 
 async function lastTiming(store: Store, id: string): Promise<Timing | undefined> {

@@ -5,6 +5,7 @@
  *
  *   ended               it has succeeded, failed or was cancelled
  *   delivering          it is committed, and effects are not delivered yet
+ *   damaged             its row is not what its facts say, so workers may not find it
  *   lifecycle-unknown   this process does not know its lifecycle
  *   stalled             its lease has expired, and recovery waits for approval
  *   running, expired    a worker holds it; or its lease has expired and is not recovered yet
@@ -31,6 +32,7 @@ export interface Explanation {
   readonly kind:
     | 'ended'
     | 'delivering'
+    | 'damaged'
     | 'lifecycle-unknown'
     | 'stalled'
     | 'running'
@@ -52,6 +54,8 @@ export interface Explanation {
 /** What an explanation is derived from. */
 export interface Circumstances {
   readonly job: Job
+  /** How its row differs from its facts, or what is wrong with those; absent if sound. */
+  readonly faults?: readonly string[]
   /** Undefined if this process does not know it. */
   readonly lifecycle: Lifecycle | undefined
   /** The version that this process migrates the job to; absent if no migration is needed. */
@@ -71,10 +75,15 @@ export function explain(circumstances: Circumstances): Explanation {
   const explanation = explainJob(circumstances)
   const notes =
     explanation.kind === 'ended'
-      ? [noticeNote(circumstances)]
+      ? [damageNote(circumstances), noticeNote(circumstances)]
       : [noticeNote(circumstances), migrationNote(circumstances), timeNote(circumstances)]
   const said = [explanation.says, ...notes.filter((note) => note !== undefined)]
   return { ...explanation, says: said.join(' ') }
+}
+
+function damageNote({ faults = [] }: Circumstances): string | undefined {
+  if (faults.length === 0) return undefined
+  return `Its stored row is damaged (${faults.join('; ')}): pawl doctor --full --plan.`
 }
 
 function migrationNote({ job, migratesTo }: Circumstances): string | undefined {
@@ -113,6 +122,11 @@ function noticeNote({ effects, now }: Circumstances): string | undefined {
 function explainJob(circumstances: Circumstances): Explanation {
   const { job, lifecycle, now } = circumstances
   if (job.outcome !== null) return ended(circumstances)
+  const { faults = [] } = circumstances
+  if (faults.length > 0) {
+    const says = `Its stored row is damaged (${faults.join('; ')}), so workers may not find it.`
+    return { kind: 'damaged', says, command: 'pawl doctor --full --plan' }
+  }
   if (isCommitted(job)) return delivering(circumstances)
   if (lifecycle === undefined) {
     const name = `${job.lifecycle} version ${job.lifecycleVersion}`

@@ -50,6 +50,8 @@ export interface AttemptParts {
   readonly store: Pick<Store, 'commit' | 'settle' | 'steps'>
   /** Returns the store's time, in which deadlines are given. */
   readonly now: () => number
+  /** The deadline of a job by its facts; absent if there are none. */
+  readonly deadlineBy?: (job: Job) => Promise<number | null>
   readonly onProgress: (text: string) => void
   readonly logger: Logger
 }
@@ -168,12 +170,34 @@ export class Attempt {
     if (timeoutMs !== null) {
       this.#after(timeoutMs, () => this.#expire(new AttemptTimeout(job.id, timeoutMs), 'timeout'))
     }
-    if (deadlineAt !== null) {
-      const left = Math.max(0, deadlineAt - this.#parts.now())
-      this.#after(left, () => this.#expire(new DeadlinePassed(job.id, deadlineAt), 'deadline'))
-    }
+    if (deadlineAt !== null) this.#armDeadline(deadlineAt, () => this.#passDeadline(deadlineAt))
     const { stallTimeoutMs } = this.#definition
     if (stallTimeoutMs !== undefined) this.#armStall(stallTimeoutMs, stallTimeoutMs)
+  }
+
+  #armDeadline(deadlineAt: number, callback: () => void): void {
+    this.#after(Math.max(0, deadlineAt - this.#parts.now()), callback)
+  }
+
+  /**
+   * A deadline ends a job for good, so that of the row is compared with that of the facts first. If
+   * they differ the row is damaged, and the facts count. If they cannot be read, the row counts.
+   */
+  #passDeadline(deadlineAt: number): void {
+    const { deadlineBy } = this.#parts
+    const { job } = this.held
+    const end = (at = deadlineAt) => this.#expire(new DeadlinePassed(job.id, at), 'deadline')
+    const compare = (own: number | null) => {
+      if (own === deadlineAt) return end()
+      const fields = { event: 'job.deadline_damaged', job_id: job.id, row: deadlineAt, facts: own }
+      this.#parts.logger.warn(
+        fields,
+        'The deadline of the row is not that of the facts, which counts. Run "pawl doctor --plan"',
+      )
+      if (own !== null) this.#armDeadline(own, () => end(own))
+    }
+    if (deadlineBy === undefined) end()
+    else void deadlineBy(job).then(compare, () => end())
   }
 
   #showLife(): void {

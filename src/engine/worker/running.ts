@@ -94,6 +94,7 @@ export class RunningAttempts {
         bounds,
         store,
         now: () => store.now(),
+        deadlineBy: async ({ id, seq }) => (await store.asOf(id, seq))?.deadlineAt ?? null,
         onProgress: (text) => this.#heartbeats.progress(held.ref, text),
         logger,
       })

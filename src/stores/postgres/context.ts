@@ -4,7 +4,7 @@ import { JobNotFound, LifecycleUnknown, type PawlError, StaleFence } from '../..
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../../environment/system.ts'
-import { readRow } from '../damage.ts'
+import { readRow, unknownMachine } from '../damage.ts'
 import { JobDamaged } from '../errors.ts'
 import { endOf, type Route } from '../machines.ts'
 import type { JobRow } from '../rows.ts'
@@ -99,9 +99,10 @@ export async function lockAll(
 }
 
 /** Rule G9: the job is left alone, and the caller is told which version it follows. */
-function unknownLifecycle({ machines }: Shared, { machine, id }: LockedRow): PawlError {
-  const row = machines.rows.find((one) => one.id === machine)
-  return row === undefined ? new JobNotFound(id) : new LifecycleUnknown(row.name, row.version)
+function unknownLifecycle({ machines }: Shared, job: LockedRow): PawlError {
+  const row = machines.rows.find(({ id }) => id === job.machine)
+  if (row === undefined) return unknownMachine(job, job.id)
+  return new LifecycleUnknown(row.name, row.version)
 }
 
 /**

@@ -4,7 +4,7 @@ import { JobNotFound, LifecycleUnknown, type PawlError, StaleFence } from '../..
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../../environment/system.ts'
-import { readRow } from '../damage.ts'
+import { readRow, unknownMachine } from '../damage.ts'
 import { JobDamaged } from '../errors.ts'
 import { endOf, type Route } from '../machines.ts'
 import type { JobRow } from '../rows.ts'
@@ -66,9 +66,10 @@ export function readDelivered(
 }
 
 /** Rule G9: the job is left alone, and the caller is told which version it follows. */
-function unknownLifecycle({ machines }: Shared, { machine, id }: NumberedRow): PawlError {
-  const row = machines.rows.find((one) => one.id === machine)
-  return row === undefined ? new JobNotFound(id) : new LifecycleUnknown(row.name, row.version)
+function unknownLifecycle({ machines }: Shared, job: NumberedRow): PawlError {
+  const row = machines.rows.find(({ id }) => id === job.machine)
+  if (row === undefined) return unknownMachine(job, job.rid)
+  return new LifecycleUnknown(row.name, row.version)
 }
 
 /** The row of a job, with its number. */

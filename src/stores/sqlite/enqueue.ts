@@ -20,6 +20,7 @@ import { isUniqueViolation, typed } from './busy.ts'
 import type { Connection } from './connect.ts'
 import { type NumberedRow, type Read, type Shared, toRead } from './context.ts'
 import { endOf, joinTransaction } from './join.ts'
+import { withNumbersInside } from './machines.ts'
 import { Room } from './queues.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 
@@ -265,7 +266,9 @@ export function enqueueJoined(
   const connection = joinTransaction(tx, own)
   return typed(() => {
     shared.clock.refresh(connection)
-    const [answers] = enqueue(shared, connection, shared.clock.now(), [{ items, asker }])
+    const lifecycles = items.map(({ lifecycle }) => lifecycle)
+    const work = () => enqueue(shared, connection, shared.clock.now(), [{ items, asker }])
+    const [answers] = withNumbersInside(connection, shared.machines, lifecycles, work)
     onJoined?.(endOf(tx as object, connection))
     return answers as Enqueued[]
   })

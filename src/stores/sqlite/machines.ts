@@ -17,8 +17,9 @@ import {
   type RawMachine,
   USABLE,
 } from '../machines.ts'
-import { isForeignKeyViolation } from './busy.ts'
+import { isForeignKeyViolation, toPawlError } from './busy.ts'
 import type { Connection } from './connect.ts'
+import { isInTransaction } from './join.ts'
 
 /** The same, in the form that statements of this store take. */
 export class SqliteMachines extends Machines {
@@ -106,6 +107,8 @@ export function refreshMachines(connection: Connection, machines: SqliteMachines
   if (last !== machines.lastId) machines.load(connection.all<MachineRow>(SELECT))
 }
 
+const NOT_STORED = 'it is not stored under its number'
+
 /**
  * Runs `work`, which writes jobs of these lifecycles. If the database says that a lifecycle of one
  * has no row under its number, looks for it under another one and repeats; throws `MachineDamaged`
@@ -128,7 +131,42 @@ export async function withNumbers<T>(
   } catch (error) {
     const [first] = lifecycles
     if (!isForeignKeyViolation(error) || first === undefined) throw error
-    throw new MachineDamaged(first.name, first.version, 'it is not stored under its number')
+    throw new MachineDamaged(first.name, first.version, NOT_STORED)
+  }
+}
+
+/** The same inside a transaction of the user, of which nothing may be left if it fails. */
+export function withNumbersInside<T>(
+  connection: Connection,
+  machines: SqliteMachines,
+  lifecycles: readonly Lifecycle[],
+  work: () => T,
+): T {
+  try {
+    return atomically(connection, work)
+  } catch (error) {
+    if (!isForeignKeyViolation(error)) throw toPawlError(error)
+    machines.load(listMachines(connection))
+  }
+  try {
+    return atomically(connection, work)
+  } catch (error) {
+    const [first] = lifecycles
+    if (!isForeignKeyViolation(error) || first === undefined) throw toPawlError(error)
+    throw new MachineDamaged(first.name, first.version, NOT_STORED)
+  }
+}
+
+function atomically<T>({ database }: Connection, work: () => T): T {
+  database.exec('SAVEPOINT pawl')
+  try {
+    const done = work()
+    database.exec('RELEASE pawl')
+    return done
+  } catch (error) {
+    // A statement with OR ROLLBACK, or a trigger of the user, may have ended the transaction.
+    if (isInTransaction(database)) database.exec('ROLLBACK TO pawl; RELEASE pawl')
+    throw error
   }
 }
 
