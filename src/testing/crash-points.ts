@@ -1,12 +1,11 @@
 /**
- * The named places at which a test can let a process die. They stand around the transaction of
- * every verb of the store that writes:
+ * The named points at which a test can let a process die. Every verb of the store that writes has
+ * three, around its transaction:
  *
- *   begun       nothing of it has happened
- *   written     everything is written, and nothing is committed: all of it is gone
- *   committed   all of it is true, but the process never learns so
+ *   begun       nothing is written
+ *   written     everything is written but not committed, so all of it is rolled back
+ *   committed   everything is committed, but the process does not receive the answer
  */
-
 const VERBS = [
   'enqueue',
   'tell',
@@ -31,10 +30,10 @@ const VERBS = [
 ] as const
 const MOMENTS = ['begun', 'written', 'committed'] as const
 
-/** A place at which a process can die: a verb of the store, and how far its transaction is. */
+/** A point at which a process can die: a verb of the store, and the stage of its transaction. */
 export type CrashPoint = `${(typeof VERBS)[number]}.${(typeof MOMENTS)[number]}`
 
-/** All of them. */
+/** All crash points. */
 export const CRASH_POINTS: readonly CrashPoint[] = VERBS.flatMap((verb) =>
   MOMENTS.map((moment) => `${verb}.${moment}` as const),
 )

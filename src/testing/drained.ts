@@ -1,35 +1,34 @@
-/** What a drain tells of the jobs that it worked on. */
 import type { Job } from '../core/job/job.ts'
 import { laneOf } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 
-/** One attempt that was made. */
+/** One attempt of a drain. */
 export interface DrainedAttempt {
   readonly jobId: string
   readonly type: string
   readonly attempt: number
 }
 
-/** The jobs that a drain worked on: their ids, by where they are after it, in order of start. */
+/** The jobs that a drain ran, by their state after it: ids in order of start. */
 export interface Drained {
   readonly succeeded: readonly string[]
   readonly failed: readonly string[]
   readonly cancelled: readonly string[]
-  /** They wait for a person. */
+  /** Jobs that wait for a person. */
   readonly parked: readonly string[]
-  /** They have committed, and effects are still to be delivered. */
+  /** Committed jobs whose effects are not delivered yet. */
   readonly delivering: readonly string[]
-  /** They wait for another attempt. */
+  /** Jobs that wait for another attempt. */
   readonly waiting: readonly string[]
-  /** Their process died, and they are held until their leases run out. */
+  /** Jobs whose process died; they are held until their leases expire. */
   readonly held: readonly string[]
-  /** Every attempt, in order; a job that was retried at once has several. */
+  /** All attempts in order. A job that was retried at once has several. */
   readonly attempts: readonly DrainedAttempt[]
-  /** Where the process died, if it did. */
+  /** The point at which the process died, if it did. */
   readonly crashed?: string
 }
 
-/** Sorts the jobs that were worked on by where they are now. */
+/** Groups jobs by their current state. */
 export function drainedOf(
   attempts: readonly DrainedAttempt[],
   jobs: readonly { readonly job: Job; readonly lifecycle: Lifecycle }[],

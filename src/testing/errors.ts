@@ -1,4 +1,4 @@
-/** What the test kit itself can refuse. One class, one code each. */
+/** The errors of the test kit. */
 import { PawlError } from '../core/errors.ts'
 
 /** A drain waits for a handler that does not end. */
@@ -6,19 +6,19 @@ export class DrainStuck extends PawlError {
   readonly code = 'E_DRAIN_STUCK'
   constructor(jobIds: readonly string[], waitedMs: number) {
     super(
-      `Nothing has happened for ${waitedMs} ms, and ${jobIds.join(', ') || 'the worker'} goes on`,
-      'End what the handler waits for. If it waits for time to pass, call advance() while the ' +
-        'drain runs; if it is only slow, give drain() more patience.',
+      `${jobIds.join(', ') || 'The worker'} has not ended, and nothing happened for ${waitedMs} ms`,
+      'Resolve what the handler waits for. If it waits for time to pass, call advance() during ' +
+        'the drain. If it is only slow, set a longer `patience` for drain().',
       { jobIds, waitedMs },
     )
   }
 }
 
-/** The process of a test died at a place that the test had chosen. */
+/** The process of a test died at a point that the test had chosen. */
 export class ProcessDied extends PawlError {
   readonly code = 'E_PROCESS_DIED'
   constructor(cause: string) {
-    super(`The process died: ${cause}`, 'The test asked for it; let another drain go on.', {
+    super(`The process died: ${cause}`, 'The test asked for it; continue with another drain.', {
       cause,
     })
   }

@@ -1,13 +1,13 @@
 /**
- * Given, when, then, for the rules of a lifecycle or of a run machine: given a history, when
- * something is asked for, then it leads to a state or is refused. The rules are pure, so nothing
- * here needs a store or a time that passes. Assertions are those of Node, for any test runner.
+ * Given/when/then tests for the rules of a lifecycle or of a run machine: given a history, when a
+ * command is given, then it leads to a state or is rejected. The rules are pure, so a test needs
+ * neither a store nor time. Assertions are those of Node, for any test runner.
  *
  *   givenJob(standard, (job) => { job.create(); job.claim() })
  *     .when((job) => job.tell({ kind: 'release', fence: job.fence }, { actor: 'worker' }))
  *     .thenState('queued')
  *
- * Every `when` begins with the same history anew.
+ * Every `when` starts from a fresh copy of the history.
  */
 import assert from 'node:assert/strict'
 import type { PawlError } from '../core/errors.ts'
@@ -16,33 +16,32 @@ import type { RunMachine } from '../core/run/machine.ts'
 import { JobScript } from './job-script.ts'
 import { RunScript } from './run-script.ts'
 
-/** What was decided, in a job or in a run. */
+/** The decision on a command. */
 type Decided = { readonly kind: string; readonly error?: PawlError }
 
-/** Where a script is. */
-interface Place {
-  /** Nothing before the first record. */
+interface Snapshot {
+  /** Undefined before the first record. */
   readonly state: string | undefined
   readonly written: number
 }
 
-/** A history, and what may be asked for after it. */
+/** A history to which commands can be given. */
 export interface Given<S> {
-  /** Asks for something; the function is given the script and returns what was decided. */
+  /** Gives a command. The function receives the script and returns the decision. */
   when(act: (script: S) => Decided): Then
 }
 
-/** What came of it. Each word throws an `AssertionError` where it does not hold. */
+/** The result of a command. Each method throws an `AssertionError` if it does not hold. */
 export interface Then {
-  /** It was accepted and led to this state. */
+  /** The command was accepted and led to this state. */
   thenState(state: string): Then
-  /** It was the same already: nothing was written. */
+  /** The command changed nothing, and nothing was written. */
   thenSame(): Then
-  /** It was refused with this code, and nothing was written. */
+  /** The command was rejected with this code, and nothing was written. */
   thenRefused(code: string): Then
 }
 
-/** A history of a job; one that was refused on its way is no history, and throws. */
+/** The history of a job. Throws if a command of the history is rejected. */
 export function givenJob(
   lifecycle: Lifecycle,
   history: (job: JobScript) => void = () => {},
@@ -51,7 +50,7 @@ export function givenJob(
   return given(() => new JobScript(lifecycle), history, look)
 }
 
-/** A history of a run; one that was refused on its way is no history, and throws. */
+/** The history of a run. Throws if a command of the history is rejected. */
 export function givenRun(
   machine: RunMachine,
   history: (run: RunScript) => void = () => {},
@@ -66,13 +65,13 @@ export function givenRun(
 function given<S extends { readonly refusals: readonly PawlError[] }>(
   make: () => S,
   history: (script: S) => void,
-  look: (script: S) => Place,
+  look: (script: S) => Snapshot,
 ): Given<S> {
   return {
     when(act) {
       const script = make()
       history(script)
-      assert.deepEqual(script.refusals.map(String), [], 'the history was refused')
+      assert.deepEqual(script.refusals.map(String), [], 'A command of the history was rejected')
       const before = look(script)
       const decided = act(script)
       return thenOf(decided, before, look(script))
@@ -80,8 +79,8 @@ function given<S extends { readonly refusals: readonly PawlError[] }>(
   }
 }
 
-function thenOf(decided: Decided, before: Place, after: Place): Then {
-  const answer = `it was answered ${decided.error?.message ?? decided.kind}`
+function thenOf(decided: Decided, before: Snapshot, after: Snapshot): Then {
+  const answer = `The answer was: ${decided.error?.message ?? decided.kind}`
   const then: Then = {
     thenState(state) {
       assert.ok(decided.kind !== 'rejected' && decided.kind !== 'same', answer)

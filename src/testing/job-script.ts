@@ -1,7 +1,7 @@
 /**
- * A job in memory: commands go in, facts are kept, the fold is the job. It is what a store does
- * around the core, without the store, so tests and examples can play a job's life command by
- * command under a clock that they own.
+ * A job in memory. Each command is decided; its fact is kept and folded into the job. This is what
+ * a store does, without a database, so tests and examples can play the life of a job command by
+ * command under their own clock.
  */
 import type { PawlError } from '../core/errors.ts'
 import type { Command, Context, Fence } from '../core/job/commands.ts'
@@ -17,24 +17,24 @@ import { ManualClock } from './manual-clock.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { SequentialIds } from './sequential-ids.ts'
 
-/** What a script may be given instead of its defaults. */
+/** The options of `JobScript`; each has a deterministic default. */
 export interface JobScriptOptions {
   readonly clock?: ManualClock
   readonly random?: Random
   readonly ids?: SequentialIds
 }
 
-/** What of the context a command may bring along. */
+/** Context fields that the caller of a command can set. */
 export type ScriptAsker = Partial<Omit<Context, 'now' | 'random'>>
 
 /** One job, played command by command. */
 export class JobScript {
-  /** The version that decides now; every one that the job has followed is in `versions`. */
+  /** The current version; `versions` has all versions that the job has had. */
   lifecycle: Lifecycle
   readonly versions: Lifecycle[]
   readonly clock: ManualClock
   readonly facts: Fact[] = []
-  /** Why commands were refused, in order; a refusal leaves no fact. */
+  /** The errors of rejected commands, in order. A rejected command leaves no fact. */
   readonly refusals: PawlError[] = []
   readonly #random: Random
   readonly #ids: SequentialIds
@@ -48,20 +48,20 @@ export class JobScript {
     this.#ids = options.ids ?? new SequentialIds()
   }
 
-  /** The job as it is now. */
+  /** The current job; throws if it does not exist yet. */
   get job(): Job {
-    if (this.#job === null) throw new Error('the script has not created its job yet')
+    if (this.#job === null) throw new Error('The script has not created its job yet')
     return this.#job
   }
 
-  /** The fence of whoever holds the job now. */
+  /** The fence of the current lease; throws if the job is not held. */
   get fence(): Fence {
     const { attempt, execution } = this.job
-    if (execution === null) throw new Error('nobody holds the job')
+    if (execution === null) throw new Error('The job is not held')
     return { attempt, claim: execution.claim }
   }
 
-  /** Decides a command; an accepted fact is kept and folded. */
+  /** Decides a command. The fact of an accepted command is kept and folded. */
   tell(command: Command, asker: ScriptAsker = {}): Decision {
     const context: Context = {
       actor: 'client',
@@ -72,7 +72,7 @@ export class JobScript {
     return this.#keep(decide(this.lifecycle, this.#job, this.complete(command), context))
   }
 
-  /** Migrates the job to a later version of its lifecycle, as its holder if a fence is given. */
+  /** Migrates the job to a later version of its lifecycle; with a fence, as the lease holder. */
   migrate(next: Lifecycle, fence?: Fence): Decision {
     const context = { actor: 'engine', now: this.clock.now(), random: 0 } as const
     const decision = this.#keep(decideMigrate(this.lifecycle, next, this.job, context, fence))
@@ -93,7 +93,7 @@ export class JobScript {
     return decision
   }
 
-  /** Adds what only the keeper of a ledger knows: whether a step is in it already. */
+  /** Adds what only the ledger knows: whether a step is stored already. */
   complete(command: Command): Command {
     if (command.kind !== 'step') return command
     const { name, n } = command
@@ -101,20 +101,20 @@ export class JobScript {
     return { ...command, known }
   }
 
-  /** Creates the job; what is not given has a plain default. */
+  /** Creates the job; absent fields have defaults. */
   create(fields: Partial<Omit<Extract<Command, { kind: 'create' }>, 'kind'>> = {}): Decision {
     const defaults = { jobId: this.#ids.next(), type: 'example', queue: 'default' }
     return this.tell({ kind: 'create', ...defaults, ...fields })
   }
 
-  /** Claims the job for 30 seconds, and starts it unless told otherwise. */
+  /** Claims the job for 30 seconds, and starts it unless `start` is false. */
   claim({ worker = 'worker-1', leaseMs = 30_000, start = true } = {}): Decision {
     const claim = this.#ids.next()
     const leaseUntil = this.clock.now() + leaseMs
     return this.tell({ kind: 'claim', claim, worker, leaseUntil, start }, { actor: 'worker' })
   }
 
-  /** An operator's command, with a name and a note. */
+  /** Gives a command in the name of an operator. */
   operate(command: Command, operator = 'ann', note = 'looked into it'): Decision {
     const actor = command.kind === 'repair' ? 'doctor' : 'operator'
     return this.tell(command, { actor, operator, note })

@@ -12,9 +12,11 @@ export class ManualClock implements Clock {
     return this.#now
   }
 
-  /** Moves the time on; it never runs backwards. */
+  /** Advances the time; it never runs backwards. */
   advance(ms: number): void {
-    if (!Number.isSafeInteger(ms) || ms < 0) throw new RangeError('time only moves on')
+    if (!Number.isSafeInteger(ms) || ms < 0) {
+      throw new RangeError('The time to advance must be a whole number of milliseconds from 0')
+    }
     this.#now += ms
   }
 }

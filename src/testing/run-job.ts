@@ -1,6 +1,6 @@
 /**
- * One attempt at a job without a store: the input is checked, the handler runs with a context like
- * that of a worker, and what came of it is what a worker would report.
+ * Runs one attempt at a job without a store. The input is checked, the handler runs with a context
+ * like that of a worker, and the outcome is what a worker would report.
  */
 import { encode } from '../core/canonical-json.ts'
 import { CommandInvalid } from '../core/errors.ts'
@@ -26,63 +26,67 @@ import { JobScript } from './job-script.ts'
 import { SequentialIds } from './sequential-ids.ts'
 import { type TestEnvironment, testEnvironment } from './test-environment.ts'
 
-/** What may be said of the attempt. */
+/** The options of `runJob`. */
 export interface RunJobOptions {
   /** 1 if absent. */
   readonly attempt?: number
   readonly tags?: readonly string[]
-  /** Aborted, it cancels the attempt: the handler sees a signal whose reason is `Cancelled`. */
+  /**
+   * If it is aborted, the attempt is cancelled: the handler's signal has the reason `Cancelled`.
+   */
   readonly signal?: AbortSignal
-  /** Answers the statements of a commit; without it they are refused. */
+  /** Answers the SQL statements of a commit. If absent, statements are rejected. */
   readonly query?: CommitTx['query']
-  /** What steps of earlier attempts gave; known to attempts after the first. */
+  /** The stored results of earlier attempts; used if `attempt` is greater than 1. */
   readonly steps?: readonly RunJobStep[]
-  /** Gets what the handler logs; nobody does if absent. */
+  /** Receives the log lines of the handler. */
   readonly logger?: Logger
-  /** Whose time the attempt goes by; a time-out passes only where the test moves it. */
+  /** Controls the attempt's time; a time-out passes only if the test advances the time. */
   readonly environment?: TestEnvironment
 }
 
-/** The result of a step; `n` counts the steps of one name from 1, which it is if absent. */
+/** The result of a step. `n` counts the steps of one name; 1 if absent. */
 export interface RunJobStep {
   readonly name: string
   readonly n?: number
   readonly result: unknown
 }
 
-/** What came of the attempt, and what it told on the way. */
+/** The outcome of the attempt, with everything that it reported. */
 export type RunJobOutcome<Output> = RunJobTraces &
   (
     | {
         readonly kind: 'succeeded'
         readonly output: Output
-        /** Whether the handler called `commit`, or only returned. */
+        /** Whether the handler called `commit`; false if it only returned. */
         readonly isCommit: boolean
       }
-    /** `failure.class` says whether a worker would try again. */
+    /** `failure.class` says whether a worker would retry. */
     | { readonly kind: 'failed'; readonly failure: Failure }
     | { readonly kind: 'cancelled' }
   )
 
-/** What an attempt tells beside its outcome. */
+/** What an attempt reports besides its outcome. */
 export interface RunJobTraces {
-  /** Everything that was given to `progress`, in order. */
+  /** All values passed to `progress`, in order. */
   readonly progress: readonly unknown[]
   /** The totals of `count`. */
   readonly usage: Usage
   /** The steps that this attempt finished, in order. */
   readonly steps: readonly RunJobStep[]
-  /** What the commit declared for delivery after it, in order. */
+  /** The effects that the commit declared, in order. */
   readonly effects: readonly { readonly name: string; readonly payload: unknown }[]
 }
 
-/** Runs one attempt at a job. */
+/** Runs one attempt at a job without a store. Never throws for a failure of the handler. */
 export async function runJob<Input, Output>(
   definition: JobKey<Input, Output>,
   input: Input,
   options: RunJobOptions = {},
 ): Promise<RunJobOutcome<Output>> {
-  if (definition.run === undefined) throw new CommandInvalid('job', 'must have code')
+  if (definition.run === undefined) {
+    throw new CommandInvalid('job', 'must have a handler (`run`)')
+  }
   const environment = options.environment ?? testEnvironment()
   const bounds = payloadBoundsOf({})
   const progress: unknown[] = []
@@ -114,7 +118,6 @@ export async function runJob<Input, Output>(
   return { kind: 'succeeded', isCommit: true, output, usage, effects, steps, progress }
 }
 
-/** The job as a worker would hold it. */
 function leasedJob(
   { lifecycle, name, queue, timeoutMs }: JobDefinition,
   { attempt = 1, tags = [] }: RunJobOptions,
@@ -154,7 +157,7 @@ function outcomeOf<Output>({
   }
 }
 
-/** What an attempt sees that has no store: its function of a commit runs once, steps are kept. */
+/** The store of a single attempt: runs the commit's function once, and keeps steps in memory. */
 class LoneStore implements Pick<Store, 'commit' | 'settle' | 'steps'> {
   readonly #query: CommitTx['query']
   readonly #earlier: readonly RunJobStep[]
@@ -177,7 +180,7 @@ class LoneStore implements Pick<Store, 'commit' | 'settle' | 'steps'> {
     }))
   }
 
-  /** An attempt settles its steps itself; everything else is its report. */
+  /** An attempt itself settles only its steps; other settlements are its report. */
   async settle(settlements: readonly Settlement[]): Promise<Settled> {
     const answers = settlements.map(({ held: { job }, command, payload = 'null' }): Answer => {
       if (command.kind === 'step') {
@@ -203,7 +206,7 @@ class LoneStore implements Pick<Store, 'commit' | 'settle' | 'steps'> {
     try {
       return await this.#committed
     } catch (error) {
-      // Nothing was committed, and the handler may try again.
+      // Nothing was committed, so the handler may commit again.
       this.#committed = undefined
       throw error
     }
@@ -211,5 +214,5 @@ class LoneStore implements Pick<Store, 'commit' | 'settle' | 'steps'> {
 }
 
 const refuseQuery: CommitTx['query'] = async () => {
-  throw new CommandInvalid('query', 'must be given to runJob, or use createTestPawl for a database')
+  throw new CommandInvalid('query', 'must be passed to runJob; for a database use createTestPawl')
 }

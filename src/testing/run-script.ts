@@ -1,4 +1,3 @@
-/** A run in memory: commands go in, events are kept, the fold is the run. */
 import type { PawlError } from '../core/errors.ts'
 import type { RunCommand } from '../core/run/commands.ts'
 import { decideRun, type RunDecision } from '../core/run/decide.ts'
@@ -9,12 +8,12 @@ import type { Run } from '../core/run/run.ts'
 import { ManualClock } from './manual-clock.ts'
 import { SequentialIds } from './sequential-ids.ts'
 
-/** One run, played command by command. */
+/** A run in memory. Each command is decided; its events are kept and folded into the run. */
 export class RunScript {
   readonly machine: RunMachine
   readonly clock = new ManualClock()
   readonly events: RunEvent[] = []
-  /** Why commands were refused, in order; a refusal leaves no event. */
+  /** The errors of rejected commands, in order. A rejected command leaves no event. */
   readonly refusals: PawlError[] = []
   readonly #ids = new SequentialIds()
   readonly #runId: string
@@ -25,13 +24,13 @@ export class RunScript {
     this.#runId = runId
   }
 
-  /** The run as it is now. */
+  /** The current run; throws if it does not exist yet. */
   get run(): Run {
-    if (this.#run === null) throw new Error('the script has not created its run yet')
+    if (this.#run === null) throw new Error('The script has not created its run yet')
     return this.#run
   }
 
-  /** Decides a command; accepted facts become events, which are kept and folded. */
+  /** Decides a command. Events of an accepted command are kept and folded. */
   tell(command: RunCommand): RunDecision {
     const decision = decideRun(this.machine, this.#run, command)
     if (decision.kind === 'rejected') this.refusals.push(decision.error)
@@ -51,7 +50,7 @@ export class RunScript {
     return decision
   }
 
-  /** Moves through these states, one after the other; stops at the first refusal. */
+  /** Moves through these states in order; stops at the first rejection. */
   walk(...states: readonly string[]): RunDecision {
     let decision: RunDecision = { kind: 'same' }
     for (const to of states) {

@@ -1,6 +1,6 @@
 import type { Random } from '../core/ports.ts'
 
-/** Random numbers that are the same for the same seed (the generator is mulberry32). */
+/** Random numbers that depend only on the seed (generator: mulberry32). */
 export class SeededRandom implements Random {
   #state: number
 

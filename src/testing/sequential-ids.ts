@@ -1,6 +1,6 @@
 import type { IdSource } from '../core/ports.ts'
 
-/** Ids in the form of UUIDs of version 7 that simply count, so that tests can be read. */
+/** Ids in the form of UUIDs of version 7 that count from 1, so that tests are easy to read. */
 export class SequentialIds implements IdSource {
   #last = 0
 

@@ -1,12 +1,12 @@
 /**
- * A file system in memory that can lose power. It is deterministic: the same random numbers and the
- * same operations give the same losses.
+ * A file system in memory that can lose power. It is deterministic: the same random numbers and
+ * operations lead to the same losses.
  *
- * Every file has what is on its disk and what was written since its last sync; every folder the
- * same of its entries. When the power fails, each unsynced change of a file or a folder is kept or
- * lost on its own, the last write that is kept may be torn at any byte, and what was lost before a
- * write that was kept is read as zeros. When only a process dies, nothing is lost but its locks.
- * After a sync that failed, the bytes stay readable and never reach the disk, as on Linux.
+ * Each file has a content on disk and a list of changes since its last sync; each folder has the
+ * same for its entries. When the power fails, each unsynced change is kept or lost independently.
+ * The last write that is kept may be cut at any byte, and a gap before it reads as zeros. When only
+ * a process dies, only its locks are lost. After a failed sync, the bytes stay readable but never
+ * reach the disk, as on Linux.
  */
 import type {
   FileHandle,
@@ -19,10 +19,10 @@ import type {
   Random,
 } from '../core/ports.ts'
 
-/** What can go wrong with one operation. */
+/** How one operation can fail. */
 export type FileFailure = 'disk-full' | 'sync-fails' | 'too-many-files'
 
-/** How a simulated machine stops. */
+/** What stops: only the process, or the whole machine. */
 export type FileCrash = 'process' | 'power'
 
 type Change =
@@ -34,7 +34,7 @@ interface SimulatedFile {
   now: Buffer
   onDisk: Buffer
   unsynced: Change[]
-  /** What is told of the file: its number, and the number of its last change. */
+  /** Reported by `info`: the number of the file, and of its last change. */
   readonly inode: number
   modified: number
 }
@@ -69,17 +69,17 @@ export class SimulatedFiles implements FileSystem, FileLocks {
     this.#inodes = inodes
   }
 
-  /** How many operations were asked for. */
+  /** The number of operations so far. */
   get operations(): number {
     return this.#operations
   }
 
-  /** From this operation on, everything is refused, as if the machine had stopped before it. */
+  /** From this operation on all operations fail, as if the machine had stopped before it. */
   dieAt(operation: number): void {
     this.#dieAt = operation
   }
 
-  /** The files as another process, or the restarted machine, finds them; these ones are dead. */
+  /** Returns the files after the crash. This object fails all further operations. */
   crash(kind: FileCrash): SimulatedFiles {
     this.#dieAt = 0
     const keep = () => kind === 'process' || this.#random.next() < 0.5
@@ -87,12 +87,12 @@ export class SimulatedFiles implements FileSystem, FileLocks {
     return new SimulatedFiles(this.#random, root, this.#inodes)
   }
 
-  /** Makes the next operation fail to which this can happen. */
+  /** Makes the next operation fail that can fail in this way. */
   failNext(kind: FileFailure): void {
     this.#failures.push(kind)
   }
 
-  /** Flips one bit of a file, also on the disk. */
+  /** Flips one bit of a file, also on disk. */
   corrupt(path: string): void {
     const file = this.#node(path)
     if (file?.kind !== 'file' || file.now.length === 0) throw errorOf('ENOENT', path)
@@ -166,7 +166,7 @@ export class SimulatedFiles implements FileSystem, FileLocks {
     const folder = this.#node(path)
     if (folder === undefined) return undefined
     if (folder.kind !== 'folder') throw errorOf('ENOTDIR', path)
-    // Its name is looked up like a number: no operation of the disk, so nothing can fail there.
+    // This compares nodes in memory, without a disk operation that could fail.
     return { path, isAt: async (other) => this.#node(other) === folder, close: async () => {} }
   }
 
@@ -195,7 +195,7 @@ export class SimulatedFiles implements FileSystem, FileLocks {
     const append = async (bytes: Uint8Array) => {
       this.#step()
       const kept = Buffer.from(bytes)
-      // A disk that fills up takes a part of the write before it refuses.
+      // A full disk may write a part before it fails.
       const part = kept.subarray(0, Math.floor(this.#random.next() * kept.length))
       this.#mayFail('disk-full', 'ENOSPC', path, () => write(part))
       write(kept)
@@ -209,7 +209,7 @@ export class SimulatedFiles implements FileSystem, FileLocks {
     }
     return {
       append,
-      // Two operations, so that everything can go wrong between them.
+      // Two operations, so that a failure can happen between them.
       appendDurably: async (bytes) => {
         await append(bytes)
         await sync()
@@ -233,7 +233,7 @@ export class SimulatedFiles implements FileSystem, FileLocks {
     }
   }
 
-  /** What is left of a file or a folder when each unsynced change is kept or lost by chance. */
+  /** A file or folder after a crash: each unsynced change is kept or lost. */
   #surviving(node: Node, keep: () => boolean): Node {
     if (node.kind === 'folder') {
       const entries = new Map(node.onDisk)
@@ -249,13 +249,15 @@ export class SimulatedFiles implements FileSystem, FileLocks {
     return this.#file(torn)
   }
 
-  /** A new file; also what is left of an old one after a crash, so that it never looks the same. */
+  /**
+   * A file with a new inode, also for what is left after a crash, so that it never looks unchanged.
+   */
   #file(content: Buffer): SimulatedFile {
     const numbers = { inode: ++this.#inodes, modified: 0 }
     return { kind: 'file', now: content, onDisk: content, unsynced: [], ...numbers }
   }
 
-  /** Cuts the last write that was kept at any of its bytes. */
+  /** Cuts the last write that was kept at a random byte. */
   #tear(kept: readonly Change[], bytes: Buffer): Buffer {
     const last = kept[kept.length - 1]
     if (last?.kind !== 'write') return bytes
@@ -283,7 +285,7 @@ export class SimulatedFiles implements FileSystem, FileLocks {
 
   #step(): void {
     this.#operations++
-    if (this.#operations > this.#dieAt) throw new Error('the simulated machine has stopped')
+    if (this.#operations > this.#dieAt) throw new Error('The simulated machine has stopped')
   }
 
   #mayFail(kind: FileFailure, code: string, path: string, before?: () => void): void {

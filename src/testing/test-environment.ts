@@ -1,6 +1,6 @@
 /**
- * The environment of a store or an engine under test: the test owns time, chance and ids. Only the
- * turn of the event loop is real, because asynchronous code cannot be tested without it.
+ * The environment of a store or an engine in tests. The test controls time, random numbers and ids.
+ * Only the turns of the event loop are real, because asynchronous code needs them.
  */
 import type { Timer, Timers } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
@@ -8,19 +8,19 @@ import { ManualClock } from './manual-clock.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { SequentialIds } from './sequential-ids.ts'
 
-/** What a test environment may be given instead of its defaults. */
+/** The options of `testEnvironment`. */
 export interface TestEnvironmentOptions {
-  /** When its time begins, in milliseconds since the epoch. */
+  /** The start time, in milliseconds since the epoch. */
   readonly start?: number
   readonly seed?: number
 }
 
-/** An environment whose time stands still until the test moves it. */
+/** An environment whose time stands still until the test advances it. */
 export interface TestEnvironment extends Environment {
   readonly clock: ManualClock
-  /** Moves the time on, and fires on the way every timer that comes due, in order. */
+  /** Advances the time, and fires every timer that becomes due, in order. */
   advance(ms: number): void
-  /** How long it is until the next timer fires; nothing where none is set. */
+  /** The time until the next timer fires; undefined if no timer is set. */
   untilNextTimer(): number | undefined
 }
 
@@ -29,7 +29,7 @@ interface Armed {
   readonly callback: () => void
 }
 
-/** A manual clock, timers that it drives, seeded random numbers and ids that count. */
+/** A manual clock, timers driven by it, seeded random numbers and sequential ids. */
 export function testEnvironment({ start, seed = 1 }: TestEnvironmentOptions = {}): TestEnvironment {
   const clock = new ManualClock(start)
   const armed = new Set<Armed>()
@@ -64,7 +64,7 @@ export function testEnvironment({ start, seed = 1 }: TestEnvironmentOptions = {}
   }
 }
 
-/** The timer that fires next, up to a time; of several at once the one that was set first. */
+/** The next timer that fires up to `end`; of several at the same time, the first that was set. */
 function firstDue(armed: ReadonlySet<Armed>, end: number): Armed | undefined {
   let first: Armed | undefined
   for (const entry of armed) {

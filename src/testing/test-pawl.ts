@@ -1,13 +1,13 @@
 /**
- * Pawl for the tests of those who use it: a store in memory, a time that only the test moves,
- * chance and ids that are the same in every run, and no threads.
+ * Pawl for tests of programs that use it: a store in memory, a time that only the test advances,
+ * the same random numbers and ids in every run, and no threads.
  *
- * Nothing runs until the test says so. `drain` starts a worker, lets it work off everything that is
- * ready, and stops it; it is the same worker that runs in production, so retries, budgets, fences
- * and commits are the real ones. `advance` moves the time and lets become ready what is due.
+ * Nothing runs until the test asks for it. `drain` starts a worker, lets it run all ready jobs, and
+ * stops it. It is the production worker, so retries, budgets, fences and commits are real.
+ * `advance` moves the time and makes due jobs ready.
  *
- * The test enqueues and looks from a process of its own, `pawl`; each drain is another one, which
- * can be made to die in the middle (`crashAt`, `crash`) without taking the test along.
+ * The test enqueues and reads through `pawl`. Each drain is a separate simulated process, which can
+ * be made to die (`crashAt`, `crash`) while the test continues.
  */
 import { CommandInvalid } from '../core/errors.ts'
 import type { Job } from '../core/job/job.ts'
@@ -32,40 +32,42 @@ import {
 } from './test-environment.ts'
 import { TestProcess } from './test-process.ts'
 
-/** What a test Pawl is made of. */
+/** The options of `createTestPawl`. */
 export interface TestPawlOptions
   extends TestEnvironmentOptions,
     Omit<PawlOptions, 'store' | 'environment'> {
   readonly jobs: NonNullable<PawlOptions['jobs']>
-  /** Puts something between Pawl and its store, such as one that loses replies. */
+  /** Wraps the store, for example to lose replies. */
   readonly wrap?: (store: Store) => Store
 }
 
-/** How to drain. */
+/** The options of `drain`. */
 export interface DrainOptions {
-  /** How many jobs run at once; 1 if absent, so that they run one after the other. */
+  /** How many jobs run at once; 1 if absent. */
   readonly concurrency?: number
   readonly queues?: readonly string[]
-  /** How long, in real time, nothing may happen while a handler runs; 5 seconds if absent. */
+  /**
+   * How long, in real time, a handler may run without any call of the store; 5 seconds if absent.
+   */
   readonly patience?: Duration
-  /** After so many attempts it is taken for endless: jobs enqueue each other, say; 100 000. */
+  /** The drain fails after this many attempts, for example if jobs enqueue each other; 100,000. */
   readonly attemptsMax?: number
 }
 
-/** For so many turns of the event loop nothing may happen before it is said that nothing will. */
+/** Work is finished if nothing happens for this many turns of the event loop. */
 const QUIET_TURNS = 8
-/** After so many turns somebody waits for the real world, and looking less often is enough. */
+/** After this many turns a handler waits for something real, so checks become less frequent. */
 const EAGER_TURNS = 200
 const LOOK_MS = 1
 const PATIENCE_MS = 5000
 const ATTEMPTS_MAX = 100_000
 const BATCH = 1000
 const BATCHES_MAX = 1000
-/** How often time is moved to what is due next before it is taken for endless. */
+/** How often `fastForward` advances to the next due time before it fails. */
 const FORWARDS_MAX = 10_000
 const STEPS_MAX = 20_000
 
-/** Opens Pawl on a store in memory, under a time that the test owns. */
+/** Opens Pawl on a store in memory, with a time that the test controls. */
 export async function createTestPawl(options: TestPawlOptions): Promise<TestPawl> {
   const crash: CrashPlan = { pass: () => {} }
   const crashPoint = (name: string) => crash.pass(name)
@@ -85,7 +87,7 @@ export async function createTestPawl(options: TestPawlOptions): Promise<TestPawl
   return new TestPawl({ environment, store, wrapped, query, pawl, pawlOptions, lifecycles, crash })
 }
 
-/** Who is asked at every crash point of the store. */
+/** Called at every crash point of the store. */
 interface CrashPlan {
   pass: (name: string) => void
 }
@@ -101,18 +103,18 @@ interface Parts {
   readonly crash: CrashPlan
 }
 
-/** Pawl under test. */
+/** Pawl under test; see `createTestPawl`. */
 export class TestPawl implements AsyncDisposable {
-  /** The test's own Pawl: it enqueues, looks and cancels; `drain` works. */
+  /** The test's Pawl, for enqueueing, reading and cancelling; `drain` runs the jobs. */
   readonly pawl: Pawl
-  /** The store itself, without what `wrap` put before it. */
+  /** The store without the wrapper of `wrap`. */
   readonly store: Store
   readonly environment: TestEnvironment
   readonly #parts: Parts
   #process: TestProcess | undefined
   #crashAt: CrashPoint | undefined
 
-  /** Made by `createTestPawl`. @internal */
+  /** Use `createTestPawl`. @internal */
   constructor(parts: Parts) {
     this.#parts = parts
     this.pawl = parts.pawl
@@ -122,17 +124,19 @@ export class TestPawl implements AsyncDisposable {
   }
 
   /**
-   * Works off everything that is ready now, and whatever becomes ready by that without time
-   * passing, in the order in which a worker would. Returns what ran and where it is now.
+   * Runs all jobs that are ready, and those that become ready meanwhile without time passing, in
+   * the order of a worker. Returns the attempts and the state of each job after it.
    */
   async drain(options: DrainOptions = {}): Promise<Drained> {
-    if (this.#process !== undefined) throw new CommandInvalid('drain', 'must end before the next')
+    if (this.#process !== undefined) {
+      throw new CommandInvalid('drain', 'must not be called while another drain runs')
+    }
     const process = new TestProcess(this.environment, this.#parts.wrapped)
     const attempts: DrainedAttempt[] = []
     this.#process = process
     try {
-      // A worker that sleeps may learn of new jobs later, in a time that stands still here; one
-      // that begins looks for them. So there is nothing left when one has begun and found nothing.
+      // An idle worker may notice new jobs only later, and time stands still here. A new worker
+      // looks for them at its start. So the work is finished when a new worker finds nothing.
       for (let before = -1; process.cause === undefined && attempts.length > before; ) {
         before = attempts.length
         await this.#work(process, options, attempts)
@@ -145,7 +149,7 @@ export class TestPawl implements AsyncDisposable {
     }
   }
 
-  /** One worker, from its start until it has nothing to do. */
+  /** Runs one worker from its start until it has nothing to do. */
   async #work(
     process: TestProcess,
     { concurrency = 1, queues, patience = PATIENCE_MS, attemptsMax = ATTEMPTS_MAX }: DrainOptions,
@@ -162,15 +166,14 @@ export class TestPawl implements AsyncDisposable {
     const worker = await pawl.work({ ...work, onEvent })
     const patienceMs = toMs(patience, 'patience')
     await this.#untilDone(process, worker, { patienceMs, attemptsMax }, attempts)
-    // It may yet die while it stops; then nothing comes back from it.
+    // The process may die while it stops; then `close` never returns.
     if (process.cause === undefined) await Promise.race([pawl.close(), process.dies()])
     if (process.cause !== undefined) await this.#quiet()
   }
 
   /**
-   * Moves the time on. Timers fire in their order, and what they set off happens at its own time;
-   * then what is due becomes ready: delayed jobs, retries, and jobs whose lease has run out. Only
-   * `drain` runs them.
+   * Advances the time. Timers fire in order, each at its time. Then due jobs become ready: delayed
+   * jobs, retries, and jobs whose lease has expired. Only `drain` runs them.
    */
   async advance(duration: Duration): Promise<void> {
     const { environment, store } = this.#parts
@@ -183,13 +186,13 @@ export class TestPawl implements AsyncDisposable {
       left -= ms
       await this.#quiet()
     }
-    // A drain that runs does this itself, and may keep others out of the store meanwhile.
+    // A running drain does this itself, and may hold the store's transaction meanwhile.
     if (this.#process !== undefined) return
     await untilShort((limit) => store.promote(limit))
     await untilShort(async (limit) => (await store.recover(limit)).length)
   }
 
-  /** Drains, and moves the time to whatever is due next, until nothing waits for its time. */
+  /** Drains and advances to the next due time, until no job waits for its time. */
   async fastForward(options: DrainOptions = {}): Promise<Drained> {
     const attempts: DrainedAttempt[] = []
     let reached: number | undefined
@@ -199,15 +202,15 @@ export class TestPawl implements AsyncDisposable {
       const { crashed } = drained
       if (crashed !== undefined) return { ...(await this.#sort(attempts)), crashed }
       const due = await this.#nextDue()
-      // What is due and did not run, such as a job of an unknown kind, would never run here.
+      // A job that is due and did not run, for example of an unknown type, never runs here.
       if (due === undefined || due === reached) return this.#sort(attempts)
       reached = due
       await this.advance(Math.max(0, due - this.store.now()))
     }
-    throw new CommandInvalid('fastForward', `must come to an end within ${FORWARDS_MAX} due times`)
+    throw new CommandInvalid('fastForward', `must end within ${FORWARDS_MAX} due times`)
   }
 
-  /** The inputs of all jobs of a kind, whatever became of them; the first one first. */
+  /** The inputs of all jobs of a type in any state, oldest first. */
   async enqueued<Input, Output>(definition: JobKey<Input, Output>): Promise<Input[]> {
     const inputs: Input[] = []
     let after: string | undefined
@@ -225,17 +228,17 @@ export class TestPawl implements AsyncDisposable {
     return inputs.reverse()
   }
 
-  /** Runs a statement on the database of the store: for tables of your own, before and after. */
+  /** Runs an SQL statement on the store's database, for your own tables. */
   async query<Row = unknown>(
     sql: string,
     values: readonly (string | number | null)[] = [],
   ): Promise<Row[]> {
     const rows = (await this.#parts.query(sql, values)) as Row[]
-    // The driver's rows have no prototype, for which strict assertions would refuse them.
+    // The driver's rows have no prototype, so strict assertions would reject them.
     return rows.map((row) => ({ ...row }))
   }
 
-  /** Lets the process of the next drain die at a place, the first time that it gets there. */
+  /** Lets the process of the next drain die when it first reaches this point. */
   crashAt(point: CrashPoint): void {
     if (!CRASH_POINTS.includes(point)) {
       throw new CommandInvalid('crashAt', `must be one of ${CRASH_POINTS.join(', ')}`)
@@ -243,14 +246,16 @@ export class TestPawl implements AsyncDisposable {
     this.#crashAt = point
   }
 
-  /** Called by a handler: its process dies here and now. Nothing comes back from this. */
+  /** For handlers: lets the process die at once. The promise never settles. */
   crash(): Promise<never> {
-    if (this.#process === undefined) throw new CommandInvalid('crash', 'needs a drain that runs')
+    if (this.#process === undefined) {
+      throw new CommandInvalid('crash', 'must be called during a drain')
+    }
     this.#process.die('handler', new ProcessDied('handler'))
     return new Promise(() => {})
   }
 
-  /** Moves the time on, step by step, until a condition holds; for workers that run on. */
+  /** Advances the time in steps until a condition holds; for workers started by `pawl.work`. */
   async until(condition: () => boolean | Promise<boolean>, stepMs = 10): Promise<void> {
     for (let step = 0; step < STEPS_MAX; step++) {
       for (let turn = 0; turn < 12; turn++) {
@@ -262,7 +267,7 @@ export class TestPawl implements AsyncDisposable {
     throw new CommandInvalid('until', `must come true within ${STEPS_MAX * stepMs} ms`)
   }
 
-  /** Moves the time on until a promise has settled, and gives back what it settled to. */
+  /** Advances the time until a promise has settled, and returns its value. */
   async finish<T>(promise: Promise<T>): Promise<T> {
     let isSettled = false
     const mark = () => {
@@ -273,7 +278,6 @@ export class TestPawl implements AsyncDisposable {
     return promise
   }
 
-  /** Stops every worker and closes the store. */
   async close(): Promise<void> {
     await this.finish(this.pawl.close())
     await this.store.close()
@@ -283,7 +287,7 @@ export class TestPawl implements AsyncDisposable {
     return this.close()
   }
 
-  /** When the next job or effect is due that waits for its time. */
+  /** When the next waiting job or effect is due. */
   async #nextDue(): Promise<number | undefined> {
     let due = await this.store.nextDue()
     let after: string | undefined
@@ -291,7 +295,8 @@ export class TestPawl implements AsyncDisposable {
       const more = after !== undefined && { after }
       const page = await this.store.listEffects({ state: 'pending' }, { limit: BATCH, ...more })
       for (const { runAt } of page.items) {
-        // What is due already was not delivered by a drain: nobody here can do it.
+        // An effect that is due already was not delivered by the drain, so no effect here delivers
+        // it.
         if (runAt > this.store.now()) due = Math.min(due ?? runAt, runAt)
       }
       after = page.next
@@ -299,7 +304,7 @@ export class TestPawl implements AsyncDisposable {
     return due
   }
 
-  /** The store is at a crash point. A dead process gets past none of them. */
+  /** Called at a crash point of the store; throws if the process is dead or dies here. */
   #pass(name: string): void {
     const process = this.#process
     if (process === undefined) return
@@ -309,7 +314,7 @@ export class TestPawl implements AsyncDisposable {
     throw died
   }
 
-  /** Until the worker has nothing to do, or its process has died and left the store. */
+  /** Waits until the worker has nothing to do, or its process has died and has no open calls. */
   async #untilDone(
     process: TestProcess,
     worker: JobWorker,
@@ -331,14 +336,14 @@ export class TestPawl implements AsyncDisposable {
       }
       if (attempts.length > attemptsMax) {
         process.die('endless', new ProcessDied('endless'))
-        throw new CommandInvalid('drain', `must come to an end within ${attemptsMax} attempts`)
+        throw new CommandInvalid('drain', `must end within ${attemptsMax} attempts`)
       }
       const waitedMs = real.clock.now() - changedAt
       if (waitedMs > patienceMs) throw await this.#giveUp(process, attempts, waitedMs)
     }
   }
 
-  /** A drain that cannot end must not keep the rest of the test from ending. */
+  /** Ends the process, so that the test can go on. */
   async #giveUp(
     process: TestProcess,
     attempts: readonly DrainedAttempt[],
@@ -350,7 +355,7 @@ export class TestPawl implements AsyncDisposable {
     return new DrainStuck(held, waitedMs)
   }
 
-  /** Lets happen what needs no time; a commit that waits for the test may go on waiting. */
+  /** Waits until everything that needs no time has happened. Commits may wait for the test. */
   async #quiet(): Promise<void> {
     const process = this.#process
     let calls = process?.calls
@@ -379,14 +384,14 @@ export class TestPawl implements AsyncDisposable {
   }
 }
 
-/** Whether nothing runs and nothing was found; slots whose handlers never end find nothing. */
+/** Whether no job runs and none was found. Slots with stuck handlers do not count. */
 function isIdle({ running, states, stuck }: JobWorker): boolean {
   return (
     running === 0 && states.filter((state) => state === 'Idle').length === states.length - stuck
   )
 }
 
-/** Repeats what does a batch at a time until there is less than a batch to do. */
+/** Repeats a batch operation until it processes less than a full batch. */
 async function untilShort(doBatch: (limit: number) => Promise<number>): Promise<void> {
   for (let i = 0; i < BATCHES_MAX; i++) if ((await doBatch(BATCH)) < BATCH) return
 }

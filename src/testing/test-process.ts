@@ -1,19 +1,17 @@
 /**
- * A worker process of a test, played in the process of the test. What tells it apart is that it can
- * die: from then on its timers do not fire, no call of the store is answered, and a transaction
- * that it has open is rolled back. What it committed stays, and its leases run on, as they do when
- * a machine loses its power.
+ * A worker process, simulated inside the process of the test. It can die: from then on its timers
+ * do not fire, its calls of the store never return, and its open transaction is rolled back.
+ * Committed changes stay, and its leases run on, as after a power failure.
  *
- * It also sees what is under way, which is how the test knows when there is nothing left to do.
+ * It also counts the calls under way, so that the test knows when there is nothing left to do.
  */
 import type { Timers } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
 import type { Store } from '../stores/store.ts'
 
-/** One such process. */
 export class TestProcess {
   readonly environment: Environment
-  /** The store as this process reaches it. */
+  /** The store as this process sees it. */
   readonly store: Store
   readonly #timers: Timers
   readonly #died: Promise<never>
@@ -33,27 +31,27 @@ export class TestProcess {
     this.store = this.#mortalStore(store)
   }
 
-  /** How it died; nothing while it lives. */
+  /** Why it died; undefined while it lives. */
   get cause(): string | undefined {
     return this.#cause
   }
 
-  /** Resolves when it has died, if it ever does. */
+  /** Resolves when it dies. */
   async dies(): Promise<void> {
     await this.#died.catch(() => {})
   }
 
-  /** How often it has called the store. */
+  /** How many calls of the store it has made. */
   get calls(): number {
     return this.#calls
   }
 
-  /** Whether it waits for the store, or for the delivery of an effect; the dead deliver nothing. */
+  /** Whether it waits for the store or, unless it is dead, for the delivery of an effect. */
   get isBusy(): boolean {
     return this.#underWay > 0 || (this.#deliveries > 0 && this.#cause === undefined)
   }
 
-  /** Ends it; the error is what its open transaction sees. */
+  /** Ends the process. Its open transaction fails with `reason`. */
   die(cause: string, reason: Error): void {
     this.#cause ??= cause
     this.#die(reason)
@@ -109,7 +107,9 @@ export class TestProcess {
     return forever()
   }
 
-  /** A function in a transaction does not outlive the process: its transaction must not, either. */
+  /**
+   * Rejects the function of an open transaction when the process dies, so that it is rolled back.
+   */
   #mortalFunctions(name: string, given: readonly unknown[]): readonly unknown[] {
     const place = { commit: 1, transaction: 0 }[name]
     if (place === undefined) return given
@@ -119,7 +119,7 @@ export class TestProcess {
   }
 }
 
-/** What a dead process waits for. */
+/** A promise that never settles. */
 function forever(): Promise<never> {
   return new Promise(() => {})
 }

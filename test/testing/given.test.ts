@@ -55,7 +55,7 @@ describe('givenJob', () => {
       job.claim()
       job.claim()
     })
-    expect(() => twice.when(release)).toThrow('the history was refused')
+    expect(() => twice.when(release)).toThrow('A command of the history was rejected')
   })
 })
 
@@ -76,6 +76,8 @@ describe('givenRun', () => {
 
   it('does not take a history that was refused on its way', () => {
     const wrong = givenRun(documentationRun, (run) => void run.walk('DONE'))
-    expect(() => wrong.when((run) => run.walk('DONE'))).toThrow('the history was refused')
+    expect(() => wrong.when((run) => run.walk('DONE'))).toThrow(
+      'A command of the history was rejected',
+    )
   })
 })
