@@ -1,4 +1,5 @@
-// The rule that everything a user can import says what it is.
+// The rule that every function and class that a user can import has a doc comment. Types and constants
+// need one only if their name and fields do not say enough.
 import { dirname, join } from 'node:path/posix'
 import type { Node } from 'oxc-parser'
 import { lineAt, type Rule, type SourceFile } from './files.ts'
@@ -11,14 +12,14 @@ interface Export {
   readonly declaration: Node
 }
 
-/** Every declaration that an entry point exports, directly or from elsewhere, has a doc comment. */
+/** Every function and class that an entry point exports, or re-exports, has a doc comment. */
 export const documentedExports =
   (entryPoints: readonly string[]): Rule =>
   (files) => {
     const fileAt = new Map(files.map((file) => [file.path, file]))
     const problems = entryPoints.flatMap((path) =>
       exportsOf(path, fileAt).flatMap(({ name, file, declaration }) =>
-        hasDocComment(file, declaration)
+        !isCallable(declaration, name) || hasDocComment(file, declaration)
           ? []
           : `${file.path}:${lineAt(file.text, declaration.start)}: ${name} has no doc comment`,
       ),
@@ -85,6 +86,30 @@ function namesOf(node: Node): string[] {
     default:
       return []
   }
+}
+
+/** Returns true if the declaration of a name is a function, a class, or a constant function. */
+function isCallable(node: Node, name: string): boolean {
+  switch (node.type) {
+    case 'ExportNamedDeclaration':
+      return node.declaration !== null && isCallable(node.declaration, name)
+    case 'ExportDefaultDeclaration':
+      return isCallable(node.declaration, name)
+    case 'VariableDeclaration':
+      return node.declarations.some(
+        ({ id, init }) => id.type === 'Identifier' && id.name === name && isFunction(init),
+      )
+    case 'FunctionDeclaration':
+    case 'TSDeclareFunction':
+    case 'ClassDeclaration':
+      return true
+    default:
+      return isFunction(node)
+  }
+}
+
+function isFunction(node: Node | null): boolean {
+  return node?.type === 'ArrowFunctionExpression' || node?.type === 'FunctionExpression'
 }
 
 function hasDocComment(file: SourceFile, declaration: Node): boolean {
