@@ -1,13 +1,13 @@
 /**
- * Facts as CSV (RFC 4180: lines end with CR LF, a quote is written twice), for spreadsheets. Names,
- * reasons and errors can hold anything, and a spreadsheet takes a cell that begins like a formula
- * for one: such a cell gets an apostrophe in front, which spreadsheets show as text.
+ * Facts as CSV for spreadsheets (RFC 4180: lines end with CR LF, a quote is doubled). Names,
+ * reasons and errors can contain any text, and a spreadsheet evaluates a cell that looks like a
+ * formula. Such a cell gets an apostrophe as a prefix, so that spreadsheets show it as text.
  */
 import type { Fact } from '../core/job/facts.ts'
 import { stamp } from '../environment/times.ts'
 import type { AuditEntry } from '../stores/audit.ts'
 
-/** What stands in the columns, in order. */
+/** The columns, in order. */
 const COLUMNS: readonly (readonly [head: string, value: (fact: Fact) => unknown])[] = [
   ['job', ({ jobId }) => jobId],
   ['seq', ({ seq }) => seq],
@@ -31,15 +31,18 @@ const COLUMNS: readonly (readonly [head: string, value: (fact: Fact) => unknown]
   ['trace_id', ({ traceId }) => traceId],
 ]
 
-/** How formulas begin, in any width, also after what a spreadsheet strips. */
+/**
+ * The first characters of formulas, also in full width and after characters that spreadsheets
+ * strip.
+ */
 const FORMULA = /^[\s'"]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/u
 
-/** The first line: the names of the columns. */
+/** Returns the first line: the names of the columns. */
 export function csvHead(payloads: boolean): string {
   return lineOf(['pos', ...COLUMNS.map(([head]) => head), ...(payloads ? ['payload'] : [])])
 }
 
-/** The line of one fact; `clean` makes its texts harmless for whoever sees them unquoted. */
+/** Returns the line of one fact. `clean` escapes texts for terminals and viewers. */
 export function csvLine({ pos, fact, payload }: AuditEntry, clean: (text: string) => string) {
   const cells = COLUMNS.map(([, value]) => value(fact))
   const all = [pos, ...cells, ...(payload === undefined ? [] : [payload])]

@@ -1,10 +1,10 @@
-/** Seals over everything that the ledger holds now. */
+/** Seals everything that the ledger contains now. */
 import type { Seal } from '../stores/seals.ts'
 import type { Store } from '../stores/store.ts'
 
-/** Makes seals, one by one, until all that was complete when it began is sealed. */
+/** Makes seals one by one until all facts that were complete at the start are sealed. */
 export async function* sealUp(store: Pick<Store, 'seals' | 'tailEnd'>): AsyncGenerator<Seal> {
-  // What comes in meanwhile is for the next time, or a busy store would never be through.
+  // Facts that arrive meanwhile are left for the next call; on a busy store it would never end.
   const end = Number.parseInt(await store.tailEnd(), 10)
   for (;;) {
     const seal = await store.seals.make()

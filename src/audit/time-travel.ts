@@ -1,4 +1,4 @@
-/** A job as it once was, from its facts and what stands beside them. */
+/** A job at an earlier time, from its facts and the payloads beside them. */
 import { fold } from '../core/job/evolve.ts'
 import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
@@ -7,17 +7,17 @@ import type { AuditEntry } from '../stores/audit.ts'
 /** A job after one of its facts. */
 export interface JobMoment {
   readonly job: Job
-  /** Up to then. */
+  /** The facts up to this moment. */
   readonly facts: readonly Fact[]
-  /** The input that an attempt would have got then, as JSON text. */
+  /** The input that an attempt would have received then, as JSON text. */
   readonly input: string | undefined
-  /** Once it was committed. */
+  /** The result, if the job was committed by then. */
   readonly result: string | undefined
 }
 
 /**
- * The job after the fact with this number; nothing where there is none. `entries` are all of its
- * facts with their payloads, in order.
+ * Returns the job after the fact with this number; `undefined` if there is no such fact. `entries`
+ * are all of its facts with their payloads, in order.
  */
 export function momentAt(entries: readonly AuditEntry[], seq: number): JobMoment | undefined {
   const until = entries.filter(({ fact }) => fact.seq <= seq)
@@ -35,7 +35,7 @@ export function momentAt(entries: readonly AuditEntry[], seq: number): JobMoment
   }
 }
 
-/** The facts after one number, up to another. */
+/** Returns the facts after number `from`, up to and including number `to`. */
 export function factsBetween(
   entries: readonly AuditEntry[],
   from: number,

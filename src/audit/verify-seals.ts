@@ -1,7 +1,11 @@
 /**
- * What seals say of a ledger; see `../stores/seals.ts`. Three things can be verified: a store by
- * its own seals or by a copy of them, an exported ledger by a copy, and what retention removed by
- * its archives. Each answers with findings; none at all means that everything is as it was sealed.
+ * Verifies a ledger by its seals; see `../stores/seals.ts`. Three things can be verified:
+ *
+ * - a store, by its own seals or by a copy of them;
+ * - an exported ledger, by a copy of the seals;
+ * - what retention removed, by its archives.
+ *
+ * Each function yields findings. No finding means that everything is as it was sealed.
  */
 import { createHash } from 'node:crypto'
 import { encode } from '../core/canonical-json.ts'
@@ -21,7 +25,7 @@ import {
   sealAt,
 } from '../stores/seals.ts'
 
-/** What was found. */
+/** What a verification found. */
 export interface SealFinding {
   readonly kind:
     | 'missing'
@@ -34,18 +38,18 @@ export interface SealFinding {
     | 'archive-missing'
     | 'archive-changed'
   readonly message: string
-  /** The seal that it is about. */
+  /** The number of the seal. */
   readonly seal?: number
-  /** Its range in the ledger's order, and the times of the facts there. */
+  /** The range of the seal in the order of the ledger, and the times of its facts. */
   readonly range?: readonly [first: number, last: number]
   readonly times?: readonly [first: number, last: number]
-  /** The record of retention that it is about. */
+  /** The number of the retention record. */
   readonly pruned?: number
-  /** How many facts are missing or too many. */
+  /** How many facts are missing or surplus. */
   readonly facts?: number
 }
 
-/** A seal as it is kept elsewhere, with what had been taken out of it by then. */
+/** A copy of a seal outside the store, with what retention had removed from it by then. */
 export interface SealCopy extends Seal {
   readonly removed?: Pick<Removal, 'facts' | 'sum'>
 }
@@ -54,8 +58,8 @@ const PAGE = 100
 const TRIES_MAX = 20
 
 /**
- * Verifies a store by its own seals or, where there is a copy, by that: then a seal that was
- * changed, made anew or taken out of the store is found as well.
+ * Verifies a store by its own seals, or by a copy if one is passed. A copy also shows seals that
+ * were changed, replaced or deleted in the store.
  */
 export async function* verifySeals(
   tables: SealTables,
@@ -74,7 +78,11 @@ export async function* verifySeals(
     yield* verifyRange(tables, copy ?? seal, copy, named)
   }
   for (const copy of copied.values()) {
-    yield { kind: 'seal-missing', ...of(copy), message: `Seal ${copy.number} is gone` }
+    yield {
+      kind: 'seal-missing',
+      ...of(copy),
+      message: `Seal ${copy.number} is missing in the store`,
+    }
     yield* verifyRange(tables, copy, copy, named)
   }
   yield* verifyRemovals(tables, named)
@@ -90,7 +98,7 @@ async function* sealsOf(tables: SealTables): AsyncGenerator<Seal> {
   }
 }
 
-/** Verifies that a list of seals is one chain, as far as it goes without gaps. */
+/** Verifies that a list of seals is one chain, as far as it has no gaps. */
 function* verifyChain(seals: readonly Seal[]): Generator<SealFinding> {
   let before: Seal | undefined
   for (const seal of seals.toSorted((a, b) => a.number - b.number)) {
@@ -106,9 +114,9 @@ function* findBreak(before: Seal | undefined, seal: Seal): Generator<SealFinding
   if (follows && adjoins && seal.chain === chainOf(before, seal)) return
   const why = follows
     ? adjoins
-      ? 'was changed, or one before it'
-      : 'does not begin where the one before it ends'
-    : `stands where seal ${(before?.number ?? 0) + 1} should`
+      ? 'or one before it was changed'
+      : 'does not begin where the seal before it ends'
+    : `was found instead of seal ${(before?.number ?? 0) + 1}`
   yield { kind: 'chain-broken', ...of(seal), message: `Seal ${seal.number} ${why}` }
 }
 
@@ -117,13 +125,13 @@ const FIELDS = ['at', 'first', 'last', 'facts', 'firstAt', 'lastAt', 'sum', 'cha
 function* findChange(seal: Seal, copy: Seal): Generator<SealFinding> {
   const fields = FIELDS.filter((field) => seal[field] !== copy[field])
   if (fields.length === 0) return
-  const message = `Seal ${seal.number} is not the one of the copy: ${fields.join(', ')}`
+  const message = `Seal ${seal.number} differs from its copy in: ${fields.join(', ')}`
   yield { kind: 'seal-changed', ...of(copy), message }
 }
 
 /**
- * Compares what stands in the range of a seal, and what was removed from it, with the seal; notes
- * which records of retention its removals name.
+ * Compares a seal with the facts in its range and those that retention removed from it. Adds the
+ * retention records of the removals to `named`.
  */
 async function* verifyRange(
   tables: SealTables,
@@ -138,17 +146,19 @@ async function* verifyRange(
     named.set(removal.pruned, seal.number)
   }
   if (copy?.removed !== undefined && copy.removed.facts > removed.facts) {
-    const message = `Of what retention took from seal ${seal.number} less is noted than once was`
+    const message = `Records of what retention removed from seal ${seal.number} are missing`
     yield { kind: 'removal-doubtful', ...of(seal), message }
   }
   const findings = [...compare(seal, measured, removed)]
   if (findings.length === 0) return
-  // A fact that the doctor took aside may have been sealed, or have been what was wrong.
+  // A fact that the doctor set aside may have been sealed, or may have been added after the seal.
   removed.merge(await tables.aside(seal.first, seal.last))
   if ([...compare(seal, measured, removed)].length > 0) yield* findings
 }
 
-/** Facts and removals of one moment: retention may remove some while they are added up. */
+/**
+ * Reads facts and removals of the same moment: retention may remove facts while they are summed.
+ */
 async function measureSettled(
   tables: SealTables,
   { number, first, last }: Seal,
@@ -157,7 +167,7 @@ async function measureSettled(
     const before = await tables.removalsOf(number)
     const measured = await tables.measure(first, last)
     const after = await tables.removalsOf(number)
-    // Removals are only ever added.
+    // Removals are only added, never deleted.
     if (before.length === after.length) return [measured, after]
   }
   throw new SealUnsettled(number, TRIES_MAX)
@@ -178,14 +188,14 @@ function* compare(
     const message = `${missing} ${what} are missing, ${when}`
     yield { kind: 'missing', ...of(seal), facts: missing, message }
   } else if (missing < 0) {
-    const message = `There are ${-missing} facts more than ${seal.facts} in seal ${seal.number}`
+    const message = `Seal ${seal.number} has ${-missing} facts more than the ${seal.facts} sealed`
     yield { kind: 'added', ...of(seal), facts: -missing, message: `${message}, ${when}` }
   } else if (total.sum !== seal.sum) {
     yield { kind: 'changed', ...of(seal), message: `At least one ${what} was changed, ${when}` }
   }
 }
 
-/** What was taken from seals must be what retention says that it removed. */
+/** What was removed from seals must be what the retention records say. */
 async function* verifyRemovals(
   tables: SealTables,
   named: Map<number, number>,
@@ -195,11 +205,11 @@ async function* verifyRemovals(
     if (removals.length === 0) continue
     const noted = removals.reduce((sum, removal) => sum + removal.facts, 0)
     if (noted === facts) continue
-    const message = `Retention removed ${facts} facts by record ${pruned}; noted are ${noted}`
+    const message = `Retention record ${pruned} counts ${facts} facts; its removals count ${noted}`
     yield { kind: 'removal-doubtful', pruned, message }
   }
   for (const [pruned, seal] of named) {
-    const message = `What was taken from seal ${seal} is in no record of retention (${pruned})`
+    const message = `Retention record ${pruned} of facts removed from seal ${seal} is missing`
     yield { kind: 'removal-doubtful', seal, pruned, message }
   }
 }
@@ -215,8 +225,9 @@ async function* pruningsOf(tables: SealTables): AsyncGenerator<Pruning> {
 }
 
 /**
- * Verifies an exported ledger by a copy of the seals; both should be of one moment, because what
- * retention removed in between would be missing. Facts after the last seal nobody vouches for.
+ * Verifies an exported ledger by a copy of the seals. Both should be of the same moment: facts that
+ * retention removed in between would be reported as missing. Facts after the last seal are not
+ * verified.
  */
 export async function* verifyExport(
   entries: AsyncIterable<AuditEntry>,
@@ -226,7 +237,7 @@ export async function* verifyExport(
   const seals = copies.toSorted((a, b) => a.number - b.number)
   const sums = new Map(seals.map(({ number }) => [number, new LedgerSum()]))
   for await (const { pos, fact, payload = null } of entries) {
-    // On PostgreSQL the place also names job and fact; the range is one of transactions.
+    // On PostgreSQL the position also names job and fact; the range counts transactions.
     const sum = sums.get(sealAt(seals, Number.parseInt(pos, 10)))
     sum?.add(encode({ fact, payload }, LINE_BOUNDS), fact.at)
   }
@@ -245,8 +256,8 @@ interface Candidate {
 }
 
 /**
- * Verifies archives of retention against what it noted when seals existed: every archived removal
- * must be in them, line for line, and be what was taken from the seals.
+ * Verifies archives of retention against its records. Every archived removal must be in the
+ * archives, line for line, and equal what was removed from the seals.
  */
 export async function* verifyArchives(
   tables: SealTables,
@@ -273,10 +284,10 @@ export async function* verifyArchives(
     const { number: pruned, facts, at } = pruning
     const what = `what retention removed by record ${pruned} (${facts} facts, ${stamp(at)})`
     if (tampered.has(pruning) && !proved.has(pruning)) {
-      const message = `An archive holds ${what}, but not as it was taken from the seals`
+      const message = `An archive contains ${what}, but with other facts than were sealed`
       yield { kind: 'archive-changed', pruned, message }
     } else if (!proved.has(pruning)) {
-      const message = `No archive holds ${what}, line for line`
+      const message = `No archive contains ${what}, line for line`
       yield { kind: 'archive-missing', pruned, message }
     }
   }
@@ -305,7 +316,7 @@ function isThrough({ pruning, sum }: Candidate): boolean {
   return sum.facts >= pruning.facts
 }
 
-/** The fact of a line; nothing where it is none, which then fits no removal. */
+/** Returns the fact of a line; `undefined` if it has none. Such a line matches no removal. */
 function factIn(line: string): Pick<Fact, 'jobId' | 'seq'> | undefined {
   try {
     const { fact } = JSON.parse(line) as { fact?: Fact }
