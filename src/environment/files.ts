@@ -1,9 +1,9 @@
 /**
- * The files of this machine. No operation follows a link at the last part of its path; whoever
- * calls checks the folders above it.
+ * The file system of this machine. No operation follows a link at the last part of its path.
+ * Callers check the folders above it.
  *
- * What is short is done in the calling thread, because the way to the pool and back takes longer:
- * see docs/decisions/0011-logs-are-written-in-this-thread.md.
+ * Short operations run in the calling thread, because the thread pool adds more time than they
+ * take: see docs/decisions/0011-logs-are-written-in-this-thread.md.
  */
 import * as fs from 'node:fs'
 import * as inPool from 'node:fs/promises'
@@ -23,23 +23,23 @@ const {
 } = constants
 
 /**
- * On Linux a file can be told that each write is to be durable when it returns, which spares a call
- * for the sync. Elsewhere that promises less than a sync does, or nothing.
+ * On Linux a file can be opened so that each write is durable when it returns. That saves the call
+ * to sync. On other platforms the flag promises less than a sync.
  */
 const DURABLE_WRITES = process.platform === 'linux' ? constants.O_DSYNC : 0
 
-/** A pipe in the place of a file must not keep whoever opens it waiting for ever. */
+/** O_NONBLOCK: if a pipe has the name of the file, opening it must not block. */
 const FLAGS: Readonly<Record<FileMode, number>> = {
   read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
   append: O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | DURABLE_WRITES,
   create: O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW,
 }
 
-/** Whoever owns the process may read and write; others may not. */
+/** Only the owner of the process may read and write. */
 const FILE_RIGHTS = 0o600
 const FOLDER_RIGHTS = 0o700
 
-/** More than this is read and written without stopping the event loop. */
+/** Larger reads and writes use the thread pool, so that they do not block the event loop. */
 const BLOCKING_BYTES_MAX = 256 * 1024
 
 /** The file system of a real process. */
@@ -95,11 +95,11 @@ const pooled = {
 }
 
 class SystemFile implements FileHandle {
-  /** Below zero once it is closed: the system gives numbers again, to other files. */
+  /** Negative after closing: the system reuses descriptors for other files. */
   #fd: number
-  /** Whether what was written is durable without a sync. */
+  /** Whether written bytes are durable without a sync. */
   readonly #isDurable: boolean
-  /** What the pool does with the number; it is given back only after that. */
+  /** Operations of the thread pool on the descriptor. It is closed only after they have ended. */
   readonly #pending = new Set<Promise<unknown>>()
 
   constructor(fd: number, isDurable: boolean) {
@@ -109,7 +109,7 @@ class SystemFile implements FileHandle {
 
   async append(bytes: Uint8Array): Promise<void> {
     let done = 0
-    // A write may take less than it was given, for example when the disk is nearly full.
+    // A write may be partial, for example if the disk is nearly full.
     while (done < bytes.length) {
       const writing = pooled.write(this.#fd, bytes, done, bytes.length - done)
       done += (await this.#inPool(writing)).bytesWritten
@@ -173,7 +173,7 @@ class SystemFile implements FileHandle {
   }
 }
 
-/** Windows cannot open a folder: there it is known by its number alone. */
+/** Windows cannot open a folder. There it is identified by its inode number alone. */
 class SystemFolder implements FolderHandle {
   readonly path: string
   readonly #own: fs.BigIntStats
@@ -205,7 +205,7 @@ function lookAt(path: string): fs.BigIntStats | undefined {
   try {
     return fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
   } catch {
-    // Something above it is no folder any more, or may not be entered.
+    // A part of the path is no longer a folder, or may not be entered.
     return undefined
   }
 }
@@ -230,7 +230,7 @@ function kindOf(stats: fs.BigIntStats): FileInfo['kind'] {
   return stats.isSymbolicLink() ? 'link' : 'other'
 }
 
-/** What was asked for, or nothing where it fails with this code. */
+/** Returns the result of `asked`; `undefined` if it fails with this code. */
 async function unless<T>(code: string, asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked

@@ -1,39 +1,39 @@
 /**
- * The clocks of the machine, of which a store on a file makes a time that all processes share; see
+ * The clocks of the machine. A SQLite store derives from them a time that all processes share; see
  * `../core/time-base.ts`.
  *
  * The monotonic clock is checked against the kernel's uptime four times a second. Both run at the
- * same rate. If the machine was suspended, only the uptime includes that time; the monotonic clock
- * is right. If the monotonic clock has run ahead of the uptime, or backwards, it was faked for
- * this process (libfaketime does that); its readings are corrected by the difference.
+ * same rate. If the machine was suspended, only the uptime includes that time, and the monotonic
+ * clock is correct. If the monotonic clock has run ahead of the uptime, or backwards, it was faked
+ * for this process (libfaketime does that). Its readings are then corrected by the difference.
  */
 import { openSync, readFileSync, readSync } from 'node:fs'
 import type { HostTime } from '../core/ports.ts'
 import { UPTIME_SLACK_MS } from '../core/time-base.ts'
 
-/** What host time is read from. */
+/** The clocks that host time reads. */
 export interface HostSources {
   readonly boot: string
   readonly wall: () => number
   /** The monotonic clock as this process sees it. */
   readonly monotonic: () => number
-  /** With the time of suspension; null if it cannot be known. */
+  /** Includes the time of suspension; null if it is not known. */
   readonly uptime: () => number | null
 }
 
-/** How often the monotonic clock is checked, by itself. */
+/** How often the monotonic clock is checked, by its own time. */
 const CHECK_MS = 250
-/** A process that was interrupted between two readings cannot compare them. */
+/** Two readings can be compared only if the process was not interrupted between them. */
 const READING_MS = 5
 const READINGS_MAX = 3
 
-/** The clocks of a machine, made of what this process can read. */
+/** The clocks of a machine, from what this process can read. */
 export class SteadyHost implements HostTime {
   readonly boot: string
   readonly wall: () => number
   readonly #sources: HostSources
   #correctionMs = 0
-  /** `uptime − monotonic` as it was measured last, uncorrected. */
+  /** The last measured `uptime − monotonic`, not corrected. */
   #differenceMs: number | null
   #readMs: number
   #checkedMs: number
@@ -69,7 +69,7 @@ export class SteadyHost implements HostTime {
     this.#differenceMs ??= measured
     const changeMs = measured - this.#differenceMs
     if (Math.abs(changeMs) <= UPTIME_SLACK_MS) {
-      // The uptime is cut to 10 ms: the largest difference is the most exact one.
+      // The uptime is cut to 10 ms, so the largest difference is the most exact one.
       this.#differenceMs = Math.max(this.#differenceMs, measured)
       return
     }
@@ -90,7 +90,7 @@ export class SteadyHost implements HostTime {
   }
 }
 
-/** The clocks of the machine on which this process runs. */
+/** Returns the clocks of the machine on which this process runs. */
 export function systemHostTime(): HostTime {
   const [seconds, nanoseconds] = process.hrtime()
   const origin = seconds * 1000 + nanoseconds / 1e6 - performance.now()
@@ -110,10 +110,10 @@ function bootId(): string {
   }
 }
 
-/** One descriptor for the process: stores are opened and closed often. */
+/** One descriptor for the process, because stores are opened and closed often. */
 let uptimeFile: number | undefined
 
-/** Containers may have an uptime of their own, mounted over the kernel's: it is not shared. */
+/** A container may mount its own uptime over the kernel's. Processes do not share it. */
 function uptimeReader(): () => number | null {
   try {
     if (/ \/proc\/uptime /.test(readFileSync('/proc/self/mountinfo', 'latin1'))) return () => null

@@ -1,25 +1,26 @@
 /**
- * The ports of the core, from the machine that this process runs on. Everything that touches time,
- * chance or ids goes through such an environment, so that a test or a simulator can bring its own.
+ * The ports of the core, implemented with the machine that this process runs on. Everything that
+ * needs time, random numbers or ids uses an environment, so that a test or a simulator can replace
+ * it.
  */
 import { randomFillSync } from 'node:crypto'
 import type { Clock, HostTime, IdSource, Random, Timer, Timers } from '../core/ports.ts'
 import { systemHostTime } from './host-time.ts'
 
-/** What the stores and the engine take from outside. */
+/** What the stores and the engine need from outside. */
 export interface Environment {
   readonly clock: Clock
   readonly timers: Timers
   readonly random: Random
   readonly ids: IdSource
   /**
-   * Called at named places between two writes. Real processes have none; a test kills its process
-   * there, or a simulator its worker.
+   * Called at named points between two writes. Not set in real processes. A test kills its process
+   * there; a simulator kills its worker.
    */
   readonly crashPoint?: (name: string) => void
 }
 
-/** The environment of a real process. */
+/** Returns the environment of a real process. */
 export function systemEnvironment(): Environment {
   const clock = new SystemClock(systemHostTime())
   return {
@@ -30,7 +31,7 @@ export function systemEnvironment(): Environment {
   }
 }
 
-/** Wall time when it was made, then monotonic: a step of the machine's clock changes nothing. */
+/** Wall time at the start, then monotonic: a step of the machine's clock has no effect. */
 class SystemClock implements Clock {
   readonly host: HostTime
   readonly #start: number
@@ -65,8 +66,8 @@ const systemTimers: Timers = {
 }
 
 /**
- * UUIDs of version 7: 48 bits of time, then a counter that starts anew at a random place in every
- * millisecond, then randomness. Ids of one process sort in the order in which they were made.
+ * UUIDs of version 7: 48 bits of time, then a counter that starts at a random value in every
+ * millisecond, then random bits. Ids of one process sort in the order in which they were made.
  */
 class TimeOrderedIds implements IdSource {
   readonly #clock: Clock
@@ -96,12 +97,12 @@ class TimeOrderedIds implements IdSource {
     return `${head}-${variant}-${this.#pool.toString('hex', start + 2, end)}`
   }
 
-  /** Moves on to the next place; `byte` is random. */
+  /** Advances time and counter; `byte` is random. */
   #tick(byte: number): void {
     const now = Math.max(this.#clock.now(), this.#time)
     if (now > this.#time) {
       this.#time = now
-      // Room is left above for the ids of the same millisecond.
+      // Leaves room for further ids of the same millisecond.
       this.#counter = byte << 3
     } else if (++this.#counter > 0xfff) {
       this.#time++

@@ -1,4 +1,4 @@
-/** Times and lengths of time, as people read them. */
+/** Times and durations as text for people. */
 
 const UNITS = [
   ['d', 86_400_000],
@@ -7,7 +7,7 @@ const UNITS = [
   ['s', 1000],
 ] as const
 
-/** A length of time in its largest units: `2h 5m`, `1.2s`, `40ms`. */
+/** Returns a duration in its largest units: `2h 5m`, `1.2s`, `40ms`. */
 export function span(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))}ms`
   if (ms < 10_000) return `${(ms / 1000).toFixed(1)}s`
@@ -22,18 +22,18 @@ export function span(ms: number): string {
   return parts.join(' ')
 }
 
-/** How far away a time is: `3m ago`, `in 20s`. */
+/** Returns the distance of a time from now: `3m ago`, `in 20s`. */
 export function relative(time: number, now: number): string {
   return time <= now ? `${span(now - time)} ago` : `in ${span(time - now)}`
 }
 
-/** A time in UTC; a number that is no time is shown as it is. */
+/** Returns a time in UTC. A number that is not a valid time is returned as it is. */
 export function stamp(time: number): string {
   const date = new Date(time)
   return Number.isNaN(date.getTime()) ? String(time) : date.toISOString()
 }
 
-/** A time and how far away it is. */
+/** Returns a time in UTC and its distance from now. */
 export function moment(time: number, now: number): string {
   return `${stamp(time)} (${relative(time, now)})`
 }

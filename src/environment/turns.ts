@@ -1,10 +1,10 @@
-/** Turns of the event loop, for work that would otherwise never wait. */
+/** Turns of the event loop, for long work that would otherwise block it. */
 import type { Environment } from './system.ts'
 
-/** How long work may go on before the event loop has a turn. */
+/** How long work may continue before the event loop gets a turn. */
 const TURN_MS_MAX = 4
 
-/** Says when others are due, and lets them. */
+/** Tells long work when to yield to the event loop. */
 export class Turns {
   readonly #environment: Pick<Environment, 'clock' | 'timers'>
   #turnedAt = 0
@@ -13,12 +13,12 @@ export class Turns {
     this.#environment = environment
   }
 
-  /** Whether the event loop has waited for long enough. */
+  /** True if the event loop should get a turn now. */
   get isDue(): boolean {
     return this.#environment.clock.now() - this.#turnedAt >= TURN_MS_MAX
   }
 
-  /** Resolves when the event loop has turned. */
+  /** Resolves in the next turn of the event loop. */
   next(): Promise<void> {
     const { clock, timers } = this.#environment
     return new Promise((turned) =>
