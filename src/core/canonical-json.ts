@@ -1,16 +1,22 @@
 /**
- * Canonical JSON: one value, one text, byte for byte. Keys are sorted by UTF-16 code units, there
- * is no white space, and numbers are written as ECMAScript writes them (RFC 8785).
+ * Canonical JSON: equal values have equal texts, byte for byte.
  *
- * What could not be read back as the same value is refused, with its place: numbers that are not
- * finite, lone surrogates, undefined in arrays, functions, symbols, big integers, sparse arrays
- * and objects that are not plain. Two allowances: a property whose value is undefined counts as
- * absent, and minus zero is written as zero, which compares equal to it. Depth and size are
- * bounded, because JSON.parse accepts a depth at which JSON.stringify overflows the stack.
+ * - Object keys are sorted by UTF-16 code units.
+ * - There is no white space.
+ * - Numbers are written as ECMAScript writes them (RFC 8785).
+ * - A property whose value is `undefined` is omitted.
+ * - Minus zero is written as `0`.
+ *
+ * `encode` rejects every other value that would not be read back as the same value, and names its
+ * path: numbers that are not finite, lone surrogates, `undefined` in arrays, functions, symbols,
+ * big integers, sparse arrays and objects that are not plain.
+ *
+ * Depth and size are bounded: JSON.parse accepts a depth at which JSON.stringify overflows the
+ * stack.
  */
 import { ValueInvalid } from './errors.ts'
 
-/** Anything that JSON can say. */
+/** A value that JSON can represent. */
 export type Json =
   | null
   | boolean
@@ -19,32 +25,31 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json }
 
-/** How large a value may be. */
 export interface JsonBounds {
   readonly depthMax: number
-  /** The length of the text in UTF-8 bytes. */
+  /** The maximum length of the text in UTF-8 bytes. */
   readonly bytesMax: number
 }
 
-/** The bounds of a value that names no others: 64 levels, one mebibyte. */
+/** Used if the caller passes no bounds: 64 levels, 1 MiB. */
 export const DEFAULT_BOUNDS: JsonBounds = { depthMax: 64, bytesMax: 1024 * 1024 }
 
-/** The canonical text of a value; throws `ValueInvalid` for what cannot round-trip. */
+/** Returns the canonical text of a value. Throws `ValueInvalid` if the value cannot round-trip. */
 export function encode(value: unknown, bounds: JsonBounds = DEFAULT_BOUNDS): string {
   const budget = { bytes: bounds.bytesMax, depthMax: bounds.depthMax }
   const text = write(value, '$', 1, budget)
-  // No unit takes more than three bytes, so that most texts need not be counted.
+  // A UTF-16 unit takes at most three bytes, so most texts need not be counted.
   const mayBeLarge = text.length * 3 > bounds.bytesMax
   if (mayBeLarge && utf8Length(text) > bounds.bytesMax) throw tooLarge('$', bounds.bytesMax)
   return text
 }
 
-/** The same for a text that is known to be short. */
+/** Encodes a string that is known to be short: no size check. */
 export function encodeText(text: string): string {
   return quote(text, '$')
 }
 
-/** Reads a JSON text within the bounds; throws `ValueInvalid` where it cannot. */
+/** Parses a JSON text. Throws `ValueInvalid` if it is not JSON, too large or too deep. */
 export function decode(text: string, bounds: JsonBounds = DEFAULT_BOUNDS): Json {
   if (utf8Length(text) > bounds.bytesMax) throw tooLarge('$', bounds.bytesMax)
   if (nestingOf(text) > bounds.depthMax) throw tooDeep('$', bounds.depthMax)
@@ -55,7 +60,7 @@ export function decode(text: string, bounds: JsonBounds = DEFAULT_BOUNDS): Json 
   }
 }
 
-/** The number of bytes of a text in UTF-8; a lone surrogate counts as its replacement, three. */
+/** Returns the length of a text in UTF-8 bytes. A lone surrogate counts as U+FFFD: three bytes. */
 export function utf8Length(text: string): number {
   let bytes = text.length
   for (let i = 0; i < text.length; i++) {
@@ -69,7 +74,7 @@ export function utf8Length(text: string): number {
 }
 
 interface Budget {
-  /** Characters left; no text is shorter in bytes than in characters. */
+  /** Characters left. A text never has fewer bytes than characters. */
   bytes: number
   readonly depthMax: number
 }
@@ -90,7 +95,7 @@ function write(value: unknown, path: string, depth: number, budget: Budget): str
         ? writeArray(value, path, depth, budget)
         : writeObject(value, path, depth, budget)
     default:
-      throw new ValueInvalid(path, `is ${typeof value}, which JSON does not have`)
+      throw new ValueInvalid(path, `is ${typeof value}, which JSON cannot represent`)
   }
 }
 
@@ -104,7 +109,7 @@ function writeArray(
   for (let i = 0; i < values.length; i++) {
     parts.push(write(values[i], `${path}[${i}]`, depth + 1, budget))
   }
-  // A name besides the places would be lost.
+  // JSON would lose a named property of the array.
   if (Object.keys(values).length !== values.length) {
     throw new ValueInvalid(path, 'is not a plain array')
   }
@@ -132,7 +137,7 @@ function writeObject(value: object, path: string, depth: number, budget: Budget)
   return `{${text}}`
 }
 
-/** What stands in quotes as it is: ASCII without control characters, quotes and backslashes. */
+/** Texts that need no escaping: ASCII without control characters, quotes and backslashes. */
 const PLAIN_TEXT = /^[ !#-[\]-~]*$/
 
 function quote(text: string, path: string): string {
@@ -141,19 +146,19 @@ function quote(text: string, path: string): string {
   return JSON.stringify(text)
 }
 
-/** Stops a huge value while it is being written, not after it has filled the memory. */
+/** Rejects a huge value while it is being written, before it fills the memory. */
 function spend(text: string, path: string, budget: Budget): string {
   budget.bytes -= text.length
   if (budget.bytes < 0) throw new ValueInvalid(path, 'makes the value too large')
   return text
 }
 
-/** How deep the brackets of a text nest, without parsing it. */
+/** Returns how deep the brackets of a text nest, without parsing it. */
 export function nestingOf(text: string): number {
   let depth = 0
   let deepest = 0
   for (let i = 0; i < text.length; i++) {
-    // By units, and strings in one go, because a text may be many megabytes long.
+    // Compares code units and skips whole strings: a text may be many megabytes long.
     const unit = text.charCodeAt(i)
     if (unit === UNITS.quote) i = endOfString(text, i)
     else if (unit === UNITS.openArray || unit === UNITS.openObject) {
@@ -172,7 +177,7 @@ const UNITS = {
   closeObject: 0x7d,
 } as const
 
-/** Where the string that begins here ends: at the next quote that is not escaped. */
+/** Returns the index of the closing quote of the string that starts at `start`. */
 function endOfString(text: string, start: number): number {
   let end = start
   do end = text.indexOf('"', end + 1)
@@ -180,7 +185,7 @@ function endOfString(text: string, start: number): number {
   return end < 0 ? text.length : end
 }
 
-/** Whether an odd number of backslashes stands before a place. */
+/** Returns true if an odd number of backslashes precedes the character at `place`. */
 function isEscaped(text: string, place: number): boolean {
   let first = place
   while (text.charCodeAt(first - 1) === UNITS.backslash) first--

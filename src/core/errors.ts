@@ -1,17 +1,17 @@
 /**
- * Every error that Pawl gives has one class and one stable code. The message says what happened and
- * why, the hint says what to do, and the details are plain data for programs. Expected refusals are
- * returned by the deciders as values of these same classes; broken promises are thrown.
+ * Every Pawl error has its own class and a stable code. The message says what happened and why, the
+ * hint says what to do, and the details are plain data for programs. The deciders return expected
+ * refusals as values of these classes. Broken promises are thrown.
  */
 
-/** Plain, serialisable facts about an error. */
+/** Serialisable data about an error. */
 export type ErrorDetails = Readonly<Record<string, unknown>>
 
-/** The base of every error of Pawl. */
+/** The base class of all Pawl errors. */
 export abstract class PawlError extends Error {
   /** Stable across releases: programs may branch on it. */
   abstract readonly code: string
-  /** What the reader can do about it, in one sentence. */
+  /** What the reader can do, in one sentence. */
   readonly hint: string
   readonly details: ErrorDetails
 
@@ -23,12 +23,12 @@ export abstract class PawlError extends Error {
   }
 }
 
-/** What anything that was thrown says. */
+/** Returns the message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** A machine's definition breaks a rule of soundness; nothing was defined. */
+/** The definition of a machine breaks a rule of soundness. The machine was not defined. */
 export class MachineUnsound extends PawlError {
   readonly code = 'E_MACHINE_UNSOUND'
   constructor(name: string, problems: readonly string[]) {
@@ -40,23 +40,23 @@ export class MachineUnsound extends PawlError {
   }
 }
 
-/** A definition (of a job, a lifecycle or a policy) contradicts itself or its lifecycle. */
+/** The definition of a job, a lifecycle or a policy contradicts itself or its lifecycle. */
 export class DefinitionInvalid extends PawlError {
   readonly code = 'E_DEFINITION_INVALID'
   constructor(what: string, why: string) {
-    super(`${what} cannot be defined so: ${why}`, 'Change the definition.', { what, why })
+    super(`Invalid definition of ${what}: ${why}`, 'Change the definition.', { what, why })
   }
 }
 
-/** The machine has no such edge from this state; nothing was written. */
+/** The machine has no such edge from this state. Nothing was written. */
 export class InvalidTransition extends PawlError {
   readonly code = 'E_TRANSITION_INVALID'
   readonly from: string
   readonly to: string
   readonly allowed: readonly string[]
   /**
-   * `trigger` is what was asked for, where it was not a state. `more` says why the command is
-   * refused although there may be such an edge, and what to do instead.
+   * `trigger` is the requested trigger, if the caller did not name a target state. `more` says why
+   * the command is refused even if such an edge exists, and what to do instead.
    */
   constructor(
     machine: string,
@@ -66,7 +66,7 @@ export class InvalidTransition extends PawlError {
     trigger?: string,
     more: { readonly why?: string; readonly instead?: string } = {},
   ) {
-    const ways = allowed.length > 0 ? `leads only to ${allowed.join(', ')}` : 'leads nowhere'
+    const ways = allowed.length > 0 ? `leads only to ${allowed.join(', ')}` : 'has no outgoing edge'
     const hint =
       trigger === undefined
         ? `In machine "${machine}", ${from} ${ways}.`
@@ -82,30 +82,34 @@ export class InvalidTransition extends PawlError {
   }
 }
 
-/** The compare-and-set lost: somebody else moved the job between the read and the write. */
+/** Another writer changed the job between the read and the write. */
 export class TransitionRace extends PawlError {
   readonly code = 'E_TRANSITION_RACE'
   constructor(jobId: string) {
-    super(`Job ${jobId} changed while it was being moved`, 'Read it again and decide anew.', {
-      jobId,
-    })
+    super(
+      `Job ${jobId} changed while it was being moved`,
+      'Read it again and repeat the command.',
+      {
+        jobId,
+      },
+    )
   }
 }
 
-/** There is no such job. */
+/** No job with this id exists. */
 export class JobNotFound extends PawlError {
   readonly code = 'E_JOB_NOT_FOUND'
   constructor(jobId?: string) {
     const what = jobId === undefined ? 'The job was' : `Job ${jobId} was`
-    super(`${what} not found`, 'Check the id; retention removes ended jobs.', { jobId })
+    super(`${what} not found`, 'Check the id. Retention deletes ended jobs.', { jobId })
   }
 }
 
-/** A job with this id exists already. */
+/** A job with this id already exists. */
 export class JobExists extends PawlError {
   readonly code = 'E_JOB_EXISTS'
   constructor(jobId: string) {
-    super(`Job ${jobId} exists already`, 'Use a new id.', { jobId })
+    super(`Job ${jobId} already exists`, 'Use a new id.', { jobId })
   }
 }
 
@@ -121,87 +125,87 @@ export class JobEnded extends PawlError {
   }
 }
 
-/** The job has been started, and this command is for jobs that have not. */
+/** The job has started, and this command applies only to jobs that have not. */
 export class JobStarted extends PawlError {
   readonly code = 'E_JOB_STARTED'
   constructor(jobId: string, command: string) {
     super(
-      `Job ${jobId} has been started: ${command} comes too late`,
-      'Let it end, or cancel it and enqueue another.',
+      `Job ${jobId} has already started: ${command} applies only before the first attempt`,
+      'Let the job end, or cancel it and enqueue a new one.',
       { jobId, command },
     )
   }
 }
 
-/** Why a fence did not hold. */
+/** Why a fence was rejected. */
 export type StaleBecause = 'not-held' | 'attempt' | 'claim' | 'expired'
 
-/** The writer no longer holds the job: its attempt or claim is old, or its lease has run out. */
+/** The writer no longer holds the job: its attempt or claim is old, or its lease has expired. */
 export class StaleFence extends PawlError {
   readonly code = 'E_STALE_FENCE'
   constructor(jobId: string, because: StaleBecause) {
     super(
-      `The lease on job ${jobId} is no longer yours (${because})`,
-      'Stop working on it: another execution owns the job, and nothing was changed.',
+      `This execution no longer holds the lease on job ${jobId} (${because})`,
+      'Stop working on the job: nothing was changed, and another execution may hold it.',
       { jobId, because },
     )
   }
 }
 
-/** The lease was lost while the handler ran; its abort signal carries this. */
+/** The handler's abort signal carries this error if the lease is lost while the handler runs. */
 export class LeaseLost extends PawlError {
   readonly code = 'E_LEASE_LOST'
   constructor(jobId: string, attempt: number) {
     super(
       `Execution ${jobId}/${attempt} lost its lease`,
-      'Stop: every later write of this execution is refused.',
+      'Stop working on the job: every later write of this execution is rejected.',
       { jobId, attempt },
     )
   }
 }
 
-/** The lease still runs, so nobody may expire it. */
+/** The lease has not expired yet, so it cannot be recovered. */
 export class LeaseLive extends PawlError {
   readonly code = 'E_LEASE_LIVE'
   constructor(jobId: string, leaseUntil: number) {
-    super(`The lease on job ${jobId} still runs`, 'Wait until it has expired.', {
+    super(`The lease on job ${jobId} has not expired`, 'Wait until it expires.', {
       jobId,
       leaseUntil,
     })
   }
 }
 
-/** The job's effect is committed; from here it can only succeed. */
+/** The effect of the job is committed. The job can only succeed now. */
 export class Committed extends PawlError {
   readonly code = 'E_COMMITTED'
   constructor(jobId: string, command: string) {
     super(
-      `Job ${jobId} is committed: ${command} comes too late`,
-      'Its effect is true already. To run the same input once more, copy the job.',
+      `Job ${jobId} is committed: ${command} no longer applies`,
+      'Its effect is already applied. To run the same input again, copy the job.',
       { jobId, command },
     )
   }
 }
 
-/** The lifecycle does not have this command at all. */
+/** The lifecycle does not have this command in any state. */
 export class Unsupported extends PawlError {
   readonly code = 'E_UNSUPPORTED'
-  /** `hint` says what to do instead, where the caller knows it. */
+  /** `hint` says what to do instead, if the caller knows it. */
   constructor(
     lifecycle: string,
     command: string,
-    hint = 'Choose another command, or a lifecycle that has it.',
+    hint = 'Use another command, or a lifecycle that has it.',
   ) {
     super(`Lifecycle "${lifecycle}" has no ${command}`, hint, { lifecycle, command })
   }
 }
 
-/** The job's time has not come. */
+/** The due time of the job has not been reached. */
 export class NotDue extends PawlError {
   readonly code = 'E_NOT_DUE'
   constructor(jobId: string, runAt: number | null) {
     super(
-      `Job ${jobId} is not due`,
+      `Job ${jobId} is not due yet`,
       runAt === null ? 'It has no due time: submit it first.' : 'Wait, or reschedule it.',
       { jobId, runAt },
     )
@@ -216,7 +220,7 @@ export class JobParked extends PawlError {
   }
 }
 
-/** A command's argument is missing, out of bounds or malformed; nothing was decided. */
+/** An argument of a command is missing, out of bounds or malformed. Nothing was decided. */
 export class CommandInvalid extends PawlError {
   readonly code = 'E_COMMAND_INVALID'
   constructor(field: string, why: string) {
@@ -224,27 +228,27 @@ export class CommandInvalid extends PawlError {
   }
 }
 
-/** A value cannot be written as JSON and read back as the same value, or is too large or deep. */
+/** A value is too large or too deep, or cannot be written as JSON and read back unchanged. */
 export class ValueInvalid extends PawlError {
   readonly code = 'E_VALUE_INVALID'
   constructor(path: string, why: string) {
-    super(`The value at ${path} ${why}`, 'Send plain JSON data within the bounds.', { path, why })
+    super(`The value at ${path} ${why}`, 'Pass plain JSON data within the bounds.', { path, why })
   }
 }
 
-/** A lifecycle or version that this process does not know; it is reported, never guessed. */
+/** This process does not know the lifecycle or its version. */
 export class LifecycleUnknown extends PawlError {
   readonly code = 'E_LIFECYCLE_UNKNOWN'
   constructor(name: string, version: number) {
     super(
-      `Lifecycle "${name}" version ${version} is not known here`,
-      'Run a release of the program that defines it.',
+      `Lifecycle "${name}" version ${version} is not known to this process`,
+      'Run a release of your program that defines it.',
       { name, version },
     )
   }
 }
 
-/** A version of a lifecycle is stored with another definition; the program may not use it. */
+/** The store has another definition under the same name and version of a lifecycle. */
 export class MachineChanged extends PawlError {
   readonly code = 'E_MACHINE_CHANGED'
   constructor(
@@ -262,7 +266,7 @@ export class MachineChanged extends PawlError {
   }
 }
 
-/** The mapping of an earlier version does not fit the states that its jobs can be in. */
+/** The mapping from an earlier version does not cover the states that its jobs can be in. */
 export class MigrationInvalid extends PawlError {
   readonly code = 'E_MIGRATION_INVALID'
   constructor(name: string, from: number, to: number, problems: readonly string[]) {
@@ -275,11 +279,11 @@ export class MigrationInvalid extends PawlError {
   }
 }
 
-/** A fact or an event does not follow from those before it: the record is damaged. */
+/** A fact or an event does not follow from those before it: the ledger or log is damaged. */
 export class LedgerBroken extends PawlError {
   readonly code = 'E_LEDGER_BROKEN'
   constructor(subject: string, seq: number, why: string) {
-    super(`The record of ${subject} is broken at seq ${seq}: ${why}`, 'Run the doctor.', {
+    super(`The record of ${subject} is broken at seq ${seq}: ${why}`, 'Run "pawl doctor".', {
       subject,
       seq,
       why,
@@ -287,7 +291,7 @@ export class LedgerBroken extends PawlError {
   }
 }
 
-/** There is no such run. */
+/** No run with this id exists. */
 export class RunNotFound extends PawlError {
   readonly code = 'E_RUN_NOT_FOUND'
   constructor() {
@@ -295,35 +299,43 @@ export class RunNotFound extends PawlError {
   }
 }
 
-/** A run with this id exists already. */
+/** A run with this id already exists. */
 export class RunExists extends PawlError {
   readonly code = 'E_RUN_EXISTS'
   constructor(runId: string) {
-    super(`Run ${runId} exists already`, 'Resume it, or use a new id.', { runId })
+    super(`Run ${runId} already exists`, 'Resume it, or use a new id.', { runId })
   }
 }
 
-/** The run has ended; nothing can be added to it. */
+/** The run has ended. Nothing can be added to it. */
 export class RunEnded extends PawlError {
   readonly code = 'E_RUN_ENDED'
   constructor(runId: string, state: string) {
-    super(`Run ${runId} has ended in ${state}`, 'Fork it from an earlier event.', { runId, state })
+    super(
+      `Run ${runId} has ended in ${state}`,
+      'To continue from an earlier event, fork the run.',
+      { runId, state },
+    )
   }
 }
 
-/** The edge exists, but its guard does not hold in the run's present state. */
+/** The edge exists, but its guard does not hold now. */
 export class GuardRefused extends PawlError {
   readonly code = 'E_GUARD_REFUSED'
   constructor(from: string, to: string, why: string) {
-    super(`${from} → ${to} is not open yet: ${why}`, 'Record what the guard asks for first.', {
-      from,
-      to,
-      why,
-    })
+    super(
+      `The guard of ${from} → ${to} does not hold: ${why}`,
+      'Record what the guard requires first.',
+      {
+        from,
+        to,
+        why,
+      },
+    )
   }
 }
 
-/** The run's log visited no stable state to which it could be rewound. */
+/** The run has visited no stable state to which it could be rewound. */
 export class RewindRefused extends PawlError {
   readonly code = 'E_REWIND_REFUSED'
   constructor(runId: string, why: string) {

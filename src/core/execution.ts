@@ -1,10 +1,12 @@
 /**
- * Document 001's execution: one attempt at a job. COMMITTED is the boundary at which the job's
- * effect becomes true, and at most one execution of a job ever reaches it (promise P3). An
- * execution that ends before it is ABORTED, with a reason; after it nothing is left but DONE.
+ * An execution is one attempt at a job (the state-model requirements, R1). COMMITTED is the
+ * boundary at which the effect of the job becomes valid. At most one execution of a job ever
+ * reaches it (promise P3). An execution that ends before COMMITTED is ABORTED, with a reason. After
+ * COMMITTED only DONE can follow.
  *
- * An expired lease is a give-back while the execution is LEASED (the handler never started), and a
- * crash once it is IN_PROGRESS.
+ * If the lease expires while the execution is LEASED, the handler never started, and the attempt
+ * counts as a release. If it expires while the execution is IN_PROGRESS, the attempt counts as a
+ * crash.
  */
 import { defineMachine } from './machine/define.ts'
 
@@ -30,7 +32,6 @@ export const executionMachine = defineMachine({
   ],
 })
 
-/** Where an attempt stands. */
 export type ExecutionStatus = 'LEASED' | 'IN_PROGRESS' | 'COMMITTED' | 'DONE' | 'ABORTED'
 
 /** Why an attempt ended before its commit. */
@@ -44,7 +45,7 @@ export type AbortReason =
   | 'suspended'
   | 'forced'
 
-/** The id of an execution: the job's id and the number of the attempt. */
+/** Returns the id of an execution: the job's id and the attempt number. */
 export function executionId(jobId: string, attempt: number): string {
   return `${jobId}/${attempt}`
 }

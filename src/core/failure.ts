@@ -1,17 +1,21 @@
 /**
- * Errors of handlers are classes, not flags. `Retryable` is what any unknown error is taken for;
- * `Terminal` never benefits from a retry; `RetryAfter` names its own delay. The kinds and their
- * classes are document 002's two lists.
+ * How errors of handlers are classified. A handler chooses the class by what it throws:
  *
- * The decider never sees the error itself, only a `Failure`: a class, a kind and a bounded text. So
- * two payloads that fail alike leave the same ledger (rule G10).
+ * - `Retryable`, or any unknown error: the job is retried.
+ * - `Terminal`: the job is not retried.
+ * - `RetryAfter`: the job is retried after the delay that the error names.
+ *
+ * The kinds and their classes are the two lists of the job-lifecycle requirements (R2).
+ *
+ * The decider never sees the error itself, only a `Failure`: a class, a kind and a bounded text.
+ * Two payloads that fail in the same way therefore leave the same ledger (rule G10).
  */
 import { DELAY_MAX_MS } from './retry.ts'
 
-/** Whether a retry can help. Input that cannot be read is a class of its own: it may be parked. */
+/** Whether a retry can help. Unreadable input has a class of its own, because it can be parked. */
 export type FailureClass = 'retryable' | 'terminal' | 'invalid_input'
 
-/** Document 002's failures, by kind. */
+/** The failure kinds of R2, each with its class. */
 export const FAILURE_KINDS = {
   error: 'retryable',
   transient: 'retryable',
@@ -26,31 +30,30 @@ export const FAILURE_KINDS = {
   terminal: 'terminal',
 } as const satisfies Record<string, FailureClass>
 
-/** What kind of failure it was. */
 export type FailureKind = keyof typeof FAILURE_KINDS
 
-/** What the decider learns of a failure. */
+/** What the decider knows about a failure. */
 export interface Failure {
   readonly class: FailureClass
   readonly kind: FailureKind
   readonly message: string
-  /** Asked for by `RetryAfter`; lifecycles with a fixed delay ignore it. */
+  /** The delay that `RetryAfter` asked for. Lifecycles with a fixed delay ignore it. */
   readonly retryAfterMs?: number
 }
 
-/** Longer messages are cut: a ledger row is no place for a page of text. */
+/** Longer messages are cut, to keep the rows of the ledger small. */
 export const MESSAGE_MAX = 4000
 
-/** The kinds of failure that a retry may cure. */
+/** Failures that may not occur on a retry. */
 export type RetryableKind = Extract<
   FailureKind,
   'transient' | 'timeout' | 'overload' | 'unavailable'
 >
 
-/** The kinds of failure that no retry cures. */
+/** Failures that would occur again on every retry. */
 export type TerminalKind = Exclude<FailureKind, RetryableKind | 'error'>
 
-/** A failure that may succeed on retry. */
+/** Thrown by a handler if the job may succeed on a retry. */
 export class Retryable extends Error {
   readonly kind: RetryableKind
   constructor(message: string, kind: RetryableKind = 'transient', options?: ErrorOptions) {
@@ -60,7 +63,7 @@ export class Retryable extends Error {
   }
 }
 
-/** A failure that no retry will cure. */
+/** Thrown by a handler if no retry can help. */
 export class Terminal extends Error {
   readonly kind: TerminalKind
   constructor(message: string, kind: TerminalKind = 'terminal', options?: ErrorOptions) {
@@ -70,7 +73,7 @@ export class Terminal extends Error {
   }
 }
 
-/** A retryable failure that says when to try again. It spends the failure budget. */
+/** Thrown by a handler to be retried after a given delay. It spends the failure budget. */
 export class RetryAfter extends Error {
   readonly delayMs: number
   constructor(delayMs: number, message = 'asked to be retried later', options?: ErrorOptions) {
@@ -80,14 +83,14 @@ export class RetryAfter extends Error {
   }
 }
 
-/** Turns whatever a handler threw into what the decider may know of it. Never throws. */
+/** Converts what a handler threw to a `Failure`. Never throws. */
 export function classify(thrown: unknown): Failure {
   const message = safely(() => describe(thrown), 'an error that cannot be described')
   const unknown: Failure = { class: 'retryable', kind: 'error', message }
   return safely(() => classOf(thrown, message) ?? unknown, unknown)
 }
 
-/** A hostile proxy, getter or toString must not take the worker down with it. */
+/** A proxy, getter or `toString` that throws must not stop the worker. */
 function safely<T>(ask: () => T, otherwise: T): T {
   try {
     return ask()
@@ -108,18 +111,18 @@ function classOf(thrown: unknown, message: string): Failure | undefined {
   if (!(thrown instanceof RetryAfter)) return undefined
   const asked = failureOf('transient', 'transient', message)
   const { delayMs } = thrown
-  // A delay that is no number falls back to the policy's own.
+  // If the delay is not a number, the retry policy chooses it.
   if (typeof delayMs !== 'number' || Number.isNaN(delayMs)) return asked
   return { ...asked, retryAfterMs: Math.round(Math.min(Math.max(delayMs, 0), DELAY_MAX_MS)) }
 }
 
-/** Plain JavaScript can name a kind that does not exist; the class of the error still counts. */
+/** Plain JavaScript can pass an unknown kind. The class of the error still counts. */
 function failureOf(kind: FailureKind, otherwise: FailureKind, message: string): Failure {
   const known = Object.hasOwn(FAILURE_KINDS, kind) ? kind : otherwise
   return { class: FAILURE_KINDS[known], kind: known, message }
 }
 
-/** Cuts a text to the bound, and mends what could not be stored: lone surrogates and NUL. */
+/** Cuts a text to the bound and replaces what cannot be stored: lone surrogates and NUL. */
 export function toBoundedText(text: string, max = MESSAGE_MAX): string {
   const wellFormed = text.replaceAll(/\p{Surrogate}|\0/gu, '\uFFFD')
   if (wellFormed.length <= max) return wellFormed

@@ -1,10 +1,9 @@
 /**
- * Checks of the objects that callers pass: filters, selections and options. A field that is not
- * known is refused and never ignored: a misspelt condition would otherwise select everything, and a
- * misspelt option would silently keep its default. The message names the fields that are known.
+ * Checks of the objects that callers pass: filters, selections and options. An unknown field is
+ * rejected, never ignored: a misspelt condition would select everything, and a misspelt option
+ * would silently keep its default. The message lists the known fields.
  *
- * Fields are read by name and enumerated with their prototypes, so that an inherited field is
- * checked like an own one.
+ * Fields are enumerated with their prototypes, so that an inherited field is checked too.
  */
 import { record } from './checks.ts'
 import { CommandInvalid, DefinitionInvalid } from './errors.ts'
@@ -12,22 +11,22 @@ import { CommandInvalid, DefinitionInvalid } from './errors.ts'
 /** Returns what is wrong with a value, or `undefined`. */
 type FieldCheck = (value: never) => string | undefined
 
-/** One check for every field of `T`; a field that is added to `T` does not compile without one. */
+/** One check for every field of `T`. A field without a check does not compile. */
 export type FieldChecks<T> = { readonly [Field in keyof Required<T>]: FieldCheck }
 
-/** How a check reports, and what it makes of `undefined`. */
+/** How a check reports, and how it treats `undefined`. */
 interface FieldRules {
-  /** What the object is called in messages. */
+  /** The name of the object in messages. */
   readonly what: string
-  /** Put before the names of fields, such as `filter.`. */
+  /** A prefix for the names of fields, such as `filter.`. */
   readonly prefix?: string
-  /** The error for a field; `CommandInvalid` if absent. */
+  /** Makes the error for a field; `CommandInvalid` if absent. */
   readonly refuse?: (field: string, why: string) => Error
-  /** Whether a field that is there, and `undefined`, is refused. For conditions it must be. */
+  /** Whether a field that is present but `undefined` is rejected. Conditions must set this. */
   readonly refuseUndefined?: boolean
 }
 
-/** Throws for the first field that is not known or breaks its rule. */
+/** Throws for the first field that is unknown or breaks its rule. */
 export function checkFields<T extends object>(
   value: T,
   checks: FieldChecks<T>,
@@ -67,10 +66,10 @@ function commandInvalid(field: string, why: string): CommandInvalid {
 
 function knownFieldsOf(checks: object): string {
   const names = Object.keys(checks)
-  return names.length === 0 ? 'there are no fields' : `known are ${names.join(', ')}`
+  return names.length === 0 ? 'there are no fields' : `known fields: ${names.join(', ')}`
 }
 
-/** Accepts any value: for a field that is checked where it is used. */
+/** Accepts any value, for a field that is checked where it is used. */
 export function unchecked(): undefined {
   return undefined
 }

@@ -1,42 +1,41 @@
 /**
- * Everything that the engine takes from the outside world. The core itself uses none of it: time,
- * random numbers and ids come in as arguments. Whatever runs the core gets these injected, so that
- * a test or a simulator can own them all.
+ * What the engine needs from the outside world. The core uses none of it: time, random numbers and
+ * ids are arguments there. Everything else gets these objects injected, so that a test or a
+ * simulator can control them.
  */
 
-/** Wall time in whole milliseconds since the epoch, never running backwards. */
+/** Wall time in whole milliseconds since the epoch. It never runs backwards. */
 export interface Clock {
-  /** Measures intervals: never stepped, not even if the wall clock of the machine is. */
+  /** Also measures intervals: it does not step, even if the machine's wall clock is stepped. */
   now(): number
   /**
-   * The clocks of the machine, from which processes on one SQLite file derive the time that they
-   * share. If absent, `now` is the time of a file.
+   * The clocks of the machine, from which the processes on one SQLite file derive their common
+   * time. If absent, `now` is the time of the file.
    */
   readonly host?: HostTime
 }
 
 /** The clocks of a machine; see `time-base.ts`. */
 export interface HostTime {
-  /** Identifies the boot; an empty text if the platform has no such identity. */
+  /** Identifies the boot. Empty if the platform has no such identity. */
   readonly boot: string
-  /** What the machine says the time is; can be stepped in both directions. */
+  /** The wall clock of the machine; it can be stepped in both directions. */
   wall(): number
   /** Milliseconds of the monotonic clock since the boot; never steps, never runs backwards. */
   elapsed(): number
-  /** The uptime less `elapsed`; null if the machine has no uptime that can be trusted. */
+  /** The uptime minus `elapsed`. Returns null if the machine has no reliable uptime. */
   suspended(): number | null
 }
 
-/** A timer that can be taken back. */
 export interface Timer {
   cancel(): void
 }
 
 /** Timers and turns of the event loop. */
 export interface Timers {
-  /** Calls back once, not before the delay is over; delays of any length are kept. */
+  /** Calls `callback` once, not before `delayMs` is over. Supports delays of any length. */
   after(delayMs: number, callback: () => void): Timer
-  /** Calls back when the event loop turns. */
+  /** Calls `callback` in a later turn of the event loop. */
   defer(callback: () => void): void
 }
 
@@ -45,93 +44,92 @@ export interface Random {
   next(): number
 }
 
-/** New ids: UUIDs of version 7, so that they sort by time. */
+/** New ids: UUIDs of version 7, which sort by time. */
 export interface IdSource {
   next(): string
 }
 
-/** The levels of log lines. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** Structured logging: plain fields, then a message. Any pino-shaped logger fits. */
+/** Structured logging: plain fields, then a message. Every logger with pino's signature fits. */
 export type Logger = {
   readonly [Level in LogLevel]: (fields: Readonly<Record<string, unknown>>, msg: string) => void
 }
 
-/** An open file. */
 export interface FileHandle {
   /** Writes all bytes at the end of the file. */
   append(bytes: Uint8Array): Promise<void>
-  /** The same, and returns when they are on the disk. May stop the event loop for that long. */
+  /** Like `append`, but resolves when the bytes are on the disk. May block the event loop. */
   appendDurably(bytes: Uint8Array): Promise<void>
-  /** The bytes from a place on; fewer than asked for only where the file ends. */
+  /** Returns the bytes from `offset` on; fewer than `length` only at the end of the file. */
   read(offset: number, length: number): Promise<Uint8Array>
   info(): Promise<FileInfo>
   truncate(length: number): Promise<void>
-  /** Returns when everything written is on the disk. */
+  /** Resolves when everything written is on the disk. */
   sync(): Promise<void>
   close(): Promise<void>
 }
 
-/** What a file system tells of a file without reading it. */
+/** What the file system knows about a file without reading it. */
 export interface FileInfo {
   readonly size: number
   readonly kind: 'file' | 'folder' | 'link' | 'other'
   readonly modifiedAtMs: number
-  /** The same in the finest unit that the file system has. */
+  /** The modification time in the finest unit that the file system has. */
   readonly modified: string
   readonly inode: string
 }
 
 /**
- * How a file is opened: to read one that is there; to append to one that is there or is made now;
- * or to make one that must not be there yet.
+ * - `read`: opens an existing file.
+ * - `append`: opens a file to append to it, and creates it if it does not exist.
+ * - `create`: creates a file, and fails if the name is taken.
  */
 export type FileMode = 'read' | 'append' | 'create'
 
-/** The file operations on which runs stand; a simulator can tear, lose or refuse each of them. */
+/** The file operations that runs use. The simulator can tear, lose or refuse each of them. */
 export interface FileSystem {
-  /** Follows no link at its name. To read, nothing where there is no such file. */
+  /** Does not follow a link at `path`. In mode `read`, returns `undefined` if there is no file. */
   open(path: string, mode: 'append' | 'create'): Promise<FileHandle>
   open(path: string, mode: FileMode): Promise<FileHandle | undefined>
-  /** Nothing where there is no such file; links are not followed. */
+  /** Returns `undefined` if there is no such file. Does not follow links. */
   info(path: string): Promise<FileInfo | undefined>
-  /** The names in a folder, sorted; none where there is no such folder. */
+  /** Returns the sorted names in a folder; an empty list if there is no such folder. */
   list(path: string): Promise<string[]>
-  /** False where something has that name already. */
+  /** Returns false if the name is taken. */
   createFolder(path: string): Promise<boolean>
-  /** Replaces what has the new name. */
+  /** Replaces a file that has the new name. */
   rename(from: string, to: string): Promise<void>
-  /** Does nothing where there is no such file. */
+  /** Does nothing if there is no such file. */
   remove(path: string): Promise<void>
-  /** Opens a folder, following no link at its name; nothing where there is none. */
+  /** Opens a folder without following a link at `path`. Returns `undefined` if there is none. */
   openFolder(path: string): Promise<FolderHandle | undefined>
-  /** Returns when the folder's entries are on the disk. */
+  /** Resolves when the entries of the folder are on the disk. */
   syncFolder(path: string): Promise<void>
 }
 
-/** A folder that is open. */
 export interface FolderHandle {
   /**
-   * The path by which what is in it is reached. Where the system can, it leads to this folder
-   * whatever its name leads to by now.
+   * The path under which its content is reached. If the platform supports it, the path leads to
+   * this folder even after the folder was renamed or replaced.
    */
   readonly path: string
-  /** Whether a path leads to this folder, and is no link. */
+  /** Returns true if `path` leads to this folder and is not a link. */
   isAt(path: string): Promise<boolean>
   close(): Promise<void>
 }
 
-/** A right that one process has at a time. */
+/** A lock on a file, held by one process at a time. */
 export interface FileLock {
   release(): Promise<void>
 }
 
-/** Rights that stand in files. */
+/** Locks on files. */
 export interface FileLocks {
   /**
-   * Takes the right of a file, making the file if need be; nothing while another has it. It ends by
-   * release or with its process, never by time.
+   * Takes the lock on a file, and creates the file if needed. Returns `undefined` if another
+   * process holds the lock. The lock ends when it is released or its process ends; it never
+   * expires.
    */
   take(path: string): Promise<FileLock | undefined>
 }

@@ -1,21 +1,22 @@
 /**
- * The promises as predicates over plain records, shared by tests, simulator and doctor. Each one
- * takes the facts of one job (and its row, for P9) and says what breaks it. They never throw on
- * damaged records, none of them trusts `decide`, and only P9 uses `evolve`: it is about the fold.
+ * The promises as predicates over plain records. Tests, the simulator and the doctor share them.
+ * Each predicate reads the facts of one job (P9 also reads its row) and returns the violations.
+ * Predicates never throw on damaged records. They do not use `decide`, and only P9 uses `evolve`,
+ * because P9 is about the fold.
  *
  *   P2   every change is an edge of the lifecycle, or forced or repaired by a named operator
  *   P3   at most one execution reaches COMMITTED
- *   P4   whatever a holder writes bears the claim of its attempt, and its lease still ran
- *   P5   attempts only rise, and each budget keeps its own bound
- *   P6   an ended job changes only by operator edges; a succeeded one never
- *   P7   no lease was taken back before it had run out
- *   P9   the row is the fold of the ledger, volatile fields aside
- *   P11  no claim before its due time, and no retry outside its policy's bounds
+ *   P4   every write by a worker carries the claim of its attempt, before the lease expires
+ *   P5   attempts only increase, and each budget keeps its bound
+ *   P6   an ended job changes only by operator edges; a succeeded job never changes
+ *   P7   no lease was recovered before it expired
+ *   P9   the row is the fold of the ledger, apart from volatile fields
+ *   P11  no claim before the due time, and no retry outside the bounds of its policy
  *
- * Facts before a migration are judged by the version of the lifecycle that was in force.
+ * Facts before a migration are checked against the version of the lifecycle that was in force.
  *
- * A repair that says what the job is from then on (`rebased`) is where judging begins anew: what
- * was wrong before it was found, told of, and answered for by the operator whom it names.
+ * A repair fact with `rebased` states the complete job. Checking starts there: what was wrong
+ * before was already reported, and the operator named in the repair has accepted it.
  */
 import { encode } from './canonical-json.ts'
 import { executionMachine } from './execution.ts'
@@ -38,8 +39,8 @@ export interface Violation {
 }
 
 /**
- * `others` are further versions of the lifecycle that are known: facts before a migration are
- * judged by the version that was in force. What an unknown version did is not judged.
+ * `others` are further known versions of the lifecycle, for facts before a migration. Facts of an
+ * unknown version are not checked.
  */
 type Predicate = (
   lifecycle: Lifecycle,
@@ -47,15 +48,15 @@ type Predicate = (
   others?: readonly Lifecycle[],
 ) => Violation[]
 
-/** A repair that the facts after it build on. */
+/** A repair fact that later facts build on. */
 type Rebase = Fact & { readonly rebased: Job }
 
-/** The lifecycle that a fact was decided by; nothing where it is not known. */
+/** Returns the lifecycle that decided a fact; `undefined` if its version is unknown. */
 type Rules = (fact: Fact) => Lifecycle | undefined
 
 type Check = (rules: Rules, facts: readonly Fact[], base?: Rebase) => Violation[]
 
-/** Records so damaged that they cannot be judged break the promise, too. */
+/** Records that are too damaged to be checked break the promise too. */
 function predicate(promise: Violation['promise'], check: Check): Predicate {
   return (lifecycle, facts, others = []) => {
     try {
@@ -64,7 +65,7 @@ function predicate(promise: Violation['promise'], check: Check): Predicate {
       if (first?.rebased === undefined) return check(rules, facts)
       return check(rules, rest, first as Rebase)
     } catch (error) {
-      return [{ promise, seq: 0, what: `cannot be judged: ${String(error)}` }]
+      return [{ promise, seq: 0, what: `cannot be checked: ${String(error)}` }]
     }
   }
 }
@@ -85,7 +86,7 @@ function rulesOf(
   }
 }
 
-/** P2: states and executions move along their edges, one fact after the other, without a gap. */
+/** P2: states and executions move along their edges, and `seq` has no gaps. */
 export const checkP2 = predicate('P2', (rules, facts, base) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P2', seq, what })
@@ -120,20 +121,21 @@ export const checkP2 = predicate('P2', (rules, facts, base) => {
   return [...violations, ...executionViolations(facts, base)]
 })
 
-/** A migration leads where the mapping of the later version says, and ends no job. */
+/** A migration must lead to the mapped state of the later version, and must not end the job. */
 function migrationProblems(
   before: Lifecycle | undefined,
   next: Lifecycle | undefined,
   { from, to, outcome, execution }: Fact,
   migrated: NonNullable<Fact['migrated']>,
 ): string[] {
-  const problems = outcome !== undefined || execution !== undefined ? ['did more than migrate'] : []
-  // That a fact starts nowhere is reported already.
+  const problems =
+    outcome !== undefined || execution !== undefined ? ['changed more than the version'] : []
+  // P2 already reports a fact without a start state.
   if (next === undefined || from === null) return problems
   if (migrated.to <= migrated.from) problems.push(`went back to version ${migrated.to}`)
   const target = migratedState(next, migrated.from, from)
   const isSame = before === undefined || isSameToScheduler(before, next, from, to)
-  if (target !== to || !isSame) problems.push(`${from} → ${to} is no migration`)
+  if (target !== to || !isSame) problems.push(`${from} → ${to} is not in the mapping`)
   return problems
 }
 
@@ -141,7 +143,7 @@ function hopProblems(lifecycle: Lifecycle, fact: Fact): string[] {
   const takes = edgeTriggersOf(lifecycle, fact)
   return hopsOf(fact).flatMap(({ from, to }) => {
     const edge = lifecycle.machine.byTarget.get(from)?.get(to)
-    if (edge === undefined) return `${from} → ${to} is no edge`
+    if (edge === undefined) return `${from} → ${to} is not an edge`
     if (!edge.on.some((trigger) => takes.includes(trigger))) {
       return `${fact.trigger} does not take ${from} → ${to}`
     }
@@ -149,19 +151,19 @@ function hopProblems(lifecycle: Lifecycle, fact: Fact): string[] {
   })
 }
 
-/** Rule G8: by a named operator, with a note, and never into a held or succeeded state. */
+/** Rule G8: a forced fact needs an operator and a note, and never leads to held or succeeded. */
 function forceProblems(lifecycle: Lifecycle, fact: Fact): string[] {
   const role = lifecycle.roles.get(fact.to)
   const moved = hopsOf(fact).length > 0
   return [
-    ...(fact.operator && fact.note ? [] : ['was forced by nobody, or without a note']),
+    ...(fact.operator && fact.note ? [] : ['was forced without an operator or without a note']),
     ...(moved && (role === undefined || role === 'held' || role === 'succeeded')
       ? [`was forced into ${fact.to}`]
       : []),
   ]
 }
 
-/** A repair of what was lost is named like every other, and hands nothing to a holder. */
+/** A rebasing repair needs an operator and a note, and must not make the job held by a worker. */
 function rebaseProblems(lifecycle: Lifecycle | undefined, fact: Rebase): string[] {
   const { operator, note, rebased } = fact
   if (lifecycle === undefined) return []
@@ -169,12 +171,12 @@ function rebaseProblems(lifecycle: Lifecycle | undefined, fact: Rebase): string[
   const isHanded = role === 'held' && fact.from !== fact.to && !isCommitted(rebased)
   const isPlaced = role !== undefined && !isHanded
   return [
-    ...(operator && note ? [] : ['was repaired by nobody, or without a note']),
+    ...(operator && note ? [] : ['was repaired without an operator or without a note']),
     ...(isPlaced ? [] : [`was repaired into ${rebased.state}`]),
   ]
 }
 
-/** The triggers of the edges that a fact may take. */
+/** Returns the triggers of the edges that a fact may take. */
 function edgeTriggersOf({ parked }: Lifecycle, { trigger, reason }: Fact): readonly JobTrigger[] {
   switch (trigger) {
     case 'create':
@@ -183,8 +185,8 @@ function edgeTriggersOf({ parked }: Lifecycle, { trigger, reason }: Fact): reado
     case 'done':
       return ['succeed']
     case 'park':
-      // A running job is given back before it is blocked: by a lifecycle without a parked state,
-      // and by the engine if the row of the job is damaged (`isolate.ts`).
+      // A running job is released before it is parked in two cases: the lifecycle has no parked
+      // state, or the row of the job is damaged (`isolate.ts`).
       return parked === undefined || reason === DAMAGED ? ['release'] : ['park']
     case 'start':
     case 'step':
@@ -223,7 +225,7 @@ function executionViolations(facts: readonly Fact[], base?: Rebase): Violation[]
   return violations
 }
 
-/** P3: one commit, ever. */
+/** P3: at most one commit. */
 export const checkP3 = predicate('P3', (_rules, facts, base) =>
   facts
     .filter(({ execution }) => execution?.statuses.includes('COMMITTED'))
@@ -231,7 +233,7 @@ export const checkP3 = predicate('P3', (_rules, facts, base) =>
     .map(({ seq }) => ({ promise: 'P3', seq, what: 'a second execution was committed' })),
 )
 
-/** P4: what closes an attempt, or commits it, comes from who holds it, while the lease runs. */
+/** P4: the holder's facts carry its claim, and were written before the lease expired. */
 export const checkP4 = predicate('P4', (_rules, facts, base) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P4', seq, what })
@@ -240,13 +242,13 @@ export const checkP4 = predicate('P4', (_rules, facts, base) => {
     if (trigger === 'claim') claim = execution?.claim
     const isByHolder = actor === 'worker' && execution?.abort !== 'lease_expired'
     if (trigger === 'claim' || !isByHolder || execution?.claim === undefined) continue
-    if (execution.claim !== claim) report(seq, `came by ${execution.claim}, not by ${claim}`)
-    if ((execution.leaseUntil ?? 0) <= at) report(seq, 'came after the lease had ended')
+    if (execution.claim !== claim) report(seq, `has claim ${execution.claim}, not ${claim}`)
+    if ((execution.leaseUntil ?? 0) <= at) report(seq, 'was written after the lease had expired')
   }
   return violations
 })
 
-/** P5: attempts rise one by one, and no budget is overdrawn. */
+/** P5: attempts increase by one, and no budget is exceeded. */
 export const checkP5 = predicate('P5', (rules, facts, base) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P5', seq, what })
@@ -255,20 +257,21 @@ export const checkP5 = predicate('P5', (rules, facts, base) => {
   for (const fact of facts) {
     if (fact.execution?.statuses.includes('LEASED')) attempt++
     if (fact.execution !== undefined && fact.execution.attempt !== attempt) {
-      report(fact.seq, `attempt ${fact.execution.attempt} where ${attempt} was due`)
+      report(fact.seq, `has attempt ${fact.execution.attempt}, not ${attempt}`)
     }
     if (fact.resets) Object.assign(spent, { failure: 0, crash: 0 })
-    if (fact.resets && fact.trigger !== 'redrive') report(fact.seq, 'budgets were given back')
+    if (fact.resets && fact.trigger !== 'redrive')
+      report(fact.seq, 'resets the budgets without a redrive')
     if (fact.spends === undefined) continue
     spent[fact.spends]++
     const policy = policyOf(rules(fact), facts, base)
     const max = policy === undefined ? Number.POSITIVE_INFINITY : boundOf(policy, fact.spends)
-    if (spent[fact.spends] > max) report(fact.seq, `${fact.spends} budget of ${max} is overdrawn`)
+    if (spent[fact.spends] > max) report(fact.seq, `${fact.spends} budget of ${max} is exceeded`)
   }
   return violations
 })
 
-/** The policy that a job was created with, or its lifecycle's. */
+/** Returns the policy of the job if it was created with one, else the policy of its lifecycle. */
 function policyOf(
   lifecycle: Lifecycle | undefined,
   facts: readonly Fact[],
@@ -286,7 +289,7 @@ function spentAt(base?: Rebase): Record<Budget, number> {
   return { failure: failures, crash: crashes, release: releases }
 }
 
-/** P6: an ended job changes only by operator edges, a succeeded one not at all. */
+/** P6: an ended job changes only by operator edges, and a succeeded job not at all. */
 export const checkP6 = predicate('P6', (rules, facts) => {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P6', seq, what })
@@ -295,7 +298,8 @@ export const checkP6 = predicate('P6', (rules, facts) => {
     if (lifecycle === undefined) continue
     const endOf = (state: string | null) => outcomeOf(lifecycle.roles.get(state ?? ''))
     if (fact.migrated !== undefined) {
-      // Only on the way out: an operator's edge follows, perhaps after further versions.
+      // An ended job is migrated only if an operator edge follows, perhaps after further
+      // migrations.
       const ended = endOf(fact.from)
       const follows = facts.slice(i + 1).find(({ migrated }) => migrated === undefined)
       if (ended === 'succeeded' || (ended !== undefined && follows?.operator === undefined)) {
@@ -308,9 +312,9 @@ export const checkP6 = predicate('P6', (rules, facts) => {
       const byOperator = lifecycle.machine.byTarget.get(from)?.get(to)?.operator === true
       const outcome = endOf(from)
       if (outcome === undefined || (outcome !== 'succeeded' && byOperator)) continue
-      report(fact.seq, `left ${from}, where the job had ended`)
+      report(fact.seq, `left ${from} after the job had ended there`)
     }
-    // The doctor may note that it mended the row; that changes nothing of the job.
+    // The doctor may record that it repaired the row. That does not change the job.
     const noted = fact.trigger === 'repair'
     if (hops.length === 0 && endOf(fact.from) !== undefined && !noted) {
       report(fact.seq, `changed the job after it had ended in ${fact.from}`)
@@ -319,16 +323,16 @@ export const checkP6 = predicate('P6', (rules, facts) => {
   return violations
 })
 
-/** P7: an attempt is taken from its holder only when its lease has run out. */
+/** P7: an attempt is taken from its holder only after its lease has expired. */
 export const checkP7 = predicate('P7', (_rules, facts) =>
   facts
     .filter(({ at, execution }) => {
       return execution?.abort === 'lease_expired' && (execution.leaseUntil ?? at) > at
     })
-    .map(({ seq }) => ({ promise: 'P7', seq, what: 'the lease was taken back while it ran' })),
+    .map(({ seq }) => ({ promise: 'P7', seq, what: 'the lease was recovered before it expired' })),
 )
 
-/** P9: the row says what the ledger says. */
+/** P9: the row equals the fold of the ledger. */
 export function checkP9(row: Job, facts: readonly Fact[]): Violation[] {
   const broken = (what: string): Violation[] => [{ promise: 'P9', seq: row.seq, what }]
   try {
@@ -367,7 +371,7 @@ export const checkP11 = predicate('P11', (rules, facts, base) => {
   return violations
 })
 
-/** How long the job must wait after this fact; nothing where it may be anything. */
+/** Returns how long the job must wait after this fact; `undefined` if any time is allowed. */
 function delayBounds(
   lifecycle: Lifecycle,
   retry: JobPolicy['retry'],
@@ -385,7 +389,7 @@ function delayBounds(
     : { min: delayMs, max: delayMs }
 }
 
-/** Every promise about the facts of one job. */
+/** Checks all promises about the facts of one job. */
 export const checkFacts: Predicate = (lifecycle, facts, others) =>
   [checkP2, checkP3, checkP4, checkP5, checkP6, checkP7, checkP11].flatMap((check) =>
     check(lifecycle, facts, others),
@@ -396,7 +400,7 @@ function withoutVolatile(job: Job): Job {
   return { ...job, execution: { ...job.execution, leaseUntil: 0 } }
 }
 
-/** P2 for runs: every change of state is an edge, and a rewind leads back to a visited state. */
+/** P2 for runs: every change of state is an edge, and a rewind leads to a visited state. */
 export function checkRun({ machine }: RunMachine, events: readonly RunEvent[]): Violation[] {
   const violations: Violation[] = []
   const report = (seq: number, what: string) => violations.push({ promise: 'P2', seq, what })

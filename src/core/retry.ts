@@ -1,46 +1,48 @@
 /**
- * When a failed or crashed job may run again, and how often. Three budgets are counted apart:
- * failures (the handler threw), crashes (the lease ran out after the handler started) and releases
- * (the attempt was given back). A counter counts what was granted, so it never passes its bound:
- * the failure that finds the budget spent ends or parks the job and is not counted.
+ * When a failed or crashed job may run again, and how often. There are three budgets:
+ *
+ * - failures: the handler threw;
+ * - crashes: the lease expired after the handler started;
+ * - releases: the attempt was released.
+ *
+ * A counter counts granted retries, so it never exceeds its bound. The failure that finds its
+ * budget spent ends or parks the job and is not counted.
  *
  * Delay of the n-th retry, n from 1:
  *   fixed        delayMs
  *   exponential  delayMs × factor^(n − 1), at most delayMaxMs
  * then spread by jitter over a window: delay + jitter × random × window, random from [0, 1).
  *
- * The window is as long as the delay. If many retries wait in the same queue already, it is longer:
- * 100 ms for each of them, and at most 12 s. Jobs that fail together, because what they all need is
- * away, therefore do not come back together. A retry is never earlier than its delay. Without
- * jitter it is exactly its delay later, as lifecycles that fix the delay want it; a delay of 0 has
- * no window.
+ * The window is as long as the delay. If many retries already wait in the same queue, it is longer:
+ * 100 ms for each of them, at most 12 s. Jobs that fail together, because a service is down, are
+ * therefore not retried together. A retry is never earlier than its delay. Without jitter it is
+ * exactly its delay later, which lifecycles with a fixed delay require. A delay of 0 has no window.
  */
 import { DefinitionInvalid } from './errors.ts'
 
-/** How failures are retried. */
 export interface RetryPolicy {
-  /** How many retries are granted; 0 means none. */
+  /** How many retries are granted; 0 disables retries. */
   readonly max: number
   readonly backoff: 'fixed' | 'exponential'
   readonly delayMs: number
   readonly factor: number
   readonly delayMaxMs: number
-  /** Which part of the window is used: from 0, no spread at all, to 1. */
+  /** The part of the window that is used, from 0 (no spread) to 1. */
   readonly jitter: number
 }
 
-/** Every budget of a job, who recovers it after a crash, and whether anybody is told of its end. */
+/** All budgets of a job, how it is recovered after a crash, and whether its end is notified. */
 export interface JobPolicy {
   readonly retry: RetryPolicy
   readonly crashesMax: number
   readonly releasesMax: number
-  /** With 'operator' a stalled job is flagged and waits for a person's approval. */
+  /** With 'operator', a stalled job is flagged and waits for an operator's approval. */
   readonly recovery: 'automatic' | 'operator'
-  /** Whether somebody is to be told when the job ends or is parked; nobody if absent. */
+  /** Whether a notification is sent when the job ends or is parked; false if absent. */
   readonly notify?: boolean
 }
 
-/** What a job type may override; what is absent comes from its lifecycle. */
+/** What a job type may override. Absent fields come from its lifecycle. */
 export interface PolicyOverrides {
   readonly retry?: Partial<RetryPolicy> | RetryPolicy['backoff']
   readonly crashesMax?: number
@@ -49,17 +51,20 @@ export interface PolicyOverrides {
   readonly notify?: boolean
 }
 
-/** A year: longer delays are mistakes, and would overflow timers and sums. */
+/** 366 days. Longer delays are mistakes, and would overflow timers and sums. */
 export const DELAY_MAX_MS = 366 * 24 * 60 * 60 * 1000
 const COUNT_MAX = 10_000
 
-/** How much longer the window becomes with each retry that waits already, and how long at most. */
+/** How much each waiting retry lengthens the window, and its maximum length. */
 const WINDOW_STEP_MS = 100
 const WINDOW_MAX_MS = 12_000
-/** More waiting retries than this make no difference. */
+/** More waiting retries than this do not lengthen the window. */
 export const RETRIES_AHEAD_MAX = WINDOW_MAX_MS / WINDOW_STEP_MS
 
-/** Document 002's numbers, spread by jitter because `standard` does not fix the delay. */
+/**
+ * The values of the job-lifecycle requirements (R2), with jitter: `standard` does not fix the
+ * delay.
+ */
 export const DEFAULT_RETRY: RetryPolicy = {
   max: 3,
   backoff: 'fixed',
@@ -69,7 +74,7 @@ export const DEFAULT_RETRY: RetryPolicy = {
   jitter: 1,
 }
 
-/** The default budgets of every lifecycle that does not say otherwise. */
+/** Used by every lifecycle that defines no policy. */
 export const DEFAULT_POLICY: JobPolicy = {
   retry: DEFAULT_RETRY,
   crashesMax: 3,
@@ -78,8 +83,8 @@ export const DEFAULT_POLICY: JobPolicy = {
 }
 
 /**
- * How long to wait before the n-th retry; `random` is from [0, 1), `retriesAhead` is how many
- * retries wait in the queue of the job.
+ * Returns the delay before the n-th retry. `random` is from [0, 1). `retriesAhead` is the number of
+ * retries that already wait in the queue of the job.
  */
 export function retryDelayMs(
   policy: RetryPolicy,
@@ -90,7 +95,7 @@ export function retryDelayMs(
   const grown =
     policy.backoff === 'fixed'
       ? policy.delayMs
-      : // The power may be infinite; no delay stays none, however often it is doubled.
+      : // The power may be infinite, and 0 × infinity would be NaN.
         Math.min(
           policy.delayMs === 0 ? 0 : policy.delayMs * policy.factor ** (n - 1),
           policy.delayMaxMs,
@@ -99,13 +104,13 @@ export function retryDelayMs(
   return Math.round(grown + policy.jitter * random * Math.max(grown, crowdMs))
 }
 
-/** The earliest and the latest delay that the policy can give to the n-th retry. */
+/** Returns the earliest and the latest delay that the policy allows for the n-th retry. */
 export function retryDelayBounds(policy: RetryPolicy, n: number): { min: number; max: number } {
   const max = retryDelayMs(policy, n, 1, RETRIES_AHEAD_MAX)
   return { min: retryDelayMs(policy, n, 0), max }
 }
 
-/** Applies overrides to a lifecycle's policy and checks the result. */
+/** Applies overrides to a policy. Throws `DefinitionInvalid` if the result is out of bounds. */
 export function mergePolicy(base: JobPolicy, overrides: PolicyOverrides): JobPolicy {
   const retry =
     typeof overrides.retry === 'string' ? { backoff: overrides.retry } : (overrides.retry ?? {})
@@ -115,7 +120,7 @@ export function mergePolicy(base: JobPolicy, overrides: PolicyOverrides): JobPol
     crashesMax: overrides.crashesMax ?? base.crashesMax,
     releasesMax: overrides.releasesMax ?? base.releasesMax,
     recovery: overrides.recovery ?? base.recovery,
-    // Absent where it is not wanted; anything but a boolean is left for the check to refuse.
+    // `false` is stored as absent. `findPolicyFault` rejects values that are not boolean.
     ...(notify !== undefined && notify !== false && { notify }),
   }
   const fault = findPolicyFault(merged)
@@ -123,7 +128,9 @@ export function mergePolicy(base: JobPolicy, overrides: PolicyOverrides): JobPol
   return merged
 }
 
-/** The field of a policy that is out of bounds, and what it must be; nothing when all is well. */
+/**
+ * Returns the first field that is out of bounds and what it must be; `undefined` if all are valid.
+ */
 export function findPolicyFault(policy: JobPolicy): [field: string, why: string] | undefined {
   const { retry, crashesMax, releasesMax, recovery, notify } = policy
   const isCount = (n: number) => Number.isSafeInteger(n) && n >= 0 && n <= COUNT_MAX

@@ -1,53 +1,55 @@
 /**
- * The time of a SQLite file. All processes that use a file must agree on the time, whatever their
- * wall clocks say. The file therefore carries a time base, and every process adds the same number
- * to a clock that the kernel keeps for all of them:
+ * The time of a SQLite file. All processes that use a file must agree on the time, even if their
+ * wall clocks differ. The file therefore has a time base, and every process adds the same number to
+ * a clock that the kernel keeps for all of them:
  *
  *   file time = elapsed + offset − held back
  *
- *   elapsed     milliseconds since the boot by the monotonic clock, which nobody can step
+ *   elapsed     milliseconds since the boot by the monotonic clock, which cannot be stepped
  *   offset      in the file; set from wall time by the first process after a boot
  *   held back   a part of `elapsed` since the base was set, while the file is ahead of wall time:
  *               file time then runs slower by `SLOWED_BY`, until it has lost `behindMs` in all
  *
- * A process that finds the newest base damaged records a new one: by the base before it, or by wall
- * time. A process follows wall time in three other cases, and records it as a new base:
+ * If the newest base is damaged, the process that finds it records a new one, derived from the base
+ * before it or from wall time. A process follows wall time, and records it as a new base, in three
+ * other cases:
  *
  *   the base is of another boot
  *   it sees its own wall clock step (wall − elapsed changes by more than `STEP_MS`)
  *   its wall clock differs from file time, and no live worker on the file has another wall time
  *
- * If wall time is ahead, file time moves there at once, and every live lease is extended by the
+ * If wall time is ahead, file time moves to it at once, and every live lease is extended by the
  * same amount. If wall time is behind, file time runs slower. It never runs backwards. A process
- * whose wall clock differs from file time for any other reason keeps to file time, and says so.
+ * whose wall clock differs from file time for any other reason uses file time and reports the
+ * difference.
  *
- * Some programs fake the monotonic clock of one process. The kernel's uptime shows that: it
+ * Some programs fake the monotonic clock of one process. The kernel's uptime shows this: it
  * includes the time for which the machine was suspended, so `uptime − elapsed` is the same in all
- * processes of a boot. A process in which it differs from the base's `suspendedMs` corrects its
- * own clock by the difference.
+ * processes of a boot. A process in which it differs from the base's `suspendedMs` corrects its own
+ * clock by the difference.
  */
 
-/** Differences between wall time and file time up to this are ignored. */
+/** Smaller differences between wall time and file time are ignored. */
 export const STEP_MS = 1000
 /** While the file is ahead of wall time, it loses this share of the time that passes. */
 export const SLOWED_BY = 1 / 25
-/** The uptime has a resolution of 10 ms; clocks that differ by no more than this agree. */
+/** The uptime has a resolution of 10 ms. Clocks that differ by no more than this agree. */
 export const UPTIME_SLACK_MS = 100
 
 /** The clocks of a machine at one moment. */
 export interface HostReading {
-  /** What the machine says the time is; can be stepped in both directions. */
+  /** The wall clock of the machine; it can be stepped in both directions. */
   readonly wallMs: number
-  /** Since the boot, by the monotonic clock, corrected. */
+  /** Milliseconds since the boot by the monotonic clock, corrected. */
   readonly elapsedMs: number
-  /** `uptime − elapsed`; null if the machine has no uptime that can be trusted. */
+  /** `uptime − elapsed`; null if the machine has no reliable uptime. */
   readonly suspendedMs: number | null
 }
 
 const REASONS = [
   /** The first base of the file. */
   'first',
-  /** The machine was started again. */
+  /** The machine was restarted. */
   'boot',
   /** Wall time was ahead: file time has moved forward. */
   'forward',
@@ -57,19 +59,19 @@ const REASONS = [
   'agreed',
   /** The machine was suspended, and wall time did not move with it. */
   'resumed',
-  /** The row of the newest base was damaged: the base before it, or wall time, counts. */
+  /**
+   * The row of the newest base was damaged. This base comes from an older one or from wall time.
+   */
   'repaired',
 ] as const
 
-/** Why a base was recorded. */
 export type TimeBaseReason = (typeof REASONS)[number]
 
-/** Whether a text is a reason for which bases are recorded. */
 export function isTimeBaseReason(reason: string): reason is TimeBaseReason {
   return (REASONS as readonly string[]).includes(reason)
 }
 
-/** What the file says about its time. */
+/** What the file stores about its time. */
 export interface TimeBase {
   /** Identifies the boot to which `offsetMs` belongs. */
   readonly boot: string
@@ -84,40 +86,40 @@ export interface TimeBase {
   readonly movedMs: number
 }
 
-/** The file time at a moment of the monotonic clock, in whole milliseconds. */
+/** Returns the file time at a time of the monotonic clock, in whole milliseconds. */
 export function fileTimeAt(base: TimeBase, elapsedMs: number): number {
   return Math.floor(elapsedMs + base.offsetMs - heldBackAt(base, elapsedMs))
 }
 
-/** By how much file time has been held back since the base was recorded. */
+/** Returns by how much file time has been held back since the base was recorded. */
 function heldBackAt(base: TimeBase, elapsedMs: number): number {
   const passed = Math.max(0, elapsedMs - base.elapsedMs)
   return Math.min(base.behindMs, passed * SLOWED_BY)
 }
 
-/** How much file time is still to be held back. */
+/** Returns how much file time must still be held back. */
 export function leftToLose(base: TimeBase, elapsedMs: number): number {
   return base.behindMs - heldBackAt(base, elapsedMs)
 }
 
-/** By how much file time is ahead of wall time; negative if it is behind. */
+/** Returns by how much file time is ahead of wall time; negative if it is behind. */
 export function aheadOfWall(base: TimeBase, { wallMs, elapsedMs }: HostReading): number {
   return fileTimeAt(base, elapsedMs) - wallMs
 }
 
-/** Whether wall time and file time differ, and file time is not on its way to wall time. */
+/** Returns true if wall time and file time differ, and file time is not being held back for it. */
 export function isDisputed(base: TimeBase, reading: HostReading): boolean {
   const leftMs = leftToLose(base, reading.elapsedMs)
   return Math.abs(aheadOfWall(base, reading) - leftMs) > STEP_MS
 }
 
-/** Whether a base can be used by a process of this boot. */
+/** Returns true if a process of this boot can use the base. */
 export function isOfBoot(base: TimeBase, boot: string, elapsedMs: number): boolean {
-  // Without an identity of the boot, a monotonic clock that is behind shows a later boot.
+  // If the platform cannot identify a boot, a smaller monotonic clock shows a later boot.
   return base.boot === boot && elapsedMs >= base.elapsedMs - UPTIME_SLACK_MS
 }
 
-/** The first base of a file or of a boot; file time does not fall below `lastMs`. */
+/** Returns the first base of a file or of a boot. File time does not fall below `lastMs`. */
 export function firstBase(
   boot: string,
   { wallMs, elapsedMs, suspendedMs }: HostReading,
@@ -137,7 +139,7 @@ export function firstBase(
   }
 }
 
-/** The base by which file time follows wall time; `undefined` if it does so already. */
+/** Returns the base with which file time follows wall time; `undefined` if it already does. */
 export function followWall(base: TimeBase, reading: HostReading): TimeBase | undefined {
   const { wallMs, elapsedMs, suspendedMs } = reading
   const nowMs = fileTimeAt(base, elapsedMs)
@@ -154,7 +156,7 @@ export function followWall(base: TimeBase, reading: HostReading): TimeBase | und
   return { ...base, offsetMs, elapsedMs, suspendedMs, behindMs, reason, movedMs: 0 }
 }
 
-/** The same time, for processes that start after the machine was suspended. */
+/** Returns a base with the same time for processes that start after the machine was suspended. */
 export function afterSuspension(base: TimeBase, reading: HostReading): TimeBase {
   const { elapsedMs, suspendedMs } = reading
   const offsetMs = Math.ceil(fileTimeAt(base, elapsedMs) - elapsedMs)
@@ -162,7 +164,7 @@ export function afterSuspension(base: TimeBase, reading: HostReading): TimeBase 
   return { ...base, offsetMs, elapsedMs, suspendedMs, behindMs, reason: 'resumed', movedMs: 0 }
 }
 
-/** By how much a process must correct its monotonic clock to agree with the base. */
+/** Returns by how much a process must correct its monotonic clock to agree with the base. */
 export function correctionFor(
   base: TimeBase,
   measuredMs: number | null,
@@ -171,6 +173,6 @@ export function correctionFor(
   if (measuredMs === null || base.suspendedMs === null) return 0
   const differenceMs = measuredMs - base.suspendedMs
   if (Math.abs(differenceMs) <= UPTIME_SLACK_MS) return 0
-  // Measurements vary by the resolution of the uptime; the time must not vary with them.
+  // Measurements vary by the resolution of the uptime. The correction must not vary with them.
   return Math.abs(differenceMs - presentMs) <= UPTIME_SLACK_MS ? presentMs : differenceMs
 }

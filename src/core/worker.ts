@@ -1,7 +1,10 @@
 /**
- * Document 003's worker loop. Where its list and its table differ, the list holds (Claiming →
- * Polling exists); where its diagram lacks Startup, the table holds. The document's loop never
- * exits; Draining and Stopped are added so that a worker can be stopped without losing work.
+ * The worker loop (the worker-loop requirements, R3).
+ *
+ * - If the list and the table of R3 differ, the list counts: Claiming → Polling exists.
+ * - The diagram of R3 lacks Startup; the table has it, and so does this machine.
+ * - The loop of R3 never exits. Draining and Stopped are added so that a worker can be stopped
+ *   without losing work.
  */
 import { defineMachine } from './machine/define.ts'
 
@@ -18,7 +21,7 @@ const LOOP_STATES = [
   'ReportingFailure',
 ] as const
 
-/** Any state → ErrorWait: an unhandled exception. Connecting has its own edge for it below. */
+/** Every state leads to ErrorWait on an unhandled exception. Connecting has its own edge below. */
 const exceptionEdges = LOOP_STATES.filter((from) => from !== 'Connecting').map(
   (from) => ({ from, to: 'ErrorWait', on: ['exception'] }) as const,
 )
@@ -29,7 +32,7 @@ const drainEdges = [...LOOP_STATES, 'ErrorWait' as const].map(
       from,
       to: 'Draining',
       on: ['drain'],
-      because: 'a worker that is asked to stop must finish or give back what it holds',
+      because: 'a worker that is asked to stop must finish or release the jobs that it holds',
     }) as const,
 )
 
@@ -44,17 +47,17 @@ export const workerMachine = defineMachine({
   sameState: 'refuse',
   states: {
     Startup: { meaning: 'Sets up logging, metrics and tracing.' },
-    Connecting: { meaning: 'Opens, or opens again, its connection to the store.' },
-    Recovery: { meaning: 'Takes back jobs whose leases have expired.' },
-    Polling: { meaning: 'Asks for the next job that it may run.' },
-    Backoff: { meaning: 'Found nothing; works out how long to sleep.' },
+    Connecting: { meaning: 'Opens or reopens its connection to the store.' },
+    Recovery: { meaning: 'Recovers jobs whose leases have expired.' },
+    Polling: { meaning: 'Asks the store for the next job that it may run.' },
+    Backoff: { meaning: 'Found no job; computes how long to sleep.' },
     Idle: { meaning: 'Sleeps for that long, or until it is woken.' },
     Claiming: { meaning: 'Takes the lease on a job that it found.' },
     Processing: { meaning: 'Runs the handler.' },
     ReportingSuccess: { meaning: 'Records the success and its usage numbers.' },
     ReportingFailure: { meaning: 'Records the failure and its details.' },
     ErrorWait: { meaning: 'Waits five seconds after an unexpected error.' },
-    Draining: { meaning: 'Takes nothing new; finishes or gives back what it holds.' },
+    Draining: { meaning: 'Claims no jobs; finishes or releases the jobs that it holds.' },
     Stopped: { meaning: 'Has ended.', terminal: true },
   },
   edges: [
@@ -85,7 +88,7 @@ export const workerMachine = defineMachine({
       from: 'Draining',
       to: 'Stopped',
       on: ['drained'],
-      because: 'the document has no end; ours is reached only with nothing held',
+      because: 'R3 has no end state; this one is reached only when the worker holds no job',
     },
   ],
 })

@@ -277,7 +277,7 @@ describe('a job file', () => {
       `import { defineJob } from 'pawl'\nexport default defineJob({ name: '' })`,
     )
     const { stderr } = await place.run(['work', '--jobs', 'jobs.ts'])
-    expect(stderr).toContain('name cannot be defined so: must not be empty')
+    expect(stderr).toContain('Invalid definition of name: must not be empty')
   })
 
   it('may be JavaScript, may export one job twice, and may be one of several', async () => {

@@ -188,7 +188,7 @@ describe('an invalid transition', () => {
 
   it('says so where no way leads on', () => {
     const error = new InvalidTransition('run', 'DONE', 'FAILED', [])
-    expect(error.hint).toBe('In machine "run", DONE leads nowhere.')
+    expect(error.hint).toBe('In machine "run", DONE has no outgoing edge.')
   })
 
   it('names the trigger where one was asked for instead of a state', () => {

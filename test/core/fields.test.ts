@@ -28,7 +28,7 @@ describe('the fields of an object', () => {
     const inherited = Object.create({ dryrun: true }) as Options
     for (const bad of [{ dryrun: true }, { toString: 1 }, { constructor: 1 }, inherited]) {
       expect(() => checkFields(bad as Options, CHECKS, RULES)).toThrow(
-        /is not known; known are dry, label, anything/,
+        /is not known; known fields: dry, label, anything/,
       )
     }
     expect(() => checkFields({ a: 1 } as object, {}, RULES)).toThrow('there are no fields')
@@ -63,12 +63,12 @@ describe('the fields of an object', () => {
       expect(abortSignal(bad as never)).toBe('must be an AbortSignal')
     }
     expect(listOf('x' as never, 2, name)).toBe('must be a list')
-    expect(listOf(['a', 'b', 'c'], 2, name)).toBe('must not be more than 2')
+    expect(listOf(['a', 'b', 'c'], 2, name)).toBe('must not have more than 2 entries')
     expect(listOf(['a', ''], 2, name)).toBe('must not be empty')
     expect(listOf(Array(2) as string[], 2, name)).toBe('must not be empty')
     expect(listOf(['a', 'b'], 2, name)).toBeUndefined()
     expect([text(5 as never, 9), text(undefined, 9), text(' ', 9)]).toEqual([
-      ...['must be a text', 'must not be empty', 'must not be empty'],
+      ...['must be a string', 'must not be empty', 'must not be empty'],
     ])
   })
 })

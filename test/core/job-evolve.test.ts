@@ -176,7 +176,7 @@ describe('the fold refuses', () => {
 
   it('a first fact that creates nothing', () => {
     const [{ created: _, ...first } = {} as Fact, ...rest] = ledger()
-    expect(refusal([first, ...rest])).toBe('1: the first fact is no creation')
+    expect(refusal([first, ...rest])).toBe('1: the first fact does not create the job')
   })
 
   it('a first fact that starts in a state, since only nothing comes before a creation', () => {
@@ -193,7 +193,7 @@ describe('the fold refuses', () => {
   it('a fact of another job', () => {
     const jobId = '00000000-0000-7000-8000-0000000000ff'
     expect(refusal(damaged(3, { jobId }))).toBe(
-      '3: it belongs to another job than 00000000-0000-7000-8000-000000000001',
+      '3: it does not belong to job 00000000-0000-7000-8000-000000000001',
     )
   })
 
@@ -227,7 +227,7 @@ describe('the fold refuses an attempt', () => {
   })
 
   it('that opens while another is open', () => {
-    expect(refusal(damaged(3, change(2, 'LEASED')))).toBe('3: an attempt is open already')
+    expect(refusal(damaged(3, change(2, 'LEASED')))).toBe('3: an attempt is already open')
   })
 
   it('that was never opened', () => {

@@ -17,7 +17,7 @@ describe('a refused command', () => {
       error: {
         message:
           'Invalid transition: failed → pending: ' +
-          'this edge is taken by due, run-now, expire, release, not by redrive',
+          'only due, run-now, expire, release takes this edge, not redrive',
         hint:
           'In machine "hardened", redrive does not apply in failed. It applies in quarantined. ' +
           'Commands for a job in failed: retry, cancel, quarantine.',
@@ -45,10 +45,10 @@ describe('a refused command', () => {
     }
     expect(force('queued', 'succeeded')).toEqual([
       'Invalid transition: queued → succeeded',
-      expect.stringMatching(/force never leads into a succeeded state; it may lead to created/),
+      expect.stringMatching(/force never leads to a succeeded state; it may lead to created/),
     ])
     expect(force('queued', 'running')[0]).toBe(
-      'Invalid transition: queued → running: force never leads into a held state',
+      'Invalid transition: queued → running: force never leads to a held state',
     )
     expect(force('queued', 'lost')[1]).toMatch(/has no state lost/)
   })

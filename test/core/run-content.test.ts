@@ -25,7 +25,7 @@ describe('an artifact', () => {
     for (const kind of ['invalidate-artifact', 'revalidate-artifact'] as const) {
       const error = errorOf(script.tell({ kind, name: 'x' }))
       expect(error.code).toBe('E_COMMAND_INVALID')
-      expect(error.message).toContain('names nothing that the run has: x')
+      expect(error.message).toContain('is not known in this run: x')
     }
   })
 
@@ -83,7 +83,7 @@ describe('a work item', () => {
       factsOf(script.tell(end))
       expect(script.tell(end)).toEqual(SAME)
       const error = errorOf(script.tell(other))
-      expect(error.message).toBe(`"key" names an item that has ${status} already`)
+      expect(error.message).toBe(`"key" names an item that has already ${status}`)
       expect(script.run.work_items.k?.status).toBe(status)
     }
   })

@@ -55,7 +55,7 @@ describe('a log', () => {
 
   it('is refused when an event belongs to another run', () => {
     const fault = faultOf(logWith(commit, { run_id: 'run-2' }))
-    expect(fault).toEqual({ seq: NEXT, why: 'it belongs to another run than run-1' })
+    expect(fault).toEqual({ seq: NEXT, why: 'it does not belong to run run-1' })
   })
 
   it('is refused when a number is left out, comes twice or goes back', () => {
@@ -97,7 +97,7 @@ describe('the content of a log', () => {
       { type: 'ARTIFACT_STALE', data: { name: 'constructor', because: 'y' } },
     ]
     for (const fact of strays) {
-      const why = `${fact.type} names nothing that exists`
+      const why = `${fact.type} names something that does not exist`
       expect(faultOf(logWith(fact))).toEqual({ seq: NEXT, why })
     }
   })

@@ -106,7 +106,7 @@ describe.each(Object.entries(stores))('a command by filter on %s', (name, openSt
       '"lane" must be one of idle, waiting, ready',
     )
     await expect(bench.store.list({ stat: 'x' } as JobFilter)).rejects.toThrow(
-      '"stat" is not known; known are state, lane',
+      '"stat" is not known; known fields: state, lane',
     )
     expect(await versions(bench.store)).toEqual(before)
   })

@@ -31,7 +31,7 @@ describe('a refused transition', () => {
     expect(lines.filter(({ level }) => level === 'error')).toEqual([
       {
         level: 'error',
-        msg: 'Invalid transition: created → queued: this edge is taken by submit, not by redrive',
+        msg: 'Invalid transition: created → queued: only submit takes this edge, not redrive',
         fields: expect.objectContaining({ job_id: id, from, to, code: 'E_TRANSITION_INVALID' }),
       },
     ])

@@ -42,14 +42,14 @@ describe('an option', () => {
     const bad: [object, string][] = [
       [{ queues: [] }, '"queues" must not be empty'],
       [{ queues: 'mail' }, '"queues" must be a list'],
-      [{ queues: [5] }, '"queues" must be a text'],
-      [{ queue: 'mail' }, '"queue" is not known; known are id, jobs, concurrency'],
+      [{ queues: [5] }, '"queues" must be a string'],
+      [{ queue: 'mail' }, '"queue" is not known; known fields: id, jobs, concurrency'],
       [{ lease: 10 }, '"lease" must be 500 ms or longer'],
       [{ lease: '499ms' }, '"lease" must be 500 ms or longer'],
       [{ concurency: 5 }, '"concurency" is not known'],
       [{ effects: { concurency: 5 } }, '"effects.concurency" is not known'],
       [{ onEvent: {} }, '"onEvent" must be a function'],
-      [{ id: 7 }, '"id" must be a text'],
+      [{ id: 7 }, '"id" must be a string'],
     ]
     for (const [options, message] of bad) {
       await expect(pawl.work(options), message).rejects.toThrow(message)
@@ -60,9 +60,9 @@ describe('an option', () => {
     const pawl = await open()
     const bad: [object, string][] = [
       [{ tags: 'x' }, '"tags" must be a list'],
-      [{ tags: [5] }, '"tags" must be a text'],
+      [{ tags: [5] }, '"tags" must be a string'],
       [{ tags: { length: 1 } }, '"tags" must be a list'],
-      [{ key: 5 }, '"key" must be a text'],
+      [{ key: 5 }, '"key" must be a string'],
       [{ key: '' }, '"key" must not be empty'],
       [{ input: 'other' }, '"input" is not known'],
       [{ dealy: 5 }, '"dealy" is not known'],
@@ -88,19 +88,19 @@ describe('an option', () => {
 
   it('of a definition that is unknown is refused', () => {
     const bad: [object, string][] = [
-      [{ retires: 3 }, 'retires cannot be defined so: is not known; known are name, queue'],
-      [{ retry: { delayMs: 5 } }, 'retry.delayMs cannot be defined so: is not known'],
-      [{ retry: 5 }, 'retry cannot be defined so: must be an object'],
+      [{ retires: 3 }, 'Invalid definition of retires: is not known; known fields: name, queue'],
+      [{ retry: { delayMs: 5 } }, 'Invalid definition of retry.delayMs: is not known'],
+      [{ retry: 5 }, 'Invalid definition of retry: must be an object'],
       [{ effects: { mail: { deliver() {}, timout: 5 } } }, 'effects.mail.timout'],
-      [{ run: 'code' }, 'run cannot be defined so: must be a function'],
-      [{ lifecycle: 'standard' }, 'lifecycle cannot be defined so: must be an object'],
+      [{ run: 'code' }, 'Invalid definition of run: must be a function'],
+      [{ lifecycle: 'standard' }, 'Invalid definition of lifecycle: must be an object'],
     ]
     for (const [options, message] of bad) {
       expect(() => defineJob({ name: 'x', ...options } as never), message).toThrow(message)
     }
     const effect = { effect: {} } as never
     expect(() => echo.implement(() => 1, effect)).toThrow(
-      'effect cannot be defined so: is not known',
+      'Invalid definition of effect: is not known',
     )
   })
 

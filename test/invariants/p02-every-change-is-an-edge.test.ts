@@ -57,27 +57,27 @@ const retried = () => played(standard, 'create', 'claim', 'retry').facts
 describe('P2 reports', () => {
   it('a change that is no edge', () => {
     expect(found(append(retried(), { trigger: 'due', to: 'running' }))).toEqual([
-      'P2 at 4: retrying → running is no edge',
+      'P2 at 4: retrying → running is not an edge',
     ])
   })
 
   it('a state that the lifecycle does not have', () => {
     expect(found(append(retried(), { trigger: 'due', to: 'frozen' }))).toEqual([
-      'P2 at 4: retrying → frozen is no edge',
+      'P2 at 4: retrying → frozen is not an edge',
     ])
   })
 
   it('a change by way of a state where no edge leads through', () => {
     const facts = append(retried(), { trigger: 'due', via: ['created'], to: 'queued' })
     expect(found(facts)).toEqual([
-      'P2 at 4: retrying → created is no edge',
+      'P2 at 4: retrying → created is not an edge',
       'P2 at 4: due does not take created → queued',
     ])
   })
 
   it('a creation that leaves the initial state by no edge', () => {
     expect(found(alter(retried().slice(0, 1), 1, { via: ['created'], to: 'running' }))).toEqual([
-      'P2 at 1: created → running is no edge',
+      'P2 at 1: created → running is not an edge',
     ])
   })
 
@@ -159,7 +159,7 @@ describe('P2 reports of operators', () => {
       expect(found(forced)).toEqual([])
       for (const lost of ['operator', 'note'] as const) {
         expect(found(without(forced, 4, lost))).toEqual([
-          'P2 at 4: was forced by nobody, or without a note',
+          'P2 at 4: was forced without an operator or without a note',
         ])
         expect(found(alter(forced, 4, { [lost]: '' }))).toHaveLength(1)
       }
@@ -168,7 +168,7 @@ describe('P2 reports of operators', () => {
 
   it('a repair without a move that nobody is named for', () => {
     expect(found(append(retried(), { trigger: 'repair' }))).toEqual([
-      'P2 at 4: was forced by nobody, or without a note',
+      'P2 at 4: was forced without an operator or without a note',
     ])
   })
 

@@ -25,12 +25,12 @@ describe('P4 reports', () => {
   it('a report that came by the claim of another', () => {
     const facts = alter(retried(), 3, { execution: { ...closing(), claim: 'another' } })
     const { claim } = closing()
-    expect(lines(checkP4(standard, facts))).toEqual([`P4 at 3: came by another, not by ${claim}`])
+    expect(lines(checkP4(standard, facts))).toEqual([`P4 at 3: has claim another, not ${claim}`])
   })
 
   it('a report that came when the lease had ended, or that has no lease', () => {
     const { leaseUntil = 0 } = closing()
-    const late = 'P4 at 3: came after the lease had ended'
+    const late = 'P4 at 3: was written after the lease had expired'
     expect(lines(checkP4(standard, alter(retried(), 3, { at: leaseUntil })))).toEqual([late])
     expect(checkP4(standard, alter(retried(), 3, { at: leaseUntil - 1 }))).toEqual([])
     const { leaseUntil: _, ...execution } = closing()

@@ -77,14 +77,14 @@ describe('P5 reports of attempts', () => {
   it('a number that falls, is negative, is given twice or is skipped', () => {
     for (const attempt of [0, -1, 1, 3]) {
       expect(lines(checkP5(leased, withAttempt(attempt)))).toEqual([
-        `P5 at 4: attempt ${attempt} where 2 was due`,
+        `P5 at 4: has attempt ${attempt}, not 2`,
       ])
     }
   })
 
   it('a fact of an attempt that is not the present one', () => {
     const facts = append(twice(), { execution: { attempt: 1, statuses: ['ABORTED'] } })
-    expect(lines(checkP5(leased, facts))).toEqual(['P5 at 5: attempt 1 where 2 was due'])
+    expect(lines(checkP5(leased, facts))).toEqual(['P5 at 5: has attempt 1, not 2'])
   })
 })
 
@@ -100,15 +100,15 @@ describe('P5 reports of budgets', () => {
   it('a fourth failure, a fourth crash and a give-back beyond its bound', () => {
     expect(found(spend(created(), ...thrice('failure' as const)))).toEqual([])
     expect(found(spend(created(), ...thrice('failure' as const), 'failure'))).toEqual([
-      'P5 at 5: failure budget of 3 is overdrawn',
+      'P5 at 5: failure budget of 3 is exceeded',
     ])
     expect(found(spend(created(), ...thrice('crash' as const), 'crash'))).toEqual([
-      'P5 at 5: crash budget of 3 is overdrawn',
+      'P5 at 5: crash budget of 3 is exceeded',
     ])
     const releases = Array.from({ length: 100 }, () => 'release' as const)
     expect(found(spend(created(), ...releases))).toEqual([])
     expect(found(spend(created(), ...releases, 'release'))).toEqual([
-      'P5 at 102: release budget of 100 is overdrawn',
+      'P5 at 102: release budget of 100 is exceeded',
     ])
   })
 

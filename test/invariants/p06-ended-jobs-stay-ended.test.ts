@@ -80,7 +80,7 @@ describe('P6 reports', () => {
       ['repair', 'queued'],
     ] as const) {
       expect(found(append(facts, { trigger, to, ...operator }))).toEqual([
-        'P6 at 4: left succeeded, where the job had ended',
+        'P6 at 4: left succeeded after the job had ended there',
       ])
     }
   })
@@ -101,7 +101,7 @@ describe('P6 reports', () => {
       ['force', 'quarantined'],
     ] as const) {
       expect(found(append(facts, { trigger, to, ...operator }))).toEqual([
-        'P6 at 4: left failed, where the job had ended',
+        'P6 at 4: left failed after the job had ended there',
       ])
     }
     const forced = append(played(leased, 'create', 'claim', 'fail').facts, {
@@ -117,7 +117,7 @@ describe('P6 also reports', () => {
   it('a way out of cancelled', () => {
     const facts = played(standard, 'create', 'cancel').facts
     const redriven = append(facts, { trigger: 'redrive', to: 'queued', ...operator })
-    expect(found(redriven)).toEqual(['P6 at 3: left cancelled, where the job had ended'])
+    expect(found(redriven)).toEqual(['P6 at 3: left cancelled after the job had ended there'])
   })
 
   it('a way through an ended state within one fact', () => {

@@ -29,7 +29,7 @@ describe('P7 reports', () => {
     const { seq, execution } = closing()
     const leaseUntil = execution?.leaseUntil ?? 0
     const facts = alter(expired(), seq, { at: leaseUntil - 1 })
-    const what = `P7 at ${seq}: the lease was taken back while it ran`
+    const what = `P7 at ${seq}: the lease was recovered before it expired`
     expect(lines(checkP7(standard, facts))).toEqual([what])
   })
 

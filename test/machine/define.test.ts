@@ -43,10 +43,10 @@ describe('the definition of a machine', () => {
 
   it.each<[why: string, change: Partial<MachineSpec>, problem: string]>([
     ['a name with a space', { name: 'a door' }, 'the name "a door" is not a plain word'],
-    ['version 0', { version: 0 }, 'the version is not a whole number from 1'],
-    ['version 1.5', { version: 1.5 }, 'the version is not a whole number from 1'],
-    ['no version', { version: Number.NaN }, 'the version is not a whole number from 1'],
-    ['an endless version', { version: 2 ** 53 }, 'the version is not a whole number from 1'],
+    ['version 0', { version: 0 }, 'the version is not a whole number of at least 1'],
+    ['version 1.5', { version: 1.5 }, 'the version is not a whole number of at least 1'],
+    ['no version', { version: Number.NaN }, 'the version is not a whole number of at least 1'],
+    ['an endless version', { version: 2 ** 53 }, 'the version is not a whole number of at least 1'],
     ['no states', { states: {}, edges: [] }, 'it has no states'],
     [
       'an initial state of no state',
@@ -71,7 +71,7 @@ describe('the definition of a machine', () => {
     [
       'a self-edge',
       { edges: [...edges, edge('open', 'open', 'nudge')] },
-      'open → open is a self-edge: that is what sameState is for',
+      'open → open is a self-edge: use sameState instead',
     ],
     [
       'the same edge twice',
@@ -101,12 +101,12 @@ describe('the definition of a machine', () => {
     [
       'a state that nothing leads out of',
       { states: { ...spec().states, gone: going } },
-      'gone is not terminal, but nothing leads out of it',
+      'gone is not terminal, but no edge leaves it',
     ],
     [
       'an edge out of a terminal state',
       { edges: [...edges, edge('gone', 'open', 'rebuild')] },
-      'gone → open leaves a terminal state and is no operator edge',
+      'gone → open leaves a terminal state and is not an operator edge',
     ],
     [
       'two targets for one trigger',
@@ -132,9 +132,9 @@ describe('the definition of a machine', () => {
     })
     const problems = [
       'the name "" is not a plain word',
-      'the version is not a whole number from 1',
+      'the version is not a whole number of at least 1',
       'the initial state "ajar" is not declared',
-      'open → open is a self-edge: that is what sameState is for',
+      'open → open is a self-edge: use sameState instead',
       'open → open has no trigger',
       'open → ajar names the undeclared state "ajar"',
       'the trigger "a b" is not a plain word',
@@ -158,9 +158,9 @@ describe('the definition of a machine', () => {
     const states = { open: going, shut: going, gone: over, lost: going, alone: over }
     const graph = [...edges, edge('gone', 'open', 'rebuild'), edge('open', 'gone', 'push')]
     expect(findProblems(spec({ states, edges: graph }))).toEqual([
-      'gone → open leaves a terminal state and is no operator edge',
+      'gone → open leaves a terminal state and is not an operator edge',
       'lost cannot be reached',
-      'lost is not terminal, but nothing leads out of it',
+      'lost is not terminal, but no edge leaves it',
       'alone cannot be reached',
       'open on push leads to both shut and gone',
     ])

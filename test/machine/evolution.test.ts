@@ -165,8 +165,8 @@ describe('a migration', () => {
     const what = (change: Partial<Fact>) =>
       checkP2(parcel2, without(script.facts, 2, change), parcels).map((found) => found.what)
     expect(what({})).toEqual([])
-    expect(what({ to: 'stuck' })).toEqual(['packed → stuck is no migration'])
-    expect(what({ outcome: 'failed' })).toEqual(['did more than migrate'])
+    expect(what({ to: 'stuck' })).toEqual(['packed → stuck is not in the mapping'])
+    expect(what({ outcome: 'failed' })).toEqual(['changed more than the version'])
     expect(what({ migrated: { from: 2, to: 2 } })).toContain('went back to version 2')
     expect(what({ from: null })).toEqual(['starts in null, not in packed'])
     expect(checkP2(parcel1, script.facts)).toEqual([])
@@ -209,9 +209,9 @@ describe('a migration', () => {
     const broken = (change: Partial<Fact>) => () => fold(without(script.facts, 2, change))
     expect(broken({ migrated: { from: 2, to: 3 } })).toThrow('it migrates from 2, not from 1')
     expect(broken({ migrated: { from: 1, to: 1 } })).toThrow('it migrates from 1 to 1')
-    expect(broken({ trigger: 'force' })).toThrow('it is no migration')
+    expect(broken({ trigger: 'force' })).toThrow('it is not a migration')
     const execution = { attempt: 1, statuses: ['LEASED'] } as const
-    expect(broken({ execution })).toThrow('a migration changes no attempt')
+    expect(broken({ execution })).toThrow('a migration must not change an attempt')
   })
 
   it('keeps a parked job parked where the new version has no state for it', () => {

@@ -139,13 +139,13 @@ describe('the triggers of a lifecycle', () => {
   it.each(['fail', 'give-up', 'reject', 'expire', 'release', 'cancel'])(
     'must say what %s means for a held job',
     (trigger) => {
-      expect(problemsOf({ edges: without(trigger) })).toEqual([`doing has no way for ${trigger}`])
+      expect(problemsOf({ edges: without(trigger) })).toEqual([`doing has no edge for ${trigger}`])
     },
   )
 
   it('must say how a held job succeeds', () => {
     expect(problemsOf({ edges: without('succeed') })).toEqual([
-      'doing has no way for succeed',
+      'doing has no edge for succeed',
       'succeed must lead from doing to done in one step',
     ])
   })
@@ -188,7 +188,7 @@ describe('the triggers of a lifecycle', () => {
       { from: 'here', to: 'todo', on: ['due'] },
     ]
     expect(problemsOf({ states: own, edges: [...edges, ...circle] })).toEqual([
-      'the path of reschedule from todo is a circle',
+      'the path of reschedule from todo is a cycle',
     ])
   })
 
@@ -199,7 +199,7 @@ describe('the triggers of a lifecycle', () => {
       { from: 'here', to: 'todo', on: ['reschedule'] },
     ]
     expect(problemsOf({ states: own, edges: [...edges, ...back] })).toEqual([
-      'the path of reschedule from todo is a circle',
+      'the path of reschedule from todo is a cycle',
     ])
   })
 
@@ -207,7 +207,7 @@ describe('the triggers of a lifecycle', () => {
     const own = { ...states, gone: state('cancelled') }
     const other: Edges = [{ from: 'todo', to: 'gone', on: ['cancel'] }]
     expect(problemsOf({ states: own, edges: [...edges, ...other] })).toEqual([
-      'cancel from todo ends elsewhere than in lost',
+      'cancel from todo does not end in lost',
     ])
   })
 
@@ -240,7 +240,7 @@ describe('the triggers of a lifecycle', () => {
       { from: 'aside', to: 'todo', on: ['redrive'] },
     ]
     expect(problemsOf({ states: own, edges: [...edges, ...more] })).toEqual([
-      'small must have a parked state and a way into it by park, or neither',
+      'small must have a parked state and a path to it by park, or neither',
     ])
   })
 
@@ -251,11 +251,11 @@ describe('the triggers of a lifecycle', () => {
       { from: 'doing', to: 'lost', on: ['fail'] },
     ]
     expect(problemsOf({ edges: few })).toEqual([
-      'doing has no way for give-up',
-      'doing has no way for reject',
-      'doing has no way for expire',
-      'doing has no way for release',
-      'doing has no way for cancel',
+      'doing has no edge for give-up',
+      'doing has no edge for reject',
+      'doing has no edge for expire',
+      'doing has no edge for release',
+      'doing has no edge for cancel',
     ])
   })
 })
@@ -363,7 +363,7 @@ describe('a lifecycle of a user', () => {
     expect(findLifecycle('courier', 2, known)).toBe(courier)
     expect(() => findLifecycle('courier', 1, known)).toThrow(LifecycleUnknown)
     expect(() => findLifecycle('courier', 2)).toThrow(LifecycleUnknown)
-    expect(() => findLifecycle('standard', 2)).toThrow(/"standard" version 2 is not known here/)
+    expect(() => findLifecycle('standard', 2)).toThrow(/"standard" version 2 is not known to/)
   })
 })
 

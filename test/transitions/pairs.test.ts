@@ -120,8 +120,9 @@ describe.each(TABLES)('a refusal by the machine $name', (table) => {
         expect(error.message).toBe(`Invalid transition: ${from} → ${to}`)
         expect(error).toMatchObject({ code: 'E_TRANSITION_INVALID', from, to })
         expect(error.allowed.toSorted()).toEqual(allowed.toSorted())
-        const ways = allowed.length === 0 ? 'nowhere' : `only to ${error.allowed.join(', ')}`
-        expect(error.hint).toBe(`In machine "${table.name}", ${from} leads ${ways}.`)
+        const targets = `leads only to ${error.allowed.join(', ')}`
+        const ways = allowed.length === 0 ? 'has no outgoing edge' : targets
+        expect(error.hint).toBe(`In machine "${table.name}", ${from} ${ways}.`)
         expect(error.details).toMatchObject({ machine: table.name, from, to })
       }
     }

@@ -1,4 +1,4 @@
-/** What a command for a job may hold. */
+/** Checks of the commands for jobs. */
 import {
   count,
   flag,
@@ -31,13 +31,13 @@ import { ACTORS, type ActorKind } from './facts.ts'
 
 const TAGS_MAX = 32
 const METADATA_MAX = 32
-/** How many numbers an attempt may record. */
+/** The maximum number of usage values of an attempt. */
 export const USAGE_MAX = 64
 const PRIORITY_MAX = 32_767
-/** How many effects a commit may declare. */
+/** The maximum number of effects of a commit. */
 export const EFFECTS_MAX = 10_000
 
-/** Nothing when the command is well-formed; else its first fault. */
+/** Returns the first fault of a command; `undefined` if it is well-formed. */
 export function findFault(command: Command, context: Context): CommandInvalid | undefined {
   return (
     fault('kind', oneOf(command.kind, COMMAND_KINDS)) ??
@@ -47,7 +47,7 @@ export function findFault(command: Command, context: Context): CommandInvalid | 
   )
 }
 
-/** Rules stand in a row, and the first that is broken answers; none is looked at after it. */
+/** Rules are joined by `??`, so only the first broken one is evaluated and reported. */
 function fault(field: string, why: string | undefined): CommandInvalid | undefined {
   return why === undefined ? undefined : new CommandInvalid(field, why)
 }
@@ -55,7 +55,7 @@ function fault(field: string, why: string | undefined): CommandInvalid | undefin
 const OPERATOR: readonly ActorKind[] = ['operator']
 const DOCTOR: readonly ActorKind[] = ['doctor']
 
-/** Only a cancel may come without a fence: everything else that names one needs it (promise P4). */
+/** A cancel may omit the fence. All other fenced commands need it (promise P4). */
 function fenceOf(command: Command): string | undefined {
   if (command.kind === 'cancel') return optional(command.fence, fence)
   return FENCED_COMMANDS.includes(command.kind)
@@ -174,7 +174,7 @@ function usage(values: Readonly<Record<string, number>>): string | undefined {
   return entries.map(([key]) => name(key)).find(isBroken)
 }
 
-/** Whether a fence is a good one is not asked here: a bad one is stale. */
+/** Checks the shape only. The fence is compared with the job later, and may be stale. */
 function fence(value: Fence): string | undefined {
   const why = record(value)
   if (why !== undefined) return why

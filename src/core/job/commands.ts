@@ -1,18 +1,18 @@
-/** What can be asked of a job. Each command is decided in `decide.ts`. */
+/** The commands for a job. `decide.ts` decides each of them. */
 import type { Failure } from '../failure.ts'
 import type { JobPolicy } from '../retry.ts'
 import type { ActorKind } from './facts.ts'
 
-/** The right of one execution to move its job: both numbers must match, and the lease must run. */
+/** Proves that an execution holds the job: both values must match, and the lease must be valid. */
 export interface Fence {
   readonly attempt: number
   readonly claim: string
 }
 
-/** Duration, queue time and counters that the handler set. */
+/** Counters that the handler set. */
 export type Usage = Readonly<Record<string, number>>
 
-/** Creates the job, and submits it in the same step unless it is held back. */
+/** Creates the job and submits it in the same step, unless `hold` is set. */
 export interface CreateCommand {
   readonly kind: 'create'
   readonly jobId: string
@@ -26,13 +26,13 @@ export interface CreateCommand {
   readonly timeoutMs?: number
   readonly deadlineAt?: number
   readonly policy?: JobPolicy
-  /** Not before this time; now if absent. */
+  /** The earliest time at which the job may run; now if absent. */
   readonly runAt?: number
-  /** Create only; a later submit lets it run. */
+  /** If true, the job is only created. It runs after a `submit` or `schedule`. */
   readonly hold?: boolean
 }
 
-/** Everything that an execution asks of its job, under its fence. */
+/** The commands of an execution for its job, with its fence. */
 export type AttemptCommand =
   | { readonly kind: 'start'; readonly fence: Fence }
   | {
@@ -40,13 +40,13 @@ export type AttemptCommand =
       readonly fence: Fence
       readonly name: string
       readonly n: number
-      /** Whoever keeps the ledger found this step in it already; the first result stands. */
+      /** The store found this step in the ledger already. The first result is kept. */
       readonly known?: boolean
     }
   | {
       readonly kind: 'commit'
       readonly fence: Fence
-      /** How many effects were put into the outbox; with none the job is done at once. */
+      /** How many effects the commit put into the outbox. If 0, the job is done at once. */
       readonly effects?: number
       readonly usage?: Usage
     }
@@ -59,7 +59,6 @@ export type AttemptCommand =
   | { readonly kind: 'release'; readonly fence: Fence }
   | { readonly kind: 'suspend'; readonly fence: Fence; readonly runAt: number }
 
-/** Every command. */
 export type Command =
   | CreateCommand
   | AttemptCommand
@@ -68,7 +67,7 @@ export type Command =
   | { readonly kind: 'due' }
   | { readonly kind: 'reschedule'; readonly runAt: number }
   | { readonly kind: 'prioritise'; readonly priority: number }
-  /** The input is another one, stored beside this fact; only before the first attempt. */
+  /** Replaces the input, which is stored beside this fact. Only before the first attempt. */
   | { readonly kind: 'replace' }
   | { readonly kind: 'exhaust' }
   | {
@@ -76,26 +75,27 @@ export type Command =
       readonly claim: string
       readonly worker: string
       readonly leaseUntil: number
-      /** Also enters IN_PROGRESS: a slot is free now. */
+      /** If true, the execution also enters IN_PROGRESS, because a slot is free now. */
       readonly start: boolean
     }
-  /** All effects are delivered; anybody may say so. */
+  /** All effects are delivered. Needs no fence. */
   | { readonly kind: 'done'; readonly attempt: number }
-  /** Names the exact lease that was read; `approved` is the operator's word for a stalled job. */
+  /**
+   * Names the exact lease that was read. `approved` is an operator's approval for a stalled job.
+   */
   | { readonly kind: 'expire'; readonly fence: Fence; readonly approved?: boolean }
-  /** With a fence: by the holder, who honours a request. Without: at once, whoever holds it. */
+  /** With a fence: the holder carries out a cancel request. Without: ends the job at once. */
   | { readonly kind: 'cancel'; readonly fence?: Fence }
   | { readonly kind: 'park' }
   | { readonly kind: 'redrive' }
   | { readonly kind: 'discard' }
   | { readonly kind: 'force'; readonly to: string }
-  /** Without `to` it only records that the row was rebuilt. */
+  /** Without `to`, only records that the row was rebuilt. */
   | { readonly kind: 'repair'; readonly to?: string }
 
-/** The name of a command. */
 export type CommandKind = Command['kind']
 
-/** What comes from outside: the time, a random number, and who asks. */
+/** The inputs from outside: the time, a random number, and who sent the command. */
 export interface Context {
   /** The store's clock, in milliseconds since the epoch. */
   readonly now: number
@@ -104,16 +104,16 @@ export interface Context {
   /** How many retries wait in the job's queue; 0 if absent. */
   readonly retriesAhead?: number
   readonly actor: ActorKind
-  /** Who acts: required, with a note, for every operator command. */
+  /** Who acts. Operator commands require it, together with a note. */
   readonly operator?: string
   readonly note?: string
-  /** Whatever else the ledger should say of this step. */
+  /** Further texts for the ledger. */
   readonly metadata?: Readonly<Record<string, string>>
   readonly traceId?: string
   readonly spanId?: string
 }
 
-/** The commands that a holder gives, or that name a holder's lease; none of them goes without. */
+/** The commands that need a fence: the holder sends them, or they name the holder's lease. */
 export const FENCED_COMMANDS: readonly CommandKind[] = [
   'start',
   'step',
@@ -124,7 +124,7 @@ export const FENCED_COMMANDS: readonly CommandKind[] = [
   'expire',
 ]
 
-/** The commands that only a named operator may give, with a note that says why. */
+/** The commands that need a named operator and a note. */
 export const OPERATOR_COMMANDS: readonly CommandKind[] = [
   'park',
   'redrive',
@@ -133,7 +133,6 @@ export const OPERATOR_COMMANDS: readonly CommandKind[] = [
   'repair',
 ]
 
-/** Every command there is. */
 export const COMMAND_KINDS: readonly CommandKind[] = [
   'create',
   'submit',

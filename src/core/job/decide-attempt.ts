@@ -1,7 +1,7 @@
 /**
  * What an attempt may do to its job: claim, start, step, commit, done, and the ways in which it can
- * end before its commit. The fence has been checked before any of these is reached, except for
- * claim, done and expire, which nobody holding the job needs to ask for.
+ * end before its commit. `decide.ts` has already checked the fence. Claim, done and expire are the
+ * exceptions: their sender does not hold the job.
  */
 import { CommandInvalid, InvalidTransition, LeaseLive, NotDue, StaleFence } from '../errors.ts'
 import type { AbortReason, ExecutionStatus } from '../execution.ts'
@@ -30,7 +30,7 @@ import { isDue } from './lanes.ts'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
-/** Takes the lease. The same claim again is a no-op; a foreign one finds the job held. */
+/** Takes the lease. A repeated claim is a no-op; another claim is rejected as stale. */
 export function decideClaim(situation: Situation, command: Of<'claim'>): Decision {
   const { lifecycle, job, context } = situation
   if (job.execution !== null) {
@@ -54,7 +54,7 @@ export function decideClaim(situation: Situation, command: Of<'claim'>): Decisio
   })
 }
 
-/** The handler is about to run: from here an expired lease is a crash. */
+/** Records that the handler is about to run. From here on an expired lease is a crash. */
 export function decideStart(situation: Situation): Decision {
   const { job } = situation
   if (job.execution?.status === 'IN_PROGRESS') return SAME
@@ -63,7 +63,7 @@ export function decideStart(situation: Situation): Decision {
   })
 }
 
-/** Remembers the result of a step; the result itself is stored beside the fact. */
+/** Records the result of a step. The result itself is stored beside the fact. */
 export function decideStep(situation: Situation, command: Of<'step'>): Decision {
   const notStarted = findNotStarted(situation.job, 'IN_PROGRESS')
   if (notStarted !== undefined) return reject(notStarted)
@@ -80,7 +80,7 @@ export function decideCommit(situation: Situation, command: Of<'commit'>): Decis
   const effects = command.effects ?? 0
   const statuses: ExecutionStatus[] = effects > 0 ? ['COMMITTED'] : ['COMMITTED', 'DONE']
   const execution = { attempt: job.attempt, statuses, claim, leaseUntil }
-  // Every job that succeeds comes through here, so nothing is spread that need not be.
+  // No spread without need: every job that succeeds is decided here.
   const fields: FactFields =
     command.usage === undefined
       ? { error: null, effects, execution }
@@ -88,7 +88,7 @@ export function decideCommit(situation: Situation, command: Of<'commit'>): Decis
   return effects > 0 ? note(situation, 'commit', fields) : follow(situation, 'succeed', fields)
 }
 
-/** Every effect is delivered. Anybody may say so: after the commit there is no lease to hold. */
+/** Records that all effects are delivered. Needs no fence: after the commit there is no lease. */
 export function decideDone(situation: Situation, command: Of<'done'>): Decision {
   const { lifecycle, job } = situation
   if (command.attempt !== job.attempt) return reject(new StaleFence(job.id, 'attempt'))
@@ -99,7 +99,7 @@ export function decideDone(situation: Situation, command: Of<'done'>): Decision 
   })
 }
 
-/** The handler failed: retry, end or park, as its class and the budget say. */
+/** Retries, ends or parks the job, depending on the failure class and the budget. */
 export function decideFail(situation: Situation, command: Of<'fail'>): Decision {
   const { lifecycle, job } = situation
   const { failure } = command
@@ -142,31 +142,31 @@ function retryOrGiveUp(
   return follow(situation, 'retry', fields, abort)
 }
 
-/** The attempt is given back: at once, at no cost, until that happened too often. */
+/** Returns the job to the queue at once. When the release budget is spent, it counts as a crash. */
 export function decideRelease(situation: Situation): Decision {
-  return giveBack(situation, 'released')
+  return releaseAttempt(situation, 'released')
 }
 
-/** Puts the job to sleep: no slot, no budget, due at the given time. */
+/** Suspends the job until the given time. It occupies no slot and spends no budget. */
 export function decideSuspend(situation: Situation, command: Of<'suspend'>): Decision {
   const fields = { runAt: command.runAt, reason: 'suspended' }
   return follow(situation, 'suspend', fields, 'suspended')
 }
 
-/** The lease ran out. Before the handler started that is a give-back, after it a crash. */
+/** Recovers an expired lease: a release if the handler had not started, else a crash. */
 export function decideExpire(situation: Situation, command: Of<'expire'>): Decision {
   const { job, context } = situation
   if (!isExpired(job, context.now)) {
     return reject(new LeaseLive(job.id, (job.execution as CurrentExecution).leaseUntil))
   }
-  if (job.execution?.status === 'LEASED') return giveBack(situation, 'lease_expired')
+  if (job.execution?.status === 'LEASED') return releaseAttempt(situation, 'lease_expired')
   if (policyOf(situation).recovery === 'operator' && command.approved !== true) {
     return job.stalled ? SAME : note(situation, 'stall', { stalled: true, reason: 'stalled' })
   }
   return crash(situation, 'lease_expired')
 }
 
-function giveBack(situation: Situation, abort: AbortReason): Decision {
+function releaseAttempt(situation: Situation, abort: AbortReason): Decision {
   const { job, context } = situation
   if (job.releases >= policyOf(situation).releasesMax) return crash(situation, abort)
   const fields = { runAt: context.now, reason: abort, spends: 'release' as const }
@@ -181,7 +181,7 @@ function crash(situation: Situation, abort: AbortReason): Decision {
   const crashes = everCounted ? tries - 1 : job.crashes
   const spent = spends === 'failure' ? job.failures : crashes
   const max = spends === 'failure' ? policy.retry.max : policy.crashesMax
-  const message = abort === 'released' ? 'Given back too often' : 'The lease expired'
+  const message = abort === 'released' ? 'Released too often' : 'The lease expired'
   const error: JobError = { message, kind: abort, type: 'RETRYABLE' }
   if (spent >= max) {
     const reason = spends === 'failure' ? 'retries_exhausted' : 'crashes_exhausted'

@@ -1,4 +1,4 @@
-/** How a job comes into being, becomes due, moves in time and is cancelled. */
+/** How a job is created, becomes due, is rescheduled and is cancelled. */
 import { encode } from '../canonical-json.ts'
 import { CommandInvalid, JobEnded, JobParked, JobStarted, NotDue, Unsupported } from '../errors.ts'
 import { type Lifecycle, pathOf } from '../lifecycles/lifecycle.ts'
@@ -19,7 +19,7 @@ import { isDue } from './lanes.ts'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
-/** Creates the job, and takes it as far towards ready as its due time allows, in one step. */
+/** Creates the job and moves it towards ready, as far as its due time allows, in one step. */
 export function decideCreate(
   lifecycle: Lifecycle,
   command: CreateCommand,
@@ -29,10 +29,15 @@ export function decideCreate(
   const idle = lifecycle.roles.get(initial) === 'idle'
   if (command.hold && !idle) return reject(new Unsupported(lifecycle.name, 'hold'))
   if (lifecycle.retryFixed && overridesRetry(lifecycle, command)) {
-    return reject(new CommandInvalid('policy', 'must not change a retry policy that is fixed'))
+    return reject(
+      new CommandInvalid(
+        'policy',
+        'must not change the retry policy, because the lifecycle fixes it',
+      ),
+    )
   }
   const later = command.runAt !== undefined && command.runAt > context.now
-  // Where the lifecycle has no state for a delayed job, it waits where it was created.
+  // Without a state for delayed jobs, the job waits in its initial state.
   const path = command.hold ? undefined : pathOf(lifecycle, initial, later ? 'schedule' : 'submit')
   const states = [initial, ...(path ?? [])]
   const runAt = command.hold ? null : later ? (command.runAt as number) : context.now
@@ -66,12 +71,12 @@ function attributesOf(lifecycle: Lifecycle, command: CreateCommand): JobAttribut
   }
 }
 
-/** Lets a job that was held back run now. */
+/** Makes a job that was created with `hold` run now. */
 export function decideSubmit(situation: Situation): Decision {
   return follow(situation, 'submit', { runAt: situation.context.now })
 }
 
-/** Lets a job that was held back run at a time; in the past, that is now. */
+/** Makes a job that was created with `hold` run at a given time; a past time means now. */
 export function decideSchedule(situation: Situation, command: Of<'schedule'>): Decision {
   const { lifecycle, job, context } = situation
   const { runAt } = command
@@ -79,7 +84,7 @@ export function decideSchedule(situation: Situation, command: Of<'schedule'>): D
   if (lifecycle.roles.get(initial) !== 'idle') {
     return reject(new Unsupported(lifecycle.name, 'schedule'))
   }
-  // A delayed job that is delayed again, or one that has no other state to wait in than its first.
+  // Jobs wait in the scheduled state, or in the initial state if the lifecycle has none.
   const scheduled = lifecycle.targets.get('schedule') ?? initial
   if (runAt <= context.now) {
     const waits = job.state === scheduled && job.runAt !== null
@@ -92,7 +97,7 @@ export function decideSchedule(situation: Situation, command: Of<'schedule'>): D
   return job.runAt === runAt ? SAME : note(situation, 'schedule', { runAt })
 }
 
-/** The due time has come. A ready job needs no edge for that: only its lane changes (rule G2). */
+/** Records that the due time was reached. A ready job only changes its lane (rule G2). */
 export function decideDue(situation: Situation): Decision {
   const { lifecycle, job, context } = situation
   const ready = job.state === lifecycle.ready
@@ -102,7 +107,7 @@ export function decideDue(situation: Situation): Decision {
   return ready ? SAME : follow(situation, 'due', {})
 }
 
-/** Moves the due time; to now or the past means: run now. */
+/** Changes the due time. A time that is not in the future means: run now. */
 export function decideReschedule(
   situation: Situation,
   command: Pick<Of<'reschedule'>, 'runAt'>,
@@ -113,7 +118,7 @@ export function decideReschedule(
   const trigger = now ? 'run-now' : 'reschedule'
   const runAt = now ? context.now : command.runAt
   const role = lifecycle.roles.get(job.state)
-  // A job that was never submitted has no due time to move.
+  // A job that was never submitted has no due time.
   if (job.runAt === null) return misplaced(lifecycle, job, 'reschedule', lifecycle.ready)
   if (pathOf(lifecycle, job.state, trigger) !== undefined) {
     return follow(situation, trigger, { runAt })
@@ -135,7 +140,7 @@ export function decidePrioritise(situation: Situation, command: Of<'prioritise'>
   return note(situation, 'prioritise', { priority: command.priority })
 }
 
-/** Gives a job that was never started another input. */
+/** Replaces the input of a job that has never started. */
 export function decideReplace(situation: Situation): Decision {
   const { job } = situation
   if (job.outcome !== null) return reject(new JobEnded(job.id, job.state, 'replace'))
@@ -143,7 +148,7 @@ export function decideReplace(situation: Situation): Decision {
   return note(situation, 'replace', {})
 }
 
-/** The queue is too deep or the wait too long, and the lifecycle fails such jobs. */
+/** Fails a job because its queue is too deep or its wait too long, if the lifecycle allows it. */
 export function decideExhaust(situation: Situation): Decision {
   const error = {
     message: 'The queue has no room or no time left for this job',
@@ -153,7 +158,7 @@ export function decideExhaust(situation: Situation): Decision {
   return follow(situation, 'exhaust', { error, reason: 'resource_exhausted' })
 }
 
-/** Ends the job on request; whoever holds it loses it. */
+/** Ends the job on request. An execution that holds the job loses it. */
 export function decideCancel(situation: Situation): Decision {
   return follow(situation, 'cancel', { reason: 'cancelled' }, 'cancelled')
 }

@@ -1,10 +1,9 @@
 /**
- * Migrates a job to a later version of its lifecycle (`../lifecycles/migration.ts`). It is decided
- * apart from the commands, because it is the one step that needs two lifecycles.
+ * Migrates a job to a later version of its lifecycle (`../lifecycles/migration.ts`). It is not a
+ * command, because it is the only step that needs two lifecycles.
  *
- * An attempt that runs is left alone: its holder works by the version that it claimed the job
- * under. Only the holder itself may migrate a job while its lease runs, which it proves by its
- * fence.
+ * A running attempt is not migrated: its worker uses the version with which it claimed the job.
+ * While the lease is valid, only the holder may migrate the job, and proves itself by its fence.
  */
 import { JobEnded, LeaseLive, LifecycleUnknown, MigrationInvalid } from '../errors.ts'
 import type { Lifecycle } from '../lifecycles/lifecycle.ts'
@@ -19,7 +18,7 @@ import { type Decision, newFact, reject } from './decision.ts'
 import { findStale } from './fence.ts'
 import { isCommitted, type Job } from './job.ts'
 
-/** Decides one hop; `before` is the version that the job follows. */
+/** Decides the migration to one later version. `before` is the job's current version. */
 export function decideMigrate(
   before: EarlierVersion,
   next: Lifecycle,

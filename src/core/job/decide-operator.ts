@@ -1,7 +1,7 @@
 /**
- * What a person may do to a job, always named and with a note. Redrive and discard are edges of the
- * lifecycle. Force and repair are the only facts that may leave the table (rule G8), and even they
- * cannot break P3 or P6: never into a held or succeeded state, never out of an ended one.
+ * What an operator may do to a job, always with a name and a note. Redrive and discard are edges of
+ * the lifecycle. Only force and repair may leave the edges of the machine (rule G8). They still
+ * keep P3 and P6: they never lead to a held or succeeded state, and never out of an ended one.
  */
 import { Committed, InvalidTransition, JobEnded } from '../errors.ts'
 import { pathOf } from '../lifecycles/lifecycle.ts'
@@ -21,13 +21,14 @@ import { isCommitted } from './job.ts'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
-/** Takes the job out of the flow until it is redriven or cancelled. */
+/** Parks the job until it is redriven or cancelled. */
 export function decidePark(situation: Situation): Decision {
   const { lifecycle, job } = situation
   if (lifecycle.parked !== undefined) {
     return follow(situation, 'park', { reason: 'parked' }, 'forced')
   }
-  // Rule G7: without a parked state the job carries the reason; a running one is given back first.
+  // Rule G7: without a parked state, the job gets a blocked reason. A running job is released
+  // first.
   if (job.outcome !== null) return reject(new JobEnded(job.id, job.state, 'park'))
   if (job.blockedReason !== null) return SAME
   const blocked = { blockedReason: 'parked', reason: 'parked' }
@@ -38,10 +39,11 @@ export function decidePark(situation: Situation): Decision {
   return accept(situation, 'park', path, { ...fields, ...(execution && { execution }) })
 }
 
-/** Lets a parked or failed job run again, with fresh budgets; its attempts go on rising. */
+/** Lets a parked or failed job run again with fresh budgets. Attempts keep counting. */
 export function decideRedrive(situation: Situation): Decision {
   const { lifecycle, job, context } = situation
-  // Rule G6: after the commit only the outbox is reset, which the store does with this fact.
+  // Rule G6: after the commit only the outbox is reset. The store does that together with this
+  // fact.
   if (isCommitted(job)) {
     return job.outcome === null
       ? note(situation, 'redrive', {})
@@ -49,7 +51,7 @@ export function decideRedrive(situation: Situation): Decision {
   }
   if (job.blockedReason !== null) {
     const ready = job.state === lifecycle.ready
-    // Parking spent no budget, so there is none to give back.
+    // Parking spent no budget, so none is reset.
     return note(situation, 'redrive', {
       blockedReason: null,
       ...(ready && { runAt: context.now }),
@@ -59,17 +61,17 @@ export function decideRedrive(situation: Situation): Decision {
   return follow(situation, 'redrive', { resets: true, runAt: context.now })
 }
 
-/** Gives a parked job up for good. */
+/** Ends a parked job without running it again. */
 export function decideDiscard(situation: Situation): Decision {
   return follow(situation, 'discard', { reason: 'discarded' })
 }
 
-/** Puts the job into a state that no edge leads to from here. */
+/** Moves the job to a state that no edge leads to from its current state. */
 export function decideForce(situation: Situation, command: Of<'force'>): Decision {
   return offTable(situation, 'force', command.to)
 }
 
-/** Records what the doctor mended; with a target it moves the job, under the rules of force. */
+/** Records a repair by the doctor. With a target it moves the job, under the rules of force. */
 export function decideRepair(situation: Situation, command: Of<'repair'>): Decision {
   if (command.to === undefined) return note(situation, 'repair', {})
   if (isCommitted(situation.job)) return reject(new Committed(situation.job.id, 'repair'))
@@ -86,7 +88,7 @@ function offTable(situation: Situation, trigger: 'force' | 'repair', to: string)
   if (!allowed.includes(to)) {
     return reject(forbidden(situation, trigger, to, allowed))
   }
-  // Where a state is entered through the held one alone, the force goes that way, too (rule G1).
+  // If only the held state leads to the target, the path goes through it (rule G1).
   const ways = lifecycle.machine.edges.filter((edge) => edge.to === to).map(({ from }) => from)
   const throughHeld = ways.every((from) => from === lifecycle.held)
   const execution = abortChange(situation, throughHeld ? ways : [], 'forced')
@@ -108,8 +110,8 @@ function forbidden(
   const { name, machine, roles } = lifecycle
   const role = roles.get(to)
   const what =
-    role === undefined ? `has no state ${to}` : `${trigger} never leads into a ${role} state`
-  // Where the machine has such an edge, the two states alone would say that it has not.
+    role === undefined ? `has no state ${to}` : `${trigger} never leads to a ${role} state`
+  // If the edge exists, the message must say why it was refused: the two states alone do not.
   const isEdge = machine.byTarget.get(job.state)?.has(to) === true
   const instead = `In machine "${name}" ${what}; it may lead to ${allowed.join(', ')}.`
   const more = isEdge ? { why: what, instead } : { instead }

@@ -1,10 +1,14 @@
 /**
- * `decide` holds the rules of jobs: given the job, a command and the context it answers with a
- * fact, with "the same" or with a refusal. It writes nothing, reads no clock and sees no payload.
+ * `decide` holds the rules of jobs: given the job, a command and the context, it returns a fact,
+ * "same" or a rejection. It writes nothing, reads no clock and sees no payload.
  *
- * The order of the checks is itself a rule: the command must be well-formed; the job must exist;
- * the fence comes before everything else, so that a late worker learns that it is late (G3); then
- * the commit, after which the job can only succeed (G6); then the lifecycle's own paths.
+ * The order of the checks is part of the rules:
+ *
+ * 1. The command must be well-formed.
+ * 2. The job must exist.
+ * 3. The fence must match, so that a late worker learns that it is late (G3).
+ * 4. After the commit the job can only succeed (G6).
+ * 5. The lifecycle must have a path for the command.
  */
 import { Committed, JobExists, JobNotFound } from '../errors.ts'
 import type { Lifecycle } from '../lifecycles/lifecycle.ts'
@@ -43,7 +47,7 @@ import { type Decision, reject, SAME, type Situation } from './decision.ts'
 import { findFenceMismatch, findStale } from './fence.ts'
 import { isCommitted, type Job } from './job.ts'
 
-/** Decides one command for one job; `job` is null where there is none yet. */
+/** Decides one command for one job. `job` is null if it does not exist yet. */
 export function decide(
   lifecycle: Lifecycle,
   job: Job | null,
@@ -62,12 +66,12 @@ export function decide(
   return guard(situation, command) ?? dispatch(situation, command)
 }
 
-/** The answers that come before any rule of the lifecycle; nothing where it may decide. */
+/** Checks fence and commit. Returns `undefined` if the lifecycle may decide. */
 function guard({ job, context }: Situation, command: Command): Decision | undefined {
   const committed = isCommitted(job)
   if ('fence' in command && command.fence !== undefined) {
-    // A commit whose reply was lost is asked again: the same fence finds its own commit. A lease
-    // is not asked for there, and expire is asked by those who do not hold one.
+    // If the reply to a commit was lost, the worker sends it again. The fence then matches the
+    // committed execution, and needs no valid lease. Expire is sent by processes without a lease.
     const needsLease = !committed && command.kind !== 'expire'
     const stale = needsLease
       ? findStale(job, command.fence, context.now)
@@ -79,7 +83,7 @@ function guard({ job, context }: Situation, command: Command): Decision | undefi
   return tooLate ? reject(new Committed(job.id, command.kind)) : undefined
 }
 
-/** What still means something after the commit. */
+/** The commands that apply after the commit. */
 const COMMITTED_COMMANDS: readonly CommandKind[] = ['done', 'redrive', 'repair']
 
 function dispatch(situation: Situation, command: Exclude<Command, { kind: 'create' }>): Decision {

@@ -1,6 +1,6 @@
 /**
- * The shape of an answer, and the one place where facts are built. A command gives at most one
- * fact: one atomic step, one row of the ledger, however many edges it takes.
+ * The result of a command, and the only place that builds facts. A command writes at most one fact:
+ * one atomic step and one row of the ledger, regardless of the number of edges.
  */
 import { InvalidTransition, JobParked, type PawlError, Unsupported } from '../errors.ts'
 import type { AbortReason } from '../execution.ts'
@@ -12,36 +12,34 @@ import { type ExecutionChange, FACT_VERSION, type Fact, type FactTrigger } from 
 import type { Job } from './job.ts'
 import { closesAttempt, timingOf } from './timing.ts'
 
-/** What a command comes to: a fact, a no-op that says so, or a refusal. */
+/** The result of a command: a fact, a no-op, or a rejection. */
 export type Decision =
   | { readonly kind: 'fact'; readonly fact: Fact }
   | { readonly kind: 'same' }
   | { readonly kind: 'rejected'; readonly error: PawlError }
 
-/** A decision that is a fact. */
 export type Accepted = Extract<Decision, { kind: 'fact' }>
 
-/** Everything that a decision is made from. */
+/** The input of a decision. */
 export interface Situation {
   readonly lifecycle: Lifecycle
   readonly job: Job
   readonly context: Context
 }
 
-/** The answer of a command that changes nothing. */
+/** The result of a command that changes nothing. */
 export const SAME: Decision = { kind: 'same' }
 
-/** Refuses. */
 export function reject(error: PawlError): Decision {
   return { kind: 'rejected', error }
 }
 
-/** The policy in force for a job. */
+/** Returns the policy of the job, or of its lifecycle if it has none. */
 export function policyOf({ lifecycle, job }: Situation): JobPolicy {
   return job.policy ?? lifecycle.policy
 }
 
-/** The fields of a fact that differ from one kind to the next. */
+/** The fields of a fact that depend on the command. */
 export type FactFields = Omit<
   Fact,
   | 'version'
@@ -57,12 +55,12 @@ export type FactFields = Omit<
   | 'timing'
 >
 
-/** A fact that changes no state. */
+/** Returns a fact that changes no state. */
 export function note(situation: Situation, trigger: FactTrigger, fields: FactFields): Accepted {
   return accept(situation, trigger, [], fields)
 }
 
-/** A fact that takes the edges through these states; none of them means that the state stays. */
+/** Returns a fact that takes the edges through these states. An empty path keeps the state. */
 export function accept(
   { lifecycle, job, context }: Situation,
   trigger: FactTrigger,
@@ -77,7 +75,7 @@ export function accept(
   Object.assign(fact, fields)
   if (outcome !== undefined) {
     fact.outcome = outcome
-    // A job that has ended keeps no reason to be parked for.
+    // An ended job is not parked.
     if (job.blockedReason !== null) fact.blockedReason = null
     if (execution?.abort !== undefined) fact.execution = { ...execution, final: true }
   }
@@ -87,12 +85,12 @@ export function accept(
   return { kind: 'fact', fact }
 }
 
-/** A fact while it is being built. */
 type Draft = { -readonly [Field in keyof Fact]: Fact[Field] }
 
 /**
- * What every fact has, and what the context gives it. Optional fields are added one by one: a
- * literal with a spread for each is several times slower, and every change of a job builds a fact.
+ * Builds a fact with its required fields and those of the context. Optional fields are added one by
+ * one: a literal with a spread for each is several times slower, and every change of a job builds a
+ * fact.
  */
 export function newFact(
   context: Context,
@@ -106,7 +104,7 @@ export function newFact(
   const fact: Draft = { version: FACT_VERSION, jobId, seq, at, trigger, from, to, actor }
   if (operator !== undefined) fact.operator = operator
   if (note !== undefined) fact.note = note
-  // A copy: what its owner does to the object later must not reach the fact.
+  // A copy: later changes of the caller's object must not reach the fact.
   if (metadata !== undefined) fact.metadata = { ...metadata }
   if (traceId !== undefined) fact.traceId = traceId
   if (spanId !== undefined) fact.spanId = spanId
@@ -114,9 +112,11 @@ export function newFact(
 }
 
 /**
- * Takes the path of a trigger from the job's present state. A lifecycle that never has the trigger
- * answers `Unsupported`; a job that is where the trigger would lead is the same; from any other
- * state the transition is invalid.
+ * Takes the path of a trigger from the current state of the job.
+ *
+ * - Rejects with `Unsupported` if the lifecycle never uses the trigger.
+ * - Returns "same" if the job is already in the target state of the trigger.
+ * - Rejects with `InvalidTransition` in any other state without a path.
  */
 export function follow(
   situation: Situation,
@@ -127,7 +127,7 @@ export function follow(
   const { lifecycle, job } = situation
   const path = pathOf(lifecycle, job.state, trigger)
   if (path === undefined) return offPath(situation, trigger)
-  // Rule G7: a job that is parked without a state of its own for it stays until an operator acts.
+  // Rule G7: a job with a blocked reason stays until an operator acts.
   if (job.blockedReason !== null && FLOW_TRIGGERS.includes(trigger)) {
     return reject(new JobParked(job.id, job.blockedReason))
   }
@@ -146,14 +146,14 @@ const FLOW_TRIGGERS: readonly JobTrigger[] = [
   'claim',
 ]
 
-/** The answer to a trigger that has no path from the job's present state. */
+/** Returns the result of a trigger that has no path from the current state. */
 export function offPath({ lifecycle, job }: Situation, trigger: JobTrigger): Decision {
   const target = lifecycle.targets.get(trigger)
   if (target === undefined) return reject(new Unsupported(lifecycle.name, trigger))
   return target === job.state ? SAME : misplaced(lifecycle, job, trigger, target)
 }
 
-/** Refuses a command that the lifecycle has, but not in the job's present state. */
+/** Rejects a command that the lifecycle has, but not in the current state. */
 export function misplaced(
   lifecycle: Lifecycle,
   job: Job,
@@ -163,15 +163,15 @@ export function misplaced(
   const { name, machine } = lifecycle
   const { state } = job
   const edge = machine.byTarget.get(state)?.get(target)
-  // The machine may have this edge, under other triggers. Then the edge is not what is wrong.
-  const why = edge && `this edge is taken by ${edge.on.join(', ')}, not by ${command}`
+  // If the edge exists under other triggers, the message must say so.
+  const why = edge && `only ${edge.on.join(', ')} takes this edge, not ${command}`
   const instead = insteadOf(lifecycle, state, command)
   const more = { ...(why !== undefined && { why }), instead }
   const allowed = allowedFrom(machine, state)
   return reject(new InvalidTransition(name, state, target, allowed, command, more))
 }
 
-/** The commands that people have for a job, by the trigger that each needs. */
+/** The operator's commands, by the trigger that each needs. */
 const VERBS = {
   'run-now': 'retry',
   redrive: 'redrive',
@@ -181,7 +181,7 @@ const VERBS = {
   discard: 'discard',
 } as const satisfies Partial<Record<JobTrigger, string>>
 
-/** Where a refused command applies, and which commands a job in this state has. */
+/** Returns a hint: where the rejected command applies, and which commands apply in this state. */
 function insteadOf(lifecycle: Lifecycle, state: string, command: string): string {
   const has = (from: string, trigger: string) =>
     lifecycle.paths.get(from)?.has(trigger as JobTrigger) === true
@@ -194,14 +194,14 @@ function insteadOf(lifecycle: Lifecycle, state: string, command: string): string
   return `${where}Commands for a job in ${state}: ${rest}.`
 }
 
-/** An execution that succeeds is recorded as its commit; every other trigger is its own fact. */
+/** The fact of trigger `succeed` is `commit`. All other facts are named as their trigger. */
 function factOf(trigger: JobTrigger): FactTrigger {
   return trigger === 'succeed' ? 'commit' : trigger
 }
 
 /**
- * How a step closes the attempt: the one that is open, or, where the path runs through the held
- * state of a job that nobody holds, one that the engine opens and aborts in the same step (G1).
+ * Returns how a step closes the attempt. If no attempt is open and the path goes through the held
+ * state, the engine opens an attempt and aborts it in the same step (G1).
  */
 export function abortChange(
   { lifecycle, job, context }: Situation,

@@ -1,7 +1,7 @@
 /**
- * `evolve` folds facts into the job. It knows no lifecycle: a fact says all that it changed. It
- * does check that the fact follows from the job before it, so a gap, a foreign fact or a damaged
- * row is an error with its place, never a guess.
+ * `evolve` folds facts into the job. It needs no lifecycle: a fact contains everything that it
+ * changed. It checks that the fact follows from the job before it. A gap, a fact of another job or
+ * a damaged row throws `LedgerBroken`.
  */
 import { LedgerBroken } from '../errors.ts'
 import { executionMachine } from '../execution.ts'
@@ -9,17 +9,17 @@ import { move } from '../machine/move.ts'
 import { type ExecutionChange, FACT_VERSION, type Fact, sinceRebase } from './facts.ts'
 import type { CurrentExecution, Job, JobAttributes } from './job.ts'
 
-/** The job after a fact; the first fact of a job needs none before it. */
+/** Returns the job after a fact. `job` is null before the first fact. */
 export function evolve(job: Job | null, fact: Fact): Job {
   assertFollows(job, fact)
   if (fact.rebased !== undefined) return { ...fact.rebased, seq: fact.seq, updatedAt: fact.at }
   const before = job ?? newJob(fact)
-  // A migration renames the state: what belongs to the job's place in its life stays.
+  // A migration renames the state. Fields that a change of state resets are kept.
   const moved = fact.migrated === undefined && (fact.from !== fact.to || fact.via !== undefined)
   const execution = evolveExecution(before, fact)
   const leased = opensAttempt(fact.execution)
   const live = execution?.status === 'LEASED' || execution?.status === 'IN_PROGRESS'
-  // Every field by name: a spread of so many makes an object that is slow to build and to read.
+  // Fields are listed by name: a spread of so many is slow to build and to read.
   return {
     id: before.id,
     type: before.type,
@@ -38,7 +38,7 @@ export function evolve(job: Job | null, fact: Fact): Job {
     attempt: leased ? before.attempt + 1 : before.attempt,
     failures: countOf(before.failures, fact, 'failure'),
     crashes: countOf(before.crashes, fact, 'crash'),
-    // Give-backs cost nothing, so a redrive leaves their count alone.
+    // Releases are not charged, so a redrive does not reset their count.
     releases: before.releases + (fact.spends === 'release' ? 1 : 0),
     priority: fact.priority ?? before.priority,
     runAt: fact.runAt === undefined ? before.runAt : fact.runAt,
@@ -47,7 +47,7 @@ export function evolve(job: Job | null, fact: Fact): Job {
     endedAt: moved ? (fact.outcome === undefined ? null : fact.at) : before.endedAt,
     updatedAt: fact.at,
     outcome: moved ? (fact.outcome ?? null) : before.outcome,
-    // A reason goes with what it was given for: the state, or the parking.
+    // The reason is dropped with the state or the blocked reason that it explained.
     reason: fact.reason ?? (moved || fact.blockedReason === null ? null : before.reason),
     error: fact.error === undefined ? before.error : fact.error,
     blockedReason: fact.blockedReason === undefined ? before.blockedReason : fact.blockedReason,
@@ -56,7 +56,7 @@ export function evolve(job: Job | null, fact: Fact): Job {
   }
 }
 
-/** The job that a whole ledger folds to. */
+/** Returns the job that a complete ledger folds to. */
 export function fold(facts: readonly Fact[]): Job | null {
   return sinceRebase(facts).reduce<Job | null>(evolve, null)
 }
@@ -66,7 +66,6 @@ function countOf(before: number, fact: Fact, budget: 'failure' | 'crash'): numbe
   return before + (fact.spends === budget ? 1 : 0)
 }
 
-/** Whether a step opened a new attempt. */
 function opensAttempt(change: ExecutionChange | undefined): boolean {
   return change?.statuses[0] === 'LEASED'
 }
@@ -96,11 +95,11 @@ function findProblem(job: Job | null, fact: Fact): string | undefined {
   if (job === null) {
     if (fact.seq !== 1) return 'the first fact is missing'
     const creates = fact.created !== undefined && fact.from === null
-    if (!creates) return 'the first fact is no creation'
-    return fact.execution === undefined ? undefined : 'a creation opens no attempt'
+    if (!creates) return 'the first fact does not create the job'
+    return fact.execution === undefined ? undefined : 'a creation must not open an attempt'
   }
   if (fact.created !== undefined) return 'the job is created a second time'
-  if (fact.jobId !== job.id) return `it belongs to another job than ${job.id}`
+  if (fact.jobId !== job.id) return `it does not belong to job ${job.id}`
   if (fact.seq !== job.seq + 1) return `it does not follow ${job.seq}`
   if (fact.from !== job.state) return `it starts in ${String(fact.from)}, not in ${job.state}`
   if (fact.migrated !== undefined || fact.trigger === 'migrate') {
@@ -109,19 +108,19 @@ function findProblem(job: Job | null, fact: Fact): string | undefined {
   return fact.execution === undefined ? undefined : findExecutionProblem(job, fact.execution)
 }
 
-/** A migration changes version and state alone. */
+/** A migration changes only the version and the state. */
 function findMigrationProblem(job: Job, { trigger, migrated, execution }: Fact) {
-  if (trigger !== 'migrate' || migrated === undefined) return 'it is no migration'
-  if (execution !== undefined) return 'a migration changes no attempt'
+  if (trigger !== 'migrate' || migrated === undefined) return 'it is not a migration'
+  if (execution !== undefined) return 'a migration must not change an attempt'
   const { lifecycleVersion: version } = job
   if (migrated.from !== version) return `it migrates from ${migrated.from}, not from ${version}`
   return migrated.to > version ? undefined : `it migrates from ${version} to ${migrated.to}`
 }
 
-/** A repair may come after a gap, and from any state; it is of this job, and it comes later. */
+/** A rebasing repair may follow a gap and start in any state. It must be of this job and later. */
 function findRebaseProblem(job: Job | null, { trigger, jobId, seq, to, rebased }: Fact) {
-  if (trigger !== 'repair' || rebased?.id !== jobId) return 'it is no repair of this job'
-  if (rebased.state !== to) return `it leads to ${to}, and says ${rebased.state}`
+  if (trigger !== 'repair' || rebased?.id !== jobId) return 'it is not a repair of this job'
+  if (rebased.state !== to) return `it leads to ${to}, but its job is in ${rebased.state}`
   return job !== null && job.seq >= seq ? `it does not follow ${job.seq}` : undefined
 }
 
@@ -130,7 +129,7 @@ function findExecutionProblem(job: Job, change: ExecutionChange): string | undef
   const attempt = opens ? job.attempt + 1 : job.attempt
   if (change.statuses.length === 0) return 'an attempt enters no status'
   if (change.attempt !== attempt) return `it is of attempt ${change.attempt}, not ${attempt}`
-  if (opens && job.execution !== null) return 'an attempt is open already'
+  if (opens && job.execution !== null) return 'an attempt is already open'
   if (!opens && job.execution === null) return 'no attempt is open'
   if (opens && !change.statuses.includes('ABORTED') && !isOwned(change)) {
     return 'an attempt is open without claim, worker or lease'
@@ -148,7 +147,9 @@ function isOwned({ claim, worker, leaseUntil }: ExecutionChange): boolean {
   return claim !== undefined && worker !== undefined && leaseUntil !== undefined
 }
 
-/** The job just before its first fact; `assertFollows` has seen that the fact creates it. */
+/**
+ * Returns the job just before its first fact. `assertFollows` has checked that the fact creates it.
+ */
 function newJob(fact: Fact): Job {
   const created = fact.created as JobAttributes
   return {

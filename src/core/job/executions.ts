@@ -1,6 +1,7 @@
 /**
- * Executions are a view over the ledger: document 001's records, rebuilt from facts. For its
- * lifecycle the job's state is in turn a function of them, which `stateOfExecutions` states.
+ * Executions are a view over the ledger: the records of the state-model requirements (R1), rebuilt
+ * from facts. In the lifecycle `leased` the state of the job is a function of its executions; see
+ * `stateOfExecutions`.
  */
 import { type AbortReason, type ExecutionStatus, executionId } from '../execution.ts'
 import type { Fact, Timing } from './facts.ts'
@@ -12,20 +13,20 @@ export interface Execution {
   readonly jobId: string
   readonly attempt: number
   readonly leaseOwner: string
-  /** The last expiry that a fact knows of; a live lease may have been renewed since. */
+  /** The last expiry in a fact. A live lease may have been renewed since. */
   readonly leaseExpiresAt: number
   readonly status: ExecutionStatus
   readonly startedAt: number | null
   readonly finishedAt: number | null
-  /** How long it waited and took; null while it is open, and if its facts do not say. */
+  /** How long the attempt waited and took; null while it is open, or if its facts lack it. */
   readonly timing: Timing | null
   readonly error: JobError | null
   readonly abort: AbortReason | null
-  /** The job ended with this aborted attempt. */
+  /** True if the job ended with this aborted attempt. */
   readonly final: boolean
 }
 
-/** Every attempt that the facts tell of, in order. */
+/** Returns the attempts in the facts, in order. */
 export function executionsOf(facts: readonly Fact[]): Execution[] {
   const executions = new Map<number, Execution>()
   for (const fact of facts) {
@@ -52,7 +53,7 @@ export function executionsOf(facts: readonly Fact[]): Execution[] {
   return [...executions.values()]
 }
 
-/** Document 001: the state of a job of lifecycle `leased`, from its executions alone. */
+/** Returns the state of a job of lifecycle `leased`, from its executions alone (R1). */
 export function stateOfExecutions(
   executions: readonly Pick<Execution, 'status' | 'final'>[],
 ): 'PENDING' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' {

@@ -1,20 +1,21 @@
 /**
- * A fact is an immutable record of one atomic step of one job. It says everything that the step
- * changed, so that folding needs no rules: `evolve` applies what is present. It never holds a
- * payload; input, step results and outputs are stored beside the fact and are opaque to the core.
+ * A fact is an immutable record of one atomic step of one job. It contains everything that the step
+ * changed, so that folding needs no rules: `evolve` applies the fields that are present. It never
+ * contains a payload. Input, step results and outputs are stored beside the fact, and the core does
+ * not read them.
  *
  *   from → via… → to   the edges taken, in order; from = to without via: no edge was taken
  *   execution          the statuses that the attempt entered in this step, in order
  *   timing             how long the attempt that the step closed had waited, and how long it took
- *   spends             the budget that the step was charged to
- *   resets             the failure and crash budgets start anew
- *   rebased            what the job is from here on, where facts before were lost or contradict
- *                      each other (a repair); nothing is concluded from those any more
+ *   spends             the budget that the step spent
+ *   resets             the failure and crash budgets are set to 0
+ *   rebased            the complete job from here on: a repair writes it if earlier facts were lost
+ *                      or contradict each other; earlier facts no longer count
  *   migrated           the job follows another version of its lifecycle from here on; from → to is
- *                      then the renaming of its state and no edge
- *   reason             a stable word; `note` is what the operator wrote
+ *                      then the renaming of its state, not an edge
+ *   reason             a stable word; `note` is the operator's text
  *
- * The codes are what stores keep instead of the word. They are never changed or used again.
+ * Stores keep the code instead of the word. Codes are never changed or reused.
  */
 import type { AbortReason, ExecutionStatus } from '../execution.ts'
 import type { Outcome } from '../lifecycles/lifecycle.ts'
@@ -23,7 +24,7 @@ import type { Job, JobAttributes, JobError } from './job.ts'
 /** The version of the format of facts. */
 export const FACT_VERSION = 1
 
-/** Every kind of fact, with the code under which stores keep it. */
+/** All fact triggers, with the code that stores keep. */
 export const FACT_CODES = {
   create: 10,
   submit: 11,
@@ -56,27 +57,25 @@ export const FACT_CODES = {
   repair: 64,
 } as const
 
-/** What happened. */
 export type FactTrigger = keyof typeof FACT_CODES
 
-/** Who made it happen. Operators, and the doctor on their behalf, are also named. */
+/** Who caused a fact. Facts of operators, and of the doctor for them, also have a name. */
 export const ACTORS = ['worker', 'client', 'engine', 'doctor', 'operator'] as const
 
-/** One of them. */
 export type ActorKind = (typeof ACTORS)[number]
 
-/** Which budget a step was charged to. */
+/** The budget that a step spent. */
 export type Budget = 'failure' | 'crash' | 'release'
 
 /** What a step did to an attempt. */
 export interface ExecutionChange {
   readonly attempt: number
-  /** The statuses entered, in order; LEASED comes first where the step opened the attempt. */
+  /** The statuses entered, in order. Starts with LEASED if the step opened the attempt. */
   readonly statuses: readonly ExecutionStatus[]
-  /** Absent only for an attempt that the engine opened and aborted itself. */
+  /** Absent only for an attempt that the engine opened and aborted in one step. */
   readonly claim?: string
   readonly worker?: string
-  /** At the claim the first expiry, at the close the last. */
+  /** The first expiry in a claim, the last expiry in the fact that closes the attempt. */
   readonly leaseUntil?: number
   readonly abort?: AbortReason
   /** The job ended with this aborted attempt. */
@@ -85,21 +84,20 @@ export interface ExecutionChange {
 
 /** The times of an attempt, by the clock of the store; never negative. */
 export interface Timing {
-  /** From the moment at which the job was due until its attempt began. */
+  /** From the due time of the job until its attempt began. */
   readonly queueMs: number
   /** From the beginning of the attempt until it was closed. */
   readonly durationMs: number
 }
 
-/** One fact. */
 export interface Fact {
   readonly version: typeof FACT_VERSION
   readonly jobId: string
-  /** From 1, per job, without gaps. */
+  /** From 1, for each job, without gaps. */
   readonly seq: number
   readonly at: number
   readonly trigger: FactTrigger
-  /** Null for the creation alone. */
+  /** Null only in the fact that creates the job. */
   readonly from: string | null
   readonly via?: readonly string[]
   readonly to: string
@@ -108,17 +106,17 @@ export interface Fact {
   readonly reason?: string
   readonly note?: string
   readonly created?: JobAttributes
-  /** The whole job after a repair that its facts could not give: the fold begins here anew. */
+  /** The complete job after a repair that does not build on earlier facts. The fold starts here. */
   readonly rebased?: Job
   /** The versions of the lifecycle before and after a migration. */
   readonly migrated?: { readonly from: number; readonly to: number }
   readonly execution?: ExecutionChange
   readonly spends?: Budget
   readonly resets?: true
-  /** Present where the step ended the job. */
+  /** Present if the step ended the job. */
   readonly outcome?: Outcome
   readonly runAt?: number | null
-  /** The delay before this retry is one that the handler asked for. */
+  /** The handler asked for the delay before this retry. */
   readonly delayAsked?: true
   readonly priority?: number
   readonly error?: JobError | null
@@ -134,13 +132,13 @@ export interface Fact {
   readonly timing?: Timing
   /** Counters that the handler set. */
   readonly usage?: Readonly<Record<string, number>>
-  /** What the asker wanted the ledger to say besides. */
+  /** Further texts of the sender of the command. */
   readonly metadata?: Readonly<Record<string, string>>
   readonly traceId?: string
   readonly spanId?: string
 }
 
-/** The edges that a fact took, in order; none where it changed no state. */
+/** Returns the edges that a fact took, in order; empty if it changed no state. */
 export function hopsOf(fact: Fact): { from: string; to: string }[] {
   if (fact.migrated !== undefined) return []
   const states = [...(fact.from === null ? [] : [fact.from]), ...(fact.via ?? []), fact.to]
@@ -148,7 +146,7 @@ export function hopsOf(fact: Fact): { from: string; to: string }[] {
   return hops.filter(({ from, to }) => from !== to)
 }
 
-/** The last repair that does not build on the facts before it, and what follows; else all. */
+/** Returns the last rebasing repair and the facts after it, or all facts if there is none. */
 export function sinceRebase(facts: readonly Fact[]): readonly Fact[] {
   const start = facts.findLastIndex(({ rebased }) => rebased !== undefined)
   return start <= 0 ? facts : facts.slice(start)

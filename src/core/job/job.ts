@@ -1,28 +1,28 @@
 /**
- * The job as folded from its facts, and nothing that facts do not give. One set of names serves the
- * fields of documents 000 to 003; `views.ts` gives each document's own.
+ * The job as folded from its facts. It has no field that facts do not determine. One set of names
+ * serves the fields of the requirements R0 to R3; `views.ts` returns a job in the names of each.
  *
- * `execution.leaseUntil` is the one volatile field: the claim fact holds the first expiry, a store
- * overlays the present one, and the closing fact holds the last. Heartbeats write no facts.
+ * `execution.leaseUntil` is the only volatile field. The claim fact has the first expiry, the store
+ * has the current one, and the closing fact has the last. Heartbeats write no facts.
  */
 import type { ExecutionStatus } from '../execution.ts'
 import type { Outcome } from '../lifecycles/lifecycle.ts'
 import type { JobPolicy } from '../retry.ts'
 
-/** The last failure that the job has met; null again once it succeeds. */
+/** The last failure of the job; null again when the job succeeds. */
 export interface JobError {
   readonly message: string
   readonly kind: string
-  /** Stays RETRYABLE when the budget is spent: the failure was, the job ran out of retries. */
+  /** Stays RETRYABLE when the budget is spent: it describes the failure, not the job. */
   readonly type: 'RETRYABLE' | 'TERMINAL'
 }
 
-/** The execution that holds the job, or that committed it. */
+/** The execution that holds the job or has committed it. */
 export interface CurrentExecution {
   readonly status: Exclude<ExecutionStatus, 'ABORTED'>
   readonly claim: string
   readonly worker: string
-  /** Volatile. */
+  /** Volatile: heartbeats change it without a fact. */
   readonly leaseUntil: number
 }
 
@@ -35,13 +35,13 @@ export interface JobAttributes {
   readonly tags: readonly string[]
   readonly key: string | null
   readonly limitKey: string | null
-  /** The job of which this one is a copy, where a lifecycle has no redrive. */
+  /** The job that this one copies, for lifecycles without redrive. */
   readonly retryOf: string | null
-  /** Bounds one attempt; passing it is a retryable failure. */
+  /** Limits one attempt. Exceeding it is a retryable failure. */
   readonly timeoutMs: number | null
-  /** Bounds the job as a whole; passing it is terminal. */
+  /** Limits the whole job. Exceeding it is a terminal failure. */
   readonly deadlineAt: number | null
-  /** Null where it is the lifecycle's own. */
+  /** Null if the policy of the lifecycle applies. */
   readonly policy: JobPolicy | null
 }
 
@@ -51,38 +51,38 @@ export interface Job extends JobAttributes {
   readonly state: string
   /** The number of the last fact. */
   readonly seq: number
-  /** The number of leases ever given; only rises. */
+  /** The number of leases ever given to workers; only increases. */
   readonly attempt: number
   readonly failures: number
   readonly crashes: number
   readonly releases: number
   readonly priority: number
-  /** Null while no due time was ever set. */
+  /** Null until a due time is set. */
   readonly runAt: number | null
   readonly createdAt: number
   readonly startedAt: number | null
   readonly endedAt: number | null
   readonly updatedAt: number
   readonly outcome: Outcome | null
-  /** A stable word that says why the job is where it is. */
+  /** A stable word that says why the job is in its state. */
   readonly reason: string | null
   readonly error: JobError | null
-  /** Set while the job is parked in a lifecycle that has no parked state (rule G7). */
+  /** Set while the job is parked in a lifecycle without a parked state (rule G7). */
   readonly blockedReason: string | null
-  /** Set while an expired job waits for an operator's approval. */
+  /** True while a job with an expired lease waits for an operator's approval. */
   readonly stalled: boolean
   readonly execution: CurrentExecution | null
 }
 
-/** Whether the job's effect is true already. */
+/** Returns true if the effect of the job is committed. */
 export function isCommitted(job: Job): boolean {
   return job.execution?.status === 'COMMITTED' || job.execution?.status === 'DONE'
 }
 
 /**
- * When the job came into its present state, as far as its fields say: the start of the attempt if
- * it is held, else the time of its last fact. A fact that takes no edge, such as a new priority,
- * therefore counts as a new beginning.
+ * Returns when the job entered its current state, as far as its fields say: the start of the
+ * attempt if it is held, else the time of its last fact. A fact without an edge, such as a new
+ * priority, therefore moves this time.
  */
 export function enteredAt({ execution, startedAt, updatedAt }: Job): number {
   return execution === null ? updatedAt : (startedAt ?? updatedAt)

@@ -1,12 +1,12 @@
 /**
- * Lanes are what the scheduler sees. A lane is derived from state, due time and commit at the time
- * of writing; a state may sit in several lanes: a ready job whose time has not come waits (rule
- * G2).
+ * A lane is how the scheduler sees a job. The store derives it from state, due time and commit when
+ * it writes the job. Jobs in one state can be in different lanes: a ready job before its due time
+ * is in lane `waiting` (rule G2).
  */
 import type { Lifecycle } from '../lifecycles/lifecycle.ts'
 import { isCommitted, type Job } from './job.ts'
 
-/** The lanes, with the numbers under which stores keep them. */
+/** The lanes, with the numbers that stores keep. */
 export const LANES = {
   idle: 0,
   waiting: 1,
@@ -14,16 +14,15 @@ export const LANES = {
   held: 3,
   parked: 4,
   ended: 5,
-  /** Committed, with effects still in the outbox; nobody holds a lease. */
+  /** Committed, with effects still in the outbox. There is no lease. */
   delivering: 6,
-  /** Kept back by a limit; reserved. */
+  /** Blocked by a limit; reserved. */
   blocked: 7,
 } as const
 
-/** The name of a lane. */
 export type Lane = keyof typeof LANES
 
-/** The lane of a job at a time. */
+/** Returns the lane of a job at a time. */
 export function laneOf(lifecycle: Lifecycle, job: Job, now: number): Lane {
   if (job.outcome !== null) return 'ended'
   if (isCommitted(job)) return 'delivering'
@@ -38,12 +37,12 @@ export function laneOf(lifecycle: Lifecycle, job: Job, now: number): Lane {
     case 'held':
       return 'held'
     default:
-      // Parked, and states that this lifecycle does not know: both wait for a person.
+      // Parked states, and states that this lifecycle does not know: both wait for an operator.
       return 'parked'
   }
 }
 
-/** Whether the job's time has come; a job without a due time is never due. */
+/** Returns true if the due time was reached. A job without a due time is never due. */
 export function isDue(job: Job, now: number): boolean {
   return job.runAt !== null && job.runAt <= now
 }

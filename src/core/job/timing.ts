@@ -1,21 +1,21 @@
 /**
- * The times of an attempt, which the fact that closes it records: how long the job had been due
- * when the attempt began, and how long the attempt took.
+ * The times of an attempt: how long the job had been due when the attempt began, and how long the
+ * attempt took. The fact that closes the attempt records them.
  *
- * Both are differences of times of the store, which can be set back by a person or by a server that
- * takes over from another. A difference is therefore 0 at least.
+ * Both are differences of store times. A person, or a failover to another server, can set the
+ * store's clock back. A negative difference therefore counts as 0.
  */
 import type { ExecutionChange, Timing } from './facts.ts'
 import type { Job } from './job.ts'
 
-/** Whether a step closes an attempt: it commits, or it is aborted. */
+/** Returns true if a step closes an attempt, by a commit or an abort. */
 export function closesAttempt({ statuses }: Pick<ExecutionChange, 'statuses'>): boolean {
   return statuses.includes('COMMITTED') || statuses.includes('ABORTED')
 }
 
 /**
- * The times of the attempt that a step closes, given the job before the step. An attempt that the
- * engine opens and aborts in the same step (rule G1) takes no time.
+ * Returns the times of the attempt that a step closes. `job` is the job before the step. An attempt
+ * that the engine opens and aborts in the same step (rule G1) takes no time.
  */
 export function timingOf(
   job: Pick<Job, 'runAt' | 'createdAt' | 'startedAt'>,
@@ -30,7 +30,7 @@ export function timingOf(
   }
 }
 
-/** How long a job had been due when its attempt began. A job that was never due did not wait. */
+/** Returns how long a job had been due when its attempt began; 0 if it was never due. */
 export function queueMsOf({ runAt }: Pick<Job, 'runAt'>, startedAt: number): number {
   return runAt === null ? 0 : Math.max(0, startedAt - runAt)
 }

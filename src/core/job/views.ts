@@ -1,19 +1,19 @@
 /**
- * Each lifecycle's document has its own names for a job's fields (rule G12). A view is the job in
- * those names, computed from the fold alone.
+ * The requirements R0 to R3 use different names for the fields of a job (rule G12). A view is the
+ * job in the names of its requirements, computed from the fold alone.
  */
 import type { Lifecycle } from '../lifecycles/lifecycle.ts'
 import { isCommitted, type Job } from './job.ts'
 
-/** A job in the names of its document. */
+/** A job in the names of its requirements. */
 export type JobView = Readonly<Record<string, unknown>>
 
-/** What is stored beside the facts of a job; it is left out if the caller does not have it. */
+/** Data that is stored beside the facts of a job. The view omits it if it is not passed. */
 export interface ViewPayload {
   readonly input: unknown
 }
 
-/** Document 000's job. */
+/** The job of the hardening requirements (R0). */
 function hardenedView(job: Job): JobView {
   return {
     job_id: job.id,
@@ -24,7 +24,7 @@ function hardenedView(job: Job): JobView {
   }
 }
 
-/** Document 001's job, with its payload. */
+/** The job of the state-model requirements (R1), with its payload. */
 function leasedView(job: Job, _lifecycle: Lifecycle, payload?: ViewPayload): JobView {
   return {
     job_id: job.id,
@@ -36,7 +36,7 @@ function leasedView(job: Job, _lifecycle: Lifecycle, payload?: ViewPayload): Job
   }
 }
 
-/** Document 002's metadata table. */
+/** The metadata table of the job-lifecycle requirements (R2). */
 function documentView(job: Job, lifecycle: Lifecycle): JobView {
   return {
     jobId: job.id,
@@ -51,7 +51,7 @@ function documentView(job: Job, lifecycle: Lifecycle): JobView {
   }
 }
 
-/** Document 003's task. Tries are attempts less those that were given back. */
+/** The task of the worker-loop requirements (R3). Tries are attempts minus releases. */
 function taskView(job: Job, lifecycle: Lifecycle): JobView {
   const { crashesMax } = job.policy ?? lifecycle.policy
   const lease = job.state === lifecycle.held && !isCommitted(job) ? job.execution : null
@@ -68,7 +68,7 @@ function taskView(job: Job, lifecycle: Lifecycle): JobView {
   }
 }
 
-/** Every field that all lifecycles share, in our own names. */
+/** All fields that the lifecycles share, in Pawl's own names. */
 function standardView(job: Job, lifecycle: Lifecycle): JobView {
   const policy = job.policy ?? lifecycle.policy
   return {
@@ -104,7 +104,7 @@ const VIEWS = new Map<string, View>([
   ['task', taskView],
 ])
 
-/** The job in the names of its lifecycle's document. */
+/** Returns the job in the names of its lifecycle's requirements. */
 export function viewOf(lifecycle: Lifecycle, job: Job, payload?: ViewPayload): JobView {
   return (VIEWS.get(lifecycle.name) ?? standardView)(job, lifecycle, payload)
 }

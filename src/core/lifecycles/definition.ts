@@ -1,14 +1,14 @@
 /**
- * The definition of a lifecycle as stores keep it: one canonical JSON text for each version, so
- * that a version can be told from a changed one, and understood by programs that no longer have its
- * code.
+ * The stored definition of a lifecycle: one canonical JSON text for each version. With it a store
+ * can detect that a version was changed, and programs that no longer have the code of a version can
+ * still understand it.
  *
  *   initial, states (with roles), edges (from, to, on, operator), policy, retryFixed, crash
- *            must never change under one number
- *   from     the mappings of earlier versions; one may be added later, none may be changed
+ *            must not change within a version
+ *   from     the mappings of earlier versions; may be added later, must not be changed
  *
- * The meaning of states, `because` and the order of anything are not part of it. Texts of earlier
- * releases have states and edges only; what they lack is not compared, and is added.
+ * The meaning of states, `because` and the order of entries are not part of it. Texts of earlier
+ * releases have states and edges only. Missing parts are not compared; they are added.
  */
 import { encode } from '../canonical-json.ts'
 import type { EdgeSpec } from '../machine/define.ts'
@@ -31,21 +31,21 @@ interface Definition {
   readonly from?: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
-/** The canonical text of a lifecycle. */
+/** Returns the canonical text of a lifecycle. */
 export function definitionOf(lifecycle: Lifecycle): string {
   return textOf(dataOf(lifecycle))
 }
 
-/** What became of a definition under its number. */
+/** How a stored definition differs from the program's. */
 export type Comparison =
   | { readonly kind: 'same' }
-  /** Nothing contradicts, but the stored text lacks something; this is the complete one. */
+  /** No contradiction, but the stored text is incomplete. `definition` is the complete one. */
   | { readonly kind: 'extended'; readonly definition: string }
   | { readonly kind: 'changed'; readonly parts: readonly string[] }
-  /** The stored text is of no lifecycle: nobody can have written it as a definition. */
+  /** The stored text does not define a lifecycle, so no release of Pawl has written it. */
   | { readonly kind: 'damaged' }
 
-/** Compares what a store has of a version with the definition that a program has of it. */
+/** Compares a stored definition with the program's definition of the same version. */
 export function compareDefinitions(stored: string, lifecycle: Lifecycle): Comparison {
   const known = parse(stored)
   const own = dataOf(lifecycle)
@@ -71,7 +71,7 @@ export function compareDefinitions(stored: string, lifecycle: Lifecycle): Compar
 
 const PARTS = ['initial', 'states', 'edges', 'policy', 'retryFixed', 'crash'] as const
 
-/** The lifecycle of a stored text, without the meanings of its states; nothing if damaged. */
+/** Returns the lifecycle of a stored text, without the meanings; `undefined` if it is damaged. */
 export function restoreLifecycle(
   name: string,
   version: number,
@@ -99,10 +99,10 @@ export function restoreLifecycle(
   }
 }
 
-/** Stores do not keep what states mean. */
-const MEANING = 'Not known here.'
+/** Stores do not keep the meanings of states. */
+const MEANING = 'Unknown: not stored.'
 
-/** Texts of earlier releases do not say it: the first state, as every definition lists it. */
+/** Texts of earlier releases do not name the initial state. It is the first in the list. */
 function initialOf({ states }: Definition): string {
   return Object.keys(states)[0] ?? ''
 }
@@ -122,7 +122,7 @@ function dataOf(lifecycle: Lifecycle): Definition & Required<Pick<Definition, 'f
   }
 }
 
-/** Without what is cosmetic. */
+/** Sorts edges and triggers, and drops fields that do not count. */
 function canonical(data: Definition): Definition {
   const edges = data.edges.map(({ from, to, on, operator }) => ({
     from,

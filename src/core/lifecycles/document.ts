@@ -1,12 +1,16 @@
 /**
- * Document 002. Its table exactly; three retries with a fixed delay of one second, and no other
- * policy. A delayed job stays CREATED until it is due. An expired lease is a retryable failure.
- * RUNNING → QUEUED is forbidden, so a released job passes through RETRYING in the same step, with
- * no delay and no retry spent. Cancellation ends in FAILED, by way of QUEUED where it must.
+ * The lifecycle of the job-lifecycle requirements (R2), with exactly its table.
+ *
+ * - Three retries with a fixed delay of one second; the policy cannot be overridden.
+ * - A delayed job stays CREATED until it is due.
+ * - An expired lease is a retryable failure.
+ * - RUNNING → QUEUED is forbidden. A released job passes through RETRYING in the same step, without
+ *   a delay and without spending a retry.
+ * - Cancellation ends in FAILED, through QUEUED if there is no direct edge.
  */
 import { defineLifecycle } from './lifecycle.ts'
 
-/** Document 002's lifecycle. */
+/** The lifecycle of the job-lifecycle requirements (R2). */
 export const document = defineLifecycle({
   name: 'document',
   version: 1,

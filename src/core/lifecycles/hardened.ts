@@ -1,12 +1,16 @@
 /**
- * Document 000. Its table holds exactly, and its diagram's running → pending is not in it. A failed
- * job waits out its retry delay in `failed`; a job that is given up, refused or cancelled passes
- * through `failed` into `quarantined` in the same step. A stalled job goes running → failed →
- * pending in one step and waits 60 seconds there, as the document's recovery does in two.
+ * The lifecycle of the hardening requirements (R0), with exactly its table. The edge running →
+ * pending is only in the diagram of R0, so it does not exist here.
+ *
+ * - A failed job waits for its retry in `failed`.
+ * - A job that is given up, rejected or cancelled passes through `failed` to `quarantined` in one
+ *   step.
+ * - A stalled job goes running → failed → pending in one step and waits 60 seconds in pending. The
+ *   recovery of R0 does the same in two steps.
  */
 import { defineLifecycle } from './lifecycle.ts'
 
-/** Document 000's lifecycle. */
+/** The lifecycle of the hardening requirements (R0). */
 export const hardened = defineLifecycle({
   name: 'hardened',
   version: 1,

@@ -1,4 +1,4 @@
-/** The lifecycles that ship, by name and version. */
+/** The built-in lifecycles, by name and version. */
 import { LifecycleUnknown } from '../errors.ts'
 import { document } from './document.ts'
 import { hardened } from './hardened.ts'
@@ -7,10 +7,10 @@ import type { Lifecycle } from './lifecycle.ts'
 import { standard } from './standard.ts'
 import { task } from './task.ts'
 
-/** Every lifecycle that ships. */
+/** The built-in lifecycles. */
 export const LIFECYCLES: readonly Lifecycle[] = [standard, hardened, leased, document, task]
 
-/** Finds a lifecycle by name and version among those given; an unknown one is never guessed. */
+/** Returns the lifecycle with this name and version. Throws `LifecycleUnknown` if there is none. */
 export function findLifecycle(
   name: string,
   version: number,

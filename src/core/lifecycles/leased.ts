@@ -1,11 +1,12 @@
 /**
- * Document 001. A job's state is a function of its executions (`job/executions.ts` has it): it
- * moves only when one of them is leased, aborted or done. The document derives no FAILED and
- * bounds nothing, so one edge is added: an aborted execution that is marked final fails the job.
+ * The lifecycle of the state-model requirements (R1). The state of a job is a function of its
+ * executions (`job/executions.ts`): it changes only when an execution is leased, aborted or done.
+ * R1 names FAILED but has no rule that leads to it, and does not bound retries. One edge is
+ * therefore added: an aborted execution that is marked final fails the job.
  */
 import { defineLifecycle } from './lifecycle.ts'
 
-/** Document 001's lifecycle. */
+/** The lifecycle of the state-model requirements (R1). */
 export const leased = defineLifecycle({
   name: 'leased',
   version: 1,
@@ -14,7 +15,7 @@ export const leased = defineLifecycle({
     PENDING: { role: 'ready', meaning: 'Created, not leased.' },
     RUNNING: { role: 'held', meaning: 'Leased by some execution.' },
     SUCCEEDED: { role: 'succeeded', meaning: 'An execution is DONE after COMMITTED.' },
-    FAILED: { role: 'failed', meaning: 'The last execution was aborted for good.' },
+    FAILED: { role: 'failed', meaning: 'The last execution was aborted and marked final.' },
   },
   edges: [
     { from: 'PENDING', to: 'RUNNING', on: ['claim', 'cancel'] },
@@ -24,7 +25,7 @@ export const leased = defineLifecycle({
       from: 'RUNNING',
       to: 'FAILED',
       on: ['fail', 'give-up', 'reject', 'cancel'],
-      because: 'the document names FAILED but derives it from nothing, and bounds no retries',
+      because: 'R1 names FAILED but has no rule that leads to it, and does not bound retries',
     },
   ],
 })

@@ -1,21 +1,21 @@
 /**
- * A lifecycle is a machine for jobs. Its triggers come from one vocabulary, so that the engine
- * needs no state names: it says what happened, and the lifecycle knows the way.
+ * A lifecycle is a machine for jobs. All lifecycles use the same triggers, so the engine needs no
+ * state names: it passes a trigger, and the lifecycle maps it to states.
  *
- * A command compiles, per state, into a path of edges: the edges that carry its trigger are
- * followed until no further edge carries it. In `hardened`, `give-up` stands on running → failed
- * and on failed → quarantined, so giving up on a running job takes both edges in one step, one
- * fact. A path that enters and leaves the held state in one step (a cancel of a job that can end
- * only through it) opens an execution owned by the engine and aborts it (rule G1).
+ * For each state, a trigger compiles to a path of edges: the edges that carry the trigger are
+ * followed until no further edge carries it. In `hardened`, running → failed and failed →
+ * quarantined both carry `give-up`. Giving up on a running job therefore takes both edges in one
+ * step, with one fact. If a path enters and leaves the held state in one step (the cancel of a job
+ * that can end only through it), the engine opens an execution and aborts it (rule G1).
  *
  * Roles say what the scheduler may do with a state. A lifecycle has exactly one ready and one held
- * state, and its paths for the outcomes of an attempt all start in the held state.
+ * state. The paths for the outcomes of an attempt all start in the held state.
  */
 import { DefinitionInvalid, MachineUnsound } from '../errors.ts'
 import { defineMachine, type EdgeSpec, type Machine } from '../machine/define.ts'
 import { DEFAULT_POLICY, type JobPolicy, mergePolicy, type PolicyOverrides } from '../retry.ts'
 
-/** What the scheduler sees in a state; the last three are the terminal ones. */
+/** How the scheduler treats a state. The last three are terminal. */
 export type Role =
   | 'idle'
   | 'waiting'
@@ -29,7 +29,7 @@ export type Role =
 /** How a job ended. */
 export type Outcome = 'succeeded' | 'failed' | 'cancelled'
 
-/** The triggers of outcomes of an attempt; they start in the held state only. */
+/** The triggers for the outcomes of an attempt. They apply only in the held state. */
 const HELD_TRIGGERS = [
   'succeed',
   'retry',
@@ -41,7 +41,7 @@ const HELD_TRIGGERS = [
   'suspend',
 ] as const
 
-/** Every trigger that an edge of a lifecycle may carry. */
+/** All triggers that an edge of a lifecycle may carry. */
 export const JOB_TRIGGERS = [
   'submit',
   'schedule',
@@ -57,10 +57,9 @@ export const JOB_TRIGGERS = [
   'run-now',
 ] as const
 
-/** A trigger of the job vocabulary. */
 export type JobTrigger = (typeof JOB_TRIGGERS)[number]
 
-/** What every lifecycle must say about the held state. */
+/** Triggers for which every lifecycle must have a path from the held state. */
 const REQUIRED: readonly JobTrigger[] = [
   'succeed',
   'fail',
@@ -71,36 +70,35 @@ const REQUIRED: readonly JobTrigger[] = [
   'cancel',
 ]
 
-/** What an expired lease costs after the handler started. */
+/** What an expired lease costs after the handler has started. */
 export interface CrashRule {
-  /** The budget that a crash is charged to. */
+  /** The budget that a crash spends. */
   readonly spends: 'crash' | 'failure'
-  /** How long the job waits then: as after a failure, or a fixed time. */
+  /** How long the job then waits: as after a failure, or a fixed time. */
   readonly delayMs: 'as-retry' | number
-  /** Every try ever made counts against the budget, also those before a redrive. */
+  /** If true, all tries of the job count against the budget, including those before a redrive. */
   readonly everCounted?: boolean
 }
 
-/** What `defineLifecycle` takes. */
 export interface LifecycleSpec<S extends string = string> {
   readonly name: string
   readonly version: number
   readonly initial: NoInfer<S>
   readonly states: Readonly<Record<S, { readonly role: Role; readonly meaning: string }>>
   readonly edges: readonly EdgeSpec<NoInfer<S>, JobTrigger>[]
-  /** The budgets of a job that does not say otherwise. */
+  /** The default policy of jobs of this lifecycle. */
   readonly policy?: PolicyOverrides
-  /** The document fixes the retry policy: overriding it is a definition error. */
+  /** If true, a job type that overrides the retry policy is rejected. */
   readonly retryFixed?: boolean
   readonly crash?: CrashRule
   /**
-   * For each earlier version whose jobs this version takes over: the new state of each old state.
-   * A state that is not listed keeps its name. `migration.ts` has the rules.
+   * For each earlier version whose jobs this version takes over: the new state of each old state. A
+   * state that is not listed keeps its name. `migration.ts` has the rules.
    */
   readonly from?: Readonly<Record<number, Readonly<Record<string, NoInfer<S>>>>>
 }
 
-/** A lifecycle, ready to decide with. */
+/** A checked lifecycle with its compiled paths. */
 export interface Lifecycle<S extends string = string> {
   readonly name: string
   readonly version: number
@@ -109,19 +107,19 @@ export interface Lifecycle<S extends string = string> {
   readonly ready: S
   readonly held: S
   readonly succeeded: S
-  /** Absent where a parked job keeps its state and carries a reason instead (rule G7). */
+  /** If undefined, a parked job keeps its state and has a reason instead (rule G7). */
   readonly parked: S | undefined
-  /** Per trigger, where its paths end; a trigger that is absent is unsupported. */
+  /** For each trigger, the state in which its paths end. An absent trigger is unsupported. */
   readonly targets: ReadonlyMap<JobTrigger, S>
   readonly paths: ReadonlyMap<string, ReadonlyMap<JobTrigger, readonly S[]>>
   readonly policy: JobPolicy
   readonly retryFixed: boolean
   readonly crash: CrashRule
-  /** Per earlier version that migrates to this one: the new states of those that are renamed. */
+  /** For each earlier version that migrates to this one, the new names of renamed states. */
   readonly from: ReadonlyMap<number, ReadonlyMap<string, S>>
 }
 
-/** Builds a lifecycle, or refuses with every problem of its definition. */
+/** Builds a lifecycle. Throws `MachineUnsound` with all problems of the definition. */
 export function defineLifecycle<const S extends string>(spec: LifecycleSpec<S>): Lifecycle<S> {
   const entries = Object.entries<LifecycleSpec['states'][string]>(spec.states)
   const roles = new Map(entries.map(([state, { role }]) => [state as S, role]))
@@ -175,7 +173,7 @@ export function defineLifecycle<const S extends string>(spec: LifecycleSpec<S>):
   return Object.freeze(lifecycle)
 }
 
-/** What is wrong with `from` whatever the earlier versions were. */
+/** Returns the problems of `from` that can be found without the earlier versions. */
 function mappingFaults(
   { version, from = {} }: Pick<LifecycleSpec, 'version' | 'from'>,
   roles: ReadonlyMap<string, Role>,
@@ -184,8 +182,10 @@ function mappingFaults(
     const isEarlier = /^[1-9]\d{0,8}$/.test(old) && Number(old) < version
     const strays = Object.entries(states).filter(([, to]) => !roles.has(to))
     return [
-      ...(isEarlier ? [] : [`"from" names ${old}, which is no version before ${version}`]),
-      ...strays.map(([state, to]) => `"from" maps ${old}'s ${state} to ${to}, which is no state`),
+      ...(isEarlier ? [] : [`"from" names ${old}, which is not a version before ${version}`]),
+      ...strays.map(
+        ([state, to]) => `"from" maps ${old}'s ${state} to ${to}, which is not a state`,
+      ),
     ]
   })
 }
@@ -194,12 +194,12 @@ type MachineSpecStates<S extends string> = Readonly<
   Record<S, { readonly meaning: string; readonly terminal: boolean }>
 >
 
-/** How a job in a state of this role has ended; nothing while it has not. */
+/** Returns how a job in a state of this role has ended; `undefined` if it has not. */
 export function outcomeOf(role: Role | undefined): Outcome | undefined {
   return role === 'succeeded' || role === 'failed' || role === 'cancelled' ? role : undefined
 }
 
-/** The states that a trigger leads through from here, or nothing where it does not apply. */
+/** Returns the states that a trigger leads through; `undefined` if it does not apply. */
 export function pathOf(
   lifecycle: Lifecycle,
   from: string,
@@ -208,7 +208,7 @@ export function pathOf(
   return lifecycle.paths.get(from)?.get(trigger)
 }
 
-/** The policy of a job type: its lifecycle's, with the overrides that the lifecycle allows. */
+/** Returns the policy of a job type. Throws `DefinitionInvalid` if the lifecycle fixes it. */
 export function policyFor(lifecycle: Lifecycle, overrides: PolicyOverrides = {}): JobPolicy {
   if (lifecycle.retryFixed && overrides.retry !== undefined) {
     throw new DefinitionInvalid('retry', `lifecycle "${lifecycle.name}" fixes its retry policy`)
@@ -234,7 +234,7 @@ function compilePaths<S extends string>(
     let edge = machine.byTrigger.get(from)?.get(trigger)
     while (edge !== undefined) {
       if (edge.to === from || path.includes(edge.to)) {
-        throw new MachineUnsound(machine.name, [`the path of ${trigger} from ${from} is a circle`])
+        throw new MachineUnsound(machine.name, [`the path of ${trigger} from ${from} is a cycle`])
       }
       path.push(edge.to)
       edge = machine.byTrigger.get(edge.to)?.get(trigger)
@@ -267,7 +267,7 @@ function findPathProblems(lifecycle: Lifecycle): string[] {
   const problems: string[] = []
   for (const trigger of REQUIRED) {
     if (pathOf(lifecycle, held, trigger) === undefined) {
-      problems.push(`${held} has no way for ${trigger}`)
+      problems.push(`${held} has no edge for ${trigger}`)
     }
   }
   const oneHop: [JobTrigger, string, string][] = [
@@ -288,16 +288,17 @@ function findPathProblems(lifecycle: Lifecycle): string[] {
   for (const [from, byTrigger] of paths) {
     for (const [trigger, path] of byTrigger) {
       if (path[path.length - 1] !== targets.get(trigger)) {
-        problems.push(`${trigger} from ${from} ends elsewhere than in ${targets.get(trigger)}`)
+        problems.push(`${trigger} from ${from} does not end in ${targets.get(trigger)}`)
       }
     }
   }
   if (lifecycle.parked !== targets.get('park')) {
-    problems.push(`${name} must have a parked state and a way into it by park, or neither`)
+    problems.push(`${name} must have a parked state and a path to it by park, or neither`)
   }
   for (const trigger of ['fail', 'give-up', 'reject', 'cancel'] as const) {
     const role = lifecycle.roles.get(targets.get(trigger) ?? '')
-    // An attempt that is over for good must not lead back into the flow: nothing would bound it.
+    // A finished attempt must not lead back to the queue: the number of attempts would be
+    // unbounded.
     if (role === 'idle' || role === 'waiting' || role === 'ready' || role === 'held') {
       problems.push(`${trigger} must end or park the job, not leave it ${role}`)
     }

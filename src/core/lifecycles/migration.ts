@@ -1,24 +1,25 @@
 /**
- * How live jobs get from one version of a lifecycle to a later one.
+ * How live jobs move from one version of a lifecycle to a later one.
  *
- * The later version says so: `from: { 1: { old: 'new' } }`. A state that the mapping does not list
- * keeps its name. Every state of the earlier version in which a job can be must have a target, and
- * the target must mean the same to the scheduler:
+ * The later version declares it: `from: { 1: { old: 'new' } }`. A state that the mapping does not
+ * list keeps its name. Every state of the earlier version in which a job can be must have a target.
+ * The target must have a role that the scheduler treats in a compatible way:
  *
- *   idle       idle or parked: a job that is held back must not start by a migration
+ *   role       allowed roles of the target
+ *   idle       idle or parked: a migration must not start a job that was never submitted
  *   waiting    waiting, ready or parked
  *   ready      ready, waiting or parked
  *   parked     parked; ready if the new version has no parked state: the job then stays parked by
  *              its reason (rule G7)
- *   held       held: the attempt goes on
+ *   held       held: the attempt continues
  *   ended      the same outcome (P6), or no target: an ended job is migrated only together with an
  *              operator edge that leads out of its state
  *
- * A waiting target must have a way out by `due`, or the job would wait for ever.
+ * A waiting target must have a path by `due`; otherwise the job would never run.
  */
 import { type Lifecycle, outcomeOf, pathOf, type Role } from './lifecycle.ts'
 
-/** What must be known of an earlier version. */
+/** What must be known about an earlier version. */
 export type EarlierVersion = Pick<Lifecycle, 'name' | 'version' | 'roles'>
 
 const TARGETS: Readonly<Record<Role, readonly Role[]>> = {
@@ -32,7 +33,7 @@ const TARGETS: Readonly<Record<Role, readonly Role[]>> = {
   cancelled: ['cancelled'],
 }
 
-/** The state of `next` for a state of an earlier version, or nothing if it has none. */
+/** Returns the state of `next` for a state of an earlier version; `undefined` if it has none. */
 export function migratedState(
   next: Pick<Lifecycle, 'roles' | 'from'>,
   version: number,
@@ -43,7 +44,7 @@ export function migratedState(
   return states.get(state) ?? (next.roles.has(state) ? state : undefined)
 }
 
-/** Whether a job may go from a state of one version to a state of the next by migration. */
+/** Returns true if a migration may move a job from state `from` to state `to`. */
 export function isSameToScheduler(
   before: EarlierVersion,
   next: Lifecycle,
@@ -57,7 +58,7 @@ export function isSameToScheduler(
   return role !== 'waiting' || pathOf(next, to, 'due') !== undefined
 }
 
-/** Every reason why the mapping of `next` does not fit an earlier version; none if it fits. */
+/** Returns all reasons why the mapping of `next` does not fit an earlier version. */
 export function findMappingProblems(before: EarlierVersion, next: Lifecycle): string[] {
   const strangers = [...(next.from.get(before.version)?.keys() ?? [])]
     .filter((state) => !before.roles.has(state))

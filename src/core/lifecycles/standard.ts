@@ -1,12 +1,12 @@
 /**
- * The default lifecycle: what the five documents have in common, with a state of its own for each
- * thing that a job can be waiting for. Failed and quarantined jobs can be redriven by an operator;
- * succeeded and cancelled ones never change.
+ * The default lifecycle. It combines the requirements R0 to R4 and has a separate state for each
+ * thing that a job can wait for. An operator can redrive failed and quarantined jobs. Succeeded and
+ * cancelled jobs never change.
  */
 import { defineLifecycle } from './lifecycle.ts'
 
-const RESCHEDULE = 'an operator or client may move a due time'
-const PARK = 'an operator may take any job that has not ended out of the flow'
+const RESCHEDULE = 'an operator or client may change the due time'
+const PARK = 'an operator may park any job that has not ended'
 
 /** The default lifecycle. */
 export const standard = defineLifecycle({
@@ -14,11 +14,11 @@ export const standard = defineLifecycle({
   version: 1,
   initial: 'created',
   states: {
-    created: { role: 'idle', meaning: 'Accepted, and held back until it is submitted.' },
+    created: { role: 'idle', meaning: 'Accepted; waits until it is submitted.' },
     scheduled: { role: 'waiting', meaning: 'Waits for its due time.' },
     queued: { role: 'ready', meaning: 'May be claimed now.' },
     running: { role: 'held', meaning: 'An execution holds its lease.' },
-    retrying: { role: 'waiting', meaning: 'Waits out the delay before the next attempt.' },
+    retrying: { role: 'waiting', meaning: 'Waits for its next attempt.' },
     succeeded: { role: 'succeeded', meaning: 'Its effect was committed, once.' },
     failed: { role: 'failed', meaning: 'Ended by a terminal error, or discarded.' },
     quarantined: { role: 'parked', meaning: 'Parked with a reason; waits for an operator.' },
@@ -50,7 +50,7 @@ export const standard = defineLifecycle({
       from: 'running',
       to: 'scheduled',
       on: ['suspend'],
-      because: 'a job that sleeps or waits for a signal holds no slot and spends no budget',
+      because: 'a job that sleeps or waits for a signal occupies no slot and spends no budget',
     },
     { from: 'created', to: 'quarantined', on: ['park'], operator: true, because: PARK },
     { from: 'scheduled', to: 'quarantined', on: ['park'], operator: true, because: PARK },

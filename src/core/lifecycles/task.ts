@@ -1,12 +1,12 @@
 /**
- * Document 003's task. An exception is final; only an expired lease puts a task back, while
- * try_count < max_tries, where try_count = attempts − give-backs, counted over the task's whole
- * life: a task that an operator reset after its last try has one more. The document left exhausted
- * tasks running for ever; here they end in error.
+ * The task of the worker-loop requirements (R3). An exception is final. Only an expired lease puts
+ * a task back, while try_count < max_tries. Here try_count = attempts − releases over the whole
+ * life of the task, so a task that an operator resets after its last try gets one more try. In R3,
+ * exhausted tasks stay in `running`; here they end in `error`.
  */
 import { defineLifecycle } from './lifecycle.ts'
 
-/** Document 003's task lifecycle. */
+/** The task lifecycle of the worker-loop requirements (R3). */
 export const task = defineLifecycle({
   name: 'task',
   version: 1,

@@ -1,33 +1,32 @@
-/** Questions about a machine as a graph. */
+/** Properties of a machine as a graph. */
 import type { EdgeSpec, Machine } from './define.ts'
 
-/** The states that edges lead to from here, this state included. */
+/** Returns the states that can be reached from `start`, including `start`. */
 export function reachableFrom<S extends string>(
   edges: readonly EdgeSpec<S>[],
   start: NoInfer<S>,
 ): Set<S> {
   const reached = new Set<S>([start])
-  // A Set iterates over what is added during the loop, so this ends when nothing new is found.
+  // A Set also iterates over states that are added during the loop.
   for (const state of reached) {
     for (const edge of edges) if (edge.from === state) reached.add(edge.to)
   }
   return reached
 }
 
-/** What `analyse` tells of a machine. */
 export interface Analysis<S extends string = string> {
   readonly terminal: readonly S[]
   readonly stable: readonly S[]
   readonly transitional: readonly S[]
-  /** For each state, every state that can still come after it. */
+  /** For each state, all other states that can be reached from it. */
   readonly reachable: ReadonlyMap<S, readonly S[]>
-  /** States from which no terminal state can be reached any more. */
+  /** States from which no terminal state can be reached. */
   readonly endless: readonly S[]
-  /** True when no state has two targets for one trigger; always so for a defined machine. */
+  /** True if no state has two targets for one trigger. Always true for a defined machine. */
   readonly deterministic: boolean
 }
 
-/** Terminal, stable and transitional sets, and what can be reached from where. */
+/** Returns the terminal, stable and transitional states, and what each state can reach. */
 export function analyse<S extends string>(machine: Machine<S>): Analysis<S> {
   const states = [...machine.states]
   const where = (flag: 'terminal' | 'stable' | 'transitional') =>

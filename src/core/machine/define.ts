@@ -1,44 +1,41 @@
 /**
- * Machines are data: declared states, triggers and edges. From this one table come validation,
- * types, the exhaustive tests and the pictures in the docs.
+ * Machines are data: declared states, triggers and edges. Validation, types, the exhaustive tests
+ * and the diagrams in the docs all come from this one table.
  *
- * An edge without `because` is one that the machine's source document has; an edge with `because`
- * was added by us, and says why. `operator` marks an edge that only a named person may take, the
- * one kind of edge that may leave a terminal state.
+ * An edge without `because` comes from the requirements of the machine. An edge with `because` was
+ * added, and says why. Only a named operator may take an edge with `operator`. Only such edges may
+ * leave a terminal state.
  */
 import { MachineUnsound } from '../errors.ts'
 import { findProblems } from './soundness.ts'
 
-/** What a machine does when it is asked to move to the state that it is in. */
+/** What a machine does if it is asked to move to its current state. */
 export type SameState = 'noop' | 'refuse'
 
-/** One declared state. */
 export interface StateSpec {
-  /** What it means to be in this state, in one sentence. */
+  /** What the state means, in one sentence. */
   readonly meaning: string
-  /** Nothing but operator edges leads out of a terminal state. */
+  /** Only operator edges lead out of a terminal state. */
   readonly terminal?: boolean
-  /** Runs: a state in which work may be picked up again. */
+  /** Runs: a run can be resumed from this state. */
   readonly stable?: boolean
-  /** Runs: a state that a resumed run must not continue in. */
+  /** Runs: a resumed run must not continue in this state. */
   readonly transitional?: boolean
 }
 
-/** One declared edge. */
 export interface EdgeSpec<S extends string = string, T extends string = string> {
   readonly from: S
   readonly to: S
   /** The triggers that take this edge. */
   readonly on: readonly T[]
   readonly operator?: boolean
-  /** Why the edge was added to those of the document. */
+  /** Why the edge was added to those of the requirements. */
   readonly because?: string
 }
 
-/** What `defineMachine` takes. */
 export interface MachineSpec<S extends string = string, T extends string = string> {
   readonly name: string
-  /** Rises by one whenever states or edges change. */
+  /** Increases by one when states or edges change. */
   readonly version: number
   readonly initial: NoInfer<S>
   readonly sameState: SameState
@@ -46,7 +43,7 @@ export interface MachineSpec<S extends string = string, T extends string = strin
   readonly edges: readonly EdgeSpec<NoInfer<S>, T>[]
 }
 
-/** A sound machine, indexed for moves. */
+/** A sound machine with indexes for moves. */
 export interface Machine<S extends string = string, T extends string = string> {
   readonly name: string
   readonly version: number
@@ -58,14 +55,14 @@ export interface Machine<S extends string = string, T extends string = string> {
   readonly byTrigger: ReadonlyMap<S, ReadonlyMap<T, EdgeSpec<S, T>>>
 }
 
-/** Builds a machine, or refuses with every problem of its definition. */
+/** Builds a machine. Throws `MachineUnsound` with all problems of the definition. */
 export function defineMachine<const S extends string, const T extends string>(
   spec: MachineSpec<S, T>,
 ): Machine<S, T> {
   const problems = findProblems(spec)
   if (problems.length > 0) throw new MachineUnsound(spec.name, problems)
 
-  // Copies, so that nobody can change the table behind its index.
+  // Copied and frozen: a later change of `spec` must not change the indexed edges.
   const edges = spec.edges.map((edge) =>
     Object.freeze({ ...edge, on: Object.freeze([...edge.on]) }),
   )

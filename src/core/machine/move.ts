@@ -1,22 +1,21 @@
 /**
- * A move is one of three: an edge; the same state again, where the machine allows that as a no-op;
- * or invalid, with the states that would have been allowed. Never silent.
+ * A move has one of three results: an edge; the same state, if the machine allows it as a no-op; or
+ * an error that lists the allowed states.
  */
 import { InvalidTransition } from '../errors.ts'
 import type { EdgeSpec, Machine } from './define.ts'
 
-/** Where to: a state, or whatever state a trigger leads to. */
+/** The target: a state, or the state that a trigger leads to. */
 export type MoveRequest<S extends string, T extends string> =
   | { readonly to: S }
   | { readonly on: T }
 
-/** The answer to a requested move. */
 export type Move<S extends string, T extends string> =
   | { readonly kind: 'edge'; readonly edge: EdgeSpec<S, T> }
   | { readonly kind: 'same'; readonly state: S }
   | { readonly kind: 'invalid'; readonly error: InvalidTransition }
 
-/** Looks up what a move would be; changes nothing. */
+/** Looks up the result of a move. Changes nothing. */
 export function move<S extends string, T extends string>(
   machine: Machine<S, T>,
   from: NoInfer<S>,
@@ -36,7 +35,7 @@ export function move<S extends string, T extends string>(
   return { kind: 'invalid', error: new InvalidTransition(machine.name, from, to, allowed, trigger) }
 }
 
-/** The states that edges lead to from here; none for a state that the machine does not have. */
+/** Returns the states that edges lead to; empty for an unknown state. */
 export function allowedFrom<S extends string>(machine: Machine<S>, from: NoInfer<S>): S[] {
   return [...(machine.byTarget.get(from)?.keys() ?? [])]
 }

@@ -1,7 +1,9 @@
-/** Pictures and tables of a machine. Names need no escaping: `soundness.ts` admits plain words. */
+/**
+ * Diagrams and tables of a machine. Names need no escaping: `soundness.ts` allows plain words only.
+ */
 import type { EdgeSpec, Machine, StateSpec } from './define.ts'
 
-/** A Mermaid state diagram. Added edges carry a plus sign, operator edges the word operator. */
+/** Returns a Mermaid state diagram. Added edges have a plus sign, operator edges `(operator)`. */
 export function toMermaid(machine: Machine): string {
   const states = [...machine.states.keys()]
   const aliased = states.some((state) => state.includes('-') || MERMAID_WORDS.includes(state))
@@ -18,10 +20,10 @@ export function toMermaid(machine: Machine): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Words that Mermaid would not take for a state. */
+/** Words that Mermaid does not accept as the name of a state. */
 const MERMAID_WORDS = ['as', 'class', 'classDef', 'default', 'direction', 'end', 'note', 'state']
 
-/** A Graphviz graph. Added edges are dashed, terminal states have a double border. */
+/** Returns a Graphviz graph. Added edges are dashed, terminal states have a double border. */
 export function toDot(machine: Machine): string {
   const lines = [`digraph "${machine.name}" {`, '  rankdir=LR']
   for (const [state, { terminal }] of machine.states) {
@@ -34,7 +36,7 @@ export function toDot(machine: Machine): string {
   return `${[...lines, '}'].join('\n')}\n`
 }
 
-/** Two Markdown tables: the states with their meaning, and the edges with their origin. */
+/** Returns two Markdown tables: the states with their meaning, and the edges with their origin. */
 export function toMarkdown(machine: Machine): string {
   const states = [...machine.states].map(([state, spec]) => [
     `\`${state}\``,
@@ -53,7 +55,7 @@ export function toMarkdown(machine: Machine): string {
   ].join('\n')
 }
 
-/** A Markdown table; bars in cells are escaped, and a cell is always one line. */
+/** Returns a Markdown table. Bars in cells are escaped, and line breaks become spaces. */
 export function markdownTable(head: readonly string[], rows: readonly string[][]): string {
   const inCell = (cell: string) => cell.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ')
   const line = (cells: readonly string[]) => `| ${cells.map(inCell).join(' | ')} |`

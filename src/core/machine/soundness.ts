@@ -1,6 +1,6 @@
 /**
- * What makes a machine sound. All problems are found at once, so that a definition is corrected in
- * one go. Names are restricted here, at the only door, so that no renderer has to escape them.
+ * The rules for a sound machine. All problems are reported together, so that a definition can be
+ * corrected in one pass. Names are restricted here, so that no renderer has to escape them.
  */
 import { reachableFrom } from './analyse.ts'
 import type { EdgeSpec, MachineSpec } from './define.ts'
@@ -9,10 +9,10 @@ const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/
 const STATES_MAX = 256
 const EDGES_MAX = 4096
 
-/** Every reason why this definition is not a sound machine; none if it is. */
+/** Returns all reasons why the definition is not a sound machine. */
 export function findProblems(spec: MachineSpec): string[] {
   const shape = [...shapeProblems(spec), ...edgeProblems(spec)]
-  // Reachability means nothing while edges name states that do not exist.
+  // Reachability is undefined while edges name undeclared states.
   return shape.length > 0 ? shape : [...graphProblems(spec), ...triggerProblems(spec)]
 }
 
@@ -21,7 +21,7 @@ function shapeProblems(spec: MachineSpec): string[] {
   const states = Object.keys(spec.states)
   if (!NAME.test(spec.name)) problems.push(`the name "${spec.name}" is not a plain word`)
   if (!Number.isSafeInteger(spec.version) || spec.version < 1) {
-    problems.push('the version is not a whole number from 1')
+    problems.push('the version is not a whole number of at least 1')
   }
   if (states.length === 0) problems.push('it has no states')
   if (states.length > STATES_MAX) problems.push(`it has more than ${STATES_MAX} states`)
@@ -45,8 +45,7 @@ function edgeProblems(spec: MachineSpec): string[] {
         problems.push(`${label} names the undeclared state "${state}"`)
       }
     }
-    if (edge.from === edge.to)
-      problems.push(`${label} is a self-edge: that is what sameState is for`)
+    if (edge.from === edge.to) problems.push(`${label} is a self-edge: use sameState instead`)
     if (seen.has(label)) problems.push(`${label} is declared twice`)
     seen.add(label)
     if (edge.on.length === 0) problems.push(`${label} has no trigger`)
@@ -65,7 +64,7 @@ function graphProblems(spec: MachineSpec): string[] {
     if (!reachable.has(state)) problems.push(`${state} cannot be reached`)
     const out = spec.edges.filter((edge) => edge.from === state)
     if (!terminal && out.length === 0) {
-      problems.push(`${state} is not terminal, but nothing leads out of it`)
+      problems.push(`${state} is not terminal, but no edge leaves it`)
     }
     if (terminal) problems.push(...out.filter((edge) => !edge.operator).map(leavesTerminal))
   }
@@ -73,7 +72,7 @@ function graphProblems(spec: MachineSpec): string[] {
 }
 
 function leavesTerminal(edge: EdgeSpec): string {
-  return `${edge.from} → ${edge.to} leaves a terminal state and is no operator edge`
+  return `${edge.from} → ${edge.to} leaves a terminal state and is not an operator edge`
 }
 
 function triggerProblems(spec: MachineSpec): string[] {

@@ -1,4 +1,6 @@
-/** What a command for a run may hold. That a path stays in the run's folder is checked there. */
+/**
+ * Checks of the commands for runs. The journal checks that a path stays in the folder of the run.
+ */
 import {
   count,
   findBroken,
@@ -21,7 +23,7 @@ const INPUTS_MAX = 10_000
 const ERROR_MAX = 4000
 const PATH_MAX = 1024
 
-/** Nothing when the command is well-formed; else its first fault. */
+/** Returns the first fault of a command; `undefined` if it is well-formed. */
 export function findRunFault(command: RunCommand): CommandInvalid | undefined {
   return findBroken(rulesOf(command))
 }
@@ -82,7 +84,7 @@ function rulesOf(command: RunCommand): Rule[] {
     case 'cancel':
       return [['reason', text(command.reason, NOTE_MAX)]]
     default:
-      return [['kind', 'is no command of a run']]
+      return [['kind', 'is not a command of a run']]
   }
 }
 
@@ -105,7 +107,9 @@ function itemRules(
   }
 }
 
-/** Any text may be asked for as a state, but telemetry and logs repeat it. */
+/**
+ * A requested state may be any text, but telemetry and logs repeat it, so its length is bounded.
+ */
 function tooLong(value: string): string | undefined {
   return value.length > NAME_MAX ? `must not be longer than ${NAME_MAX} characters` : undefined
 }
@@ -115,13 +119,13 @@ function sha256(value: string): string | undefined {
 }
 
 function gitSha(value: string): string | undefined {
-  return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(value) ? undefined : 'must be a whole commit hash'
+  return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(value) ? undefined : 'must be a full commit hash'
 }
 
 function inputs(values: Readonly<Record<string, string>>): string | undefined {
   const why = record(values)
   if (why !== undefined) return why
   const entries = Object.entries(values)
-  if (entries.length > INPUTS_MAX) return `must not be more than ${INPUTS_MAX}`
+  if (entries.length > INPUTS_MAX) return `must not have more than ${INPUTS_MAX} entries`
   return entries.flat().map(name).find(isBroken)
 }

@@ -1,6 +1,5 @@
-/** What can be asked of a run. Each command is decided in `decide.ts`. */
+/** The commands for a run. `decide.ts` decides each of them. */
 
-/** Every command. */
 export type RunCommand =
   | { readonly kind: 'create'; readonly maxFixAttempts?: number }
   | { readonly kind: 'move'; readonly to: string }
@@ -13,9 +12,9 @@ export type RunCommand =
       readonly worker: string
       readonly workItem?: string
     }
-  /** The file was found to have another hash than its artifact: what depends on it is stale. */
+  /** The file has another hash than its artifact. Everything that depends on it becomes stale. */
   | { readonly kind: 'invalidate-artifact'; readonly name: string }
-  /** The inputs turned out to be the same after all. */
+  /** The inputs turned out to be unchanged. */
   | { readonly kind: 'revalidate-artifact'; readonly name: string }
   | {
       readonly kind: 'start-item'
@@ -25,7 +24,7 @@ export type RunCommand =
       readonly worker: string
       readonly forced?: boolean
     }
-  /** `inputs`: what it read while it ran, added to what it declared. */
+  /** `inputs` are what the item read while it ran, in addition to what it declared. */
   | {
       readonly kind: 'finish-item'
       readonly key: string
@@ -34,9 +33,9 @@ export type RunCommand =
   | { readonly kind: 'fail-item'; readonly key: string; readonly error: string }
   | { readonly kind: 'change-section'; readonly section: string; readonly to: string }
   | { readonly kind: 'record-validation'; readonly ok: boolean }
-  /** The work of the present fix has run; it counts once for each visit of the fixing state. */
+  /** The work of the current fix has run. Counts once for each visit of the fixing state. */
   | { readonly kind: 'count-fix' }
-  /** An input changed: what comes now is another text, and has all its fix attempts. */
+  /** An input changed, so the run gets all its fix attempts again. */
   | { readonly kind: 'reset-fixes'; readonly because: string }
   | {
       readonly kind: 'open-issue'

@@ -1,4 +1,7 @@
-/** What a run holds besides its state: artifacts, work items, sections, issues and commits. */
+/**
+ * Decides the commands about the content of a run: artifacts, work items, sections, issues,
+ * commits.
+ */
 import { CommandInvalid, type PawlError } from '../errors.ts'
 import type { RunCommand } from './commands.ts'
 import type { RunDecision } from './decide.ts'
@@ -17,10 +20,10 @@ type StateCommandKind =
   | 'fail'
   | 'cancel'
 
-/** The commands that do not move the run. */
+/** The commands that do not change the state of the run. */
 export type ContentCommand = Exclude<RunCommand, { kind: StateCommandKind }>
 
-/** Decides a command that does not move the run. */
+/** Decides a command that does not change the state of the run. */
 export function decideContent(run: Run, command: ContentCommand): RunDecision {
   switch (command.kind) {
     case 'write-artifact':
@@ -56,7 +59,7 @@ type Of<K extends ContentCommand['kind']> = Extract<ContentCommand, { kind: K }>
 
 const SAME: RunDecision = { kind: 'same' }
 
-/** Another hash than before makes everything downstream stale; the same hash stops the wave. */
+/** A new hash makes everything downstream stale. An unchanged hash makes nothing stale. */
 function decideWrite(run: Run, command: Of<'write-artifact'>): RunDecision {
   const before = entryOf(run.artifacts_index, command.name)
   const written: RunFact = {
@@ -75,7 +78,7 @@ function decideWrite(run: Run, command: Of<'write-artifact'>): RunDecision {
   return accept(written, ...(changed ? staleFacts(run, command.name) : []))
 }
 
-/** Whether an item read something else under this name before it became an artifact. */
+/** Returns true if an item read another hash under this name before it became an artifact. */
 function wasReadOtherwise(run: Run, { name, sha256 }: Of<'write-artifact'>): boolean {
   if (!readNamesOf(run).has(name)) return false
   return Object.values(run.work_items).some(({ inputs }) => {
@@ -118,7 +121,7 @@ function decideEndOfItem(run: Run, command: Of<'finish-item' | 'fail-item'>): Ru
   const ending = command.kind === 'finish-item' ? 'finished' : 'failed'
   if (item.status === ending) return SAME
   if (item.status !== 'started') {
-    return refuse(new CommandInvalid('key', `names an item that has ${item.status} already`))
+    return refuse(new CommandInvalid('key', `names an item that has already ${item.status}`))
   }
   if (command.kind === 'fail-item') {
     return accept({
@@ -152,7 +155,7 @@ function decideResolve(run: Run, issue: string): RunDecision {
 }
 
 function unknown(field: string, value: string): PawlError {
-  return new CommandInvalid(field, `names nothing that the run has: ${value}`)
+  return new CommandInvalid(field, `is not known in this run: ${value}`)
 }
 
 function accept(...facts: readonly RunFact[]): RunDecision {

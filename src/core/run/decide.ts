@@ -1,9 +1,9 @@
 /**
- * `decideRun` holds the rules of runs: document 004's transitions, guards, rewinding, artifacts,
- * work items and issues. Like the job's decider it writes nothing; unlike it, one command may give
- * several facts, in the order in which they must be appended.
+ * `decideRun` holds the rules of runs: the transitions, guards, rewinds, artifacts, work items and
+ * issues of the run requirements (R4). It writes nothing, like the decider of jobs. Unlike it, one
+ * command may return several facts, in the order in which they must be appended.
  *
- * A refused transition carries what telemetry must be told (INVALID_STATE_TRANSITION).
+ * A refused transition carries the event that telemetry must receive (INVALID_STATE_TRANSITION).
  */
 import {
   CommandInvalid,
@@ -24,19 +24,19 @@ import type { RunFact } from './events.ts'
 import type { RunMachine } from './machine.ts'
 import type { Run } from './run.ts'
 
-/** Document 004's `max_fix_attempts`, unless the run was created with another. */
+/** `max_fix_attempts` of R4, if the run was created without one. */
 const FIX_ATTEMPTS_DEFAULT = 3
 
-/** A commit may be linked to a run that is over, and a torn tail of its log must be recorded. */
+/** A commit may be linked to an ended run, and the discarded tail of its log must be recorded. */
 const AFTER_END: readonly RunCommand['kind'][] = ['link-commit', 'discard-tail']
 
-/** What telemetry is told of a transition that was refused. */
+/** The telemetry event of a refused transition. */
 export interface RefusedTransition {
   readonly type: 'INVALID_STATE_TRANSITION'
   readonly data: { readonly from_state: string; readonly to_state: string }
 }
 
-/** What a command comes to: facts, a no-op that says so, or a refusal. */
+/** The result of a command: facts, a no-op, or a rejection. */
 export type RunDecision =
   | { readonly kind: 'facts'; readonly facts: readonly RunFact[] }
   | { readonly kind: 'same' }
@@ -46,7 +46,7 @@ export type RunDecision =
       readonly telemetry?: RefusedTransition
     }
 
-/** Decides one command for one run; `run` is null where there is none yet. */
+/** Decides one command for one run. `run` is null if it does not exist yet. */
 export function decideRun(
   runMachine: RunMachine,
   run: Run | null,
@@ -63,7 +63,7 @@ export function decideRun(
     return refuse(new LifecycleUnknown(run.machine.name, run.machine.version))
   }
   if (isEnded(runMachine, run) && !AFTER_END.includes(command.kind)) {
-    // A move out of a terminal state is also a transition that telemetry must hear of.
+    // Telemetry also receives a refused move out of a terminal state.
     return command.kind === 'move'
       ? refuseTransition(runMachine, run, command.to)
       : refuse(new RunEnded(run.run_id, run.run_state))
@@ -72,7 +72,7 @@ export function decideRun(
   return countsFix(run, command) ? withFix(run, command, decision) : decision
 }
 
-/** Decides a command for a run that has not ended, or that may be given after the end. */
+/** Decides a command for a run that has not ended, or a command that is allowed after the end. */
 function decideActive(
   runMachine: RunMachine,
   run: Run,
@@ -128,7 +128,9 @@ function decideMove(runMachine: RunMachine, run: Run, to: string): RunDecision {
   const guard = to === fixLoop?.passed || to === fixLoop?.fixing ? to === fixLoop.passed : undefined
   if (guard !== undefined && run.validation?.ok !== guard) {
     const found =
-      run.validation === null ? 'nothing was validated' : 'the validation says otherwise'
+      run.validation === null
+        ? 'no validation was recorded'
+        : 'the last validation had the other result'
     return refuse(new GuardRefused(from, to, found))
   }
   const fixing = to === fixLoop?.fixing
@@ -149,8 +151,9 @@ function decideMove(runMachine: RunMachine, run: Run, to: string): RunDecision {
 }
 
 /**
- * Back to a stable state that the log visited; never an edge, and only on resume. What is stale may
- * lie before all of them, and then the run goes back to its beginning.
+ * Rewinds to a stable state that the run has visited. A rewind is not an edge, and happens only on
+ * resume. If a stale input was read before the first stable state, the run goes back to its initial
+ * state.
  */
 function decideRewind(
   { machine }: RunMachine,
@@ -180,15 +183,15 @@ function decideRewind(
   return accept({ type: 'RESUME_REWIND', data })
 }
 
-/** Whether a stable state was entered after the last validation: then it is not made again. */
+/** Returns true if the state was entered after the last validation, which then remains valid. */
 function keepsValidation({ validation, stable_trail }: Run, to: string): boolean {
   const length = validation?.trail_length
   return length !== undefined && stable_trail.lastIndexOf(to) >= length
 }
 
 /**
- * The commands by which the work of a fix shows. An attempt counts with the first of them, so that
- * a process that dies between entering the fixing state and its first result spends nothing. See
+ * The commands that show that the work of a fix ran. The first of them counts the fix attempt, so
+ * that a process that dies before its first result spends no attempt. See
  * docs/decisions/0019-a-fix-attempt-counts-when-its-work-ran.md.
  */
 const FIX_WORK: readonly RunCommand['kind'][] = [
@@ -203,10 +206,10 @@ function countsFix({ fix_pending }: Run, { kind }: RunCommand): boolean {
   return fix_pending === true && FIX_WORK.includes(kind)
 }
 
-/** The count comes first: if only it reaches the disk, the work that it counts did run. */
+/** The count comes first: if only this event reaches the disk, the work that it counts did run. */
 function withFix({ fix_attempts }: Run, { kind }: RunCommand, decision: RunDecision): RunDecision {
   if (decision.kind === 'rejected') return decision
-  // An item that had ended before is reported again: that shows no work of this attempt.
+  // An item that had already ended is reported again. That does not show work of this attempt.
   if (decision.kind === 'same' && kind !== 'count-fix') return decision
   const counted: RunFact = { type: 'FIX_ATTEMPTED', data: { attempt: fix_attempts + 1 } }
   return accept(counted, ...(decision.kind === 'facts' ? decision.facts : []))
@@ -226,7 +229,7 @@ function decideValidation({ fixLoop }: RunMachine, run: Run, ok: boolean): RunDe
   return accept({ type: 'VALIDATION_RECORDED', data: { ok, trail_length } })
 }
 
-/** The change of state comes first: if only it reaches the disk, the state is right already. */
+/** The change of state comes first: if only this event reaches the disk, the state is correct. */
 function end(run: Run, to: string, because: RunFact): RunDecision {
   const data = { from_state: run.run_state, to_state: to }
   return accept({ type: 'RUN_STATE_CHANGED', data }, because)

@@ -1,33 +1,34 @@
 /**
- * The events of a run, by the names that document 004 and its telemetry use. An event is a fact in
- * an envelope; `prev`, the hash of the line before it, is added by the log that writes it.
+ * The events of a run, with the names that the run requirements (R4) and its telemetry use. An
+ * event is a fact in an envelope. The log that writes the event adds `prev`, the hash of the line
+ * before it.
  *
- * INVALID_STATE_TRANSITION changes nothing and is told to telemetry alone: it is not an event of
- * the log. A refusal carries it (see `decide.ts`).
+ * INVALID_STATE_TRANSITION changes nothing and goes to telemetry only: it is not an event of the
+ * log. A rejection carries it (see `decide.ts`).
  */
 
-/** What each type of event says. */
+/** The data of each event type. */
 export interface RunEventData {
   readonly RUN_CREATED: {
     readonly state: string
     readonly machine: string
     readonly machine_version: number
     readonly max_fix_attempts: number
-    /** The initial state is one in which the run may be picked up again. */
+    /** The run can be resumed from the initial state. */
     readonly stable?: true
-    /** The event of another run after which this one was forked. */
+    /** The event of another run after which this run was forked. */
     readonly origin?: { readonly run_id: string; readonly seq: number; readonly hash: string }
   }
   readonly RUN_STATE_CHANGED: {
     readonly from_state: string
     readonly to_state: string
-    /** The state is one in which the run may be picked up again. */
+    /** The run can be resumed from this state. */
     readonly stable?: true
-    /** Older logs: entering the state counted as a fix attempt, whether or not its work ran. */
+    /** Older logs: entering the state counted as a fix attempt, even if its work did not run. */
     readonly fixing?: true
-    /** The state is the one that fixes; its attempt is counted by FIX_ATTEMPTED. */
+    /** The run enters the fixing state. FIX_ATTEMPTED counts the attempt. */
     readonly fix_pending?: true
-    /** Entering the state makes an earlier validation void. */
+    /** Entering the state invalidates an earlier validation. */
     readonly validating?: true
   }
   readonly ARTIFACT_WRITTEN: {
@@ -62,9 +63,9 @@ export interface RunEventData {
     /** How many stable states the run had visited; absent in older logs. */
     readonly trail_length?: number
   }
-  /** The work of a fix has run, which spends one of `max_fix_attempts`. */
+  /** The work of a fix has run. Spends one of `max_fix_attempts`. */
   readonly FIX_ATTEMPTED: { readonly attempt: number }
-  /** Something that the run had taken from outside changed, so its fix attempts begin anew. */
+  /** An external input of the run changed, so the count of fix attempts starts at 0 again. */
   readonly FIX_ATTEMPTS_RESET: { readonly spent: number; readonly because: string }
   readonly ISSUE_OPENED: {
     readonly issue: string
@@ -76,9 +77,9 @@ export interface RunEventData {
     readonly from_state: string
     readonly to_state: string
     readonly reason: 'resume' | 'stale'
-    /** It goes back to the state in which every run begins, though that is no stable one. */
+    /** The run goes back to its initial state, although it is not stable. */
     readonly initial?: true
-    /** The state was entered after the last validation, which therefore still holds. */
+    /** The state was entered after the last validation, which therefore remains valid. */
     readonly keeps_validation?: true
   }
   readonly LOG_TAIL_DISCARDED: { readonly bytes: number; readonly sha256: string }
@@ -90,15 +91,14 @@ export interface RunEventData {
 /** Why a work item runs. */
 export type StartBecause = 'new' | 'interrupted' | 'failed' | 'forced' | 'stale' | 'code_changed'
 
-/** The name of an event. */
 export type RunEventType = keyof RunEventData
 
-/** What happened, before it is put into an envelope. */
+/** What happened, without the envelope. */
 export type RunFact = {
   readonly [T in RunEventType]: { readonly type: T; readonly data: RunEventData[T] }
 }[RunEventType]
 
-/** What the envelope takes from outside. */
+/** The fields of the envelope that the caller provides. */
 export interface RunEnvelope {
   /** UTC, ISO 8601. */
   readonly ts: string
@@ -115,7 +115,7 @@ export type RunEvent = RunFact &
     readonly seq: number
   }
 
-/** Puts decided facts into envelopes, numbered on from the last event of the run. */
+/** Puts decided facts into envelopes, numbered after the last event of the run. */
 export function toEvents(
   runId: string,
   lastSeq: number,
@@ -124,7 +124,7 @@ export function toEvents(
   newId: () => string,
 ): RunEvent[] {
   const { ts, trace_id, span_id, actor } = envelope
-  // Field by field, in the order of a line: spreading would take longer than all the rest.
+  // Field by field, in the order of a line: a spread would take longer than everything else here.
   return facts.map(({ type, data }, i) => {
     const event_id = newId()
     const seq = lastSeq + 1 + i

@@ -1,10 +1,10 @@
 /**
- * `evolveRun` folds events into the run. Like the job's fold it needs no rules, only what the event
- * says, and it checks that the event follows from the run before it.
+ * `evolveRun` folds events into the run. It needs no rules, only the event, and it checks that the
+ * event follows from the run before it.
  *
- * What an event changes is worked out once (`changeOf`) and applied in one of two ways: into a new
- * run, or, while a whole log is folded, into a run that nobody else has yet. The second takes the
- * same time for every event, however much the run holds.
+ * `changeOf` computes what an event changes. The change is applied in one of two ways: to a copy of
+ * the run (`evolveRun`), or in place to a run that only the fold can see (`RunFold`). In place,
+ * each event takes the same time, regardless of the size of the run.
  */
 import { LedgerBroken } from '../errors.ts'
 import type { RunEvent, RunEventData } from './events.ts'
@@ -12,7 +12,7 @@ import { keepNames, staleNamesOf } from './known-names.ts'
 import { type CollectionName, countRevisions, type Revisions } from './revisions.ts'
 import { type Artifact, entryOf, type Issue, type Run, type WorkItem } from './run.ts'
 
-/** The run after an event; the first event of a run needs none before it. */
+/** Returns the run after an event. `run` is null before the first event. */
 export function evolveRun(run: Run | null, event: RunEvent): Run {
   const problem = findProblem(run, event)
   if (problem !== undefined) throw new LedgerBroken(`run ${event.run_id}`, event.seq, problem)
@@ -27,7 +27,7 @@ export function evolveRun(run: Run | null, event: RunEvent): Run {
   return after
 }
 
-/** The run that a whole log folds to. */
+/** Returns the run that a complete log folds to. */
 export function foldRun(events: Iterable<RunEvent>): Run | null {
   const fold = new RunFold()
   for (const event of events) fold.add(event)
@@ -35,15 +35,14 @@ export function foldRun(events: Iterable<RunEvent>): Run | null {
 }
 
 /**
- * Folds events one by one into a run of its own, which it changes in place: whoever wants to keep
- * the run as it is now must copy it. Events can be taken back in the order in which they came,
- * until they are settled.
+ * Folds events one by one into its own run, which it changes in place. A caller that needs the run
+ * as it is now must copy it. Events can be undone in reverse order until they are settled.
  */
 export class RunFold {
   #run: Run | null = null
-  /** The names of artifacts that are stale. */
+  /** The names of stale artifacts. */
   readonly #stale = new Set<string>()
-  /** The names of everything that was read; what was taken back stays among them. */
+  /** The names of everything that was read. Undone reads stay in it. */
   readonly #read = new Set<string>()
   #revisions: Revisions | undefined
   #undos: Undo[] | undefined
@@ -52,7 +51,7 @@ export class RunFold {
     return this.#run
   }
 
-  /** Adds the next event; throws `LedgerBroken` where it does not follow. */
+  /** Adds the next event. Throws `LedgerBroken` if it does not follow. */
   add(event: RunEvent): void {
     const run = this.#run
     const problem = findProblem(run, event)
@@ -71,13 +70,13 @@ export class RunFold {
     if (change.entries !== undefined) for (const entry of change.entries) this.#put(own, entry)
   }
 
-  /** From now on events can be taken back. A log that is only read needs no way back. */
+  /** Makes later events undoable. A log that is only read does not need this. */
   toUndoable(): RunFold {
     this.#undos ??= []
     return this
   }
 
-  /** Takes back every event after this one; those before `toUndoable` or `settle` stay. */
+  /** Undoes every event after `seq`. Events before `toUndoable` or `settle` cannot be undone. */
   undoAfter(seq: number): void {
     if (seq === 0) {
       this.#run = null
@@ -91,7 +90,7 @@ export class RunFold {
     }
   }
 
-  /** Gives up the way back to before this event. */
+  /** Drops the undo data of events up to and including `seq`. */
   settle(seq: number): void {
     const undos = this.#undos ?? []
     const first = undos.findIndex(({ fields }) => fields.last_seq >= seq)
@@ -112,13 +111,13 @@ export class RunFold {
   }
 }
 
-/** What was where an event changed something. */
+/** The values that an event replaced. */
 interface Undo {
   readonly fields: Partial<Run> & { readonly last_seq: number }
   readonly entries: readonly (Entry | Absence)[]
 }
 
-/** An entry that was not there. */
+/** An entry that did not exist. */
 interface Absence {
   readonly collection: CollectionName
   readonly key: string
@@ -138,7 +137,7 @@ function entryBefore(run: Run, { collection, key }: Entry): Entry | Absence {
   return { collection, key, value: entryOf<unknown>(run[collection], key) } as Entry | Absence
 }
 
-/** Sets fields of a run; one that is undefined is taken out, as a snapshot does not have it. */
+/** Sets fields of a run. An undefined field is deleted, because a snapshot must not contain it. */
 function assignFields(run: Run, fields: Partial<Run> | undefined): void {
   const own = run as unknown as Record<string, unknown>
   for (const name in fields) {
@@ -148,7 +147,7 @@ function assignFields(run: Run, fields: Partial<Run> | undefined): void {
   }
 }
 
-/** Sets an entry; assigning to `__proto__` would change what the record is. */
+/** Sets an entry. Assigning to `__proto__` would change the prototype of the record. */
 function put(record: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') record[key] = value
   else Object.defineProperty(record, key, { value, ...PLAIN })
@@ -162,7 +161,7 @@ function findProblem(run: Run | null, event: RunEvent): string | undefined {
     return event.type === 'RUN_CREATED' ? undefined : 'the first event is not RUN_CREATED'
   }
   if (event.type === 'RUN_CREATED') return 'the run is created a second time'
-  if (event.run_id !== run.run_id) return `it belongs to another run than ${run.run_id}`
+  if (event.run_id !== run.run_id) return `it does not belong to run ${run.run_id}`
   if (event.seq !== run.last_seq + 1) return `it does not follow ${run.last_seq}`
   if (event.type === 'FIX_ATTEMPTED' || event.type === 'FIX_ATTEMPTS_RESET') {
     return findMiscount(run, event)
@@ -181,11 +180,15 @@ function findMiscount(
 ): string | undefined {
   if (event.type === 'FIX_ATTEMPTS_RESET') {
     const { spent } = event.data
-    return spent === fix_attempts ? undefined : `it takes back ${spent} fixes of ${fix_attempts}`
+    return spent === fix_attempts
+      ? undefined
+      : `it resets ${spent} fix attempts, but there were ${fix_attempts}`
   }
-  if (fix_pending !== true) return 'it counts a fix that was not begun'
+  if (fix_pending !== true) return 'it counts a fix attempt that was not started'
   const { attempt } = event.data
-  return attempt === fix_attempts + 1 ? undefined : `it counts fix ${attempt} after ${fix_attempts}`
+  return attempt === fix_attempts + 1
+    ? undefined
+    : `it counts fix attempt ${attempt} after ${fix_attempts}`
 }
 
 function newRun(event: RunEvent, data: RunEventData['RUN_CREATED']): Run {
@@ -207,7 +210,7 @@ function newRun(event: RunEvent, data: RunEventData['RUN_CREATED']): Run {
   }
 }
 
-/** What an event changes: fields of the run, and entries of what it holds. */
+/** What an event changes: fields of the run and entries of its collections. */
 interface Change {
   readonly fields?: Partial<Run>
   readonly entries?: readonly Entry[]
@@ -277,7 +280,7 @@ function changeOfState(run: Run, data: RunEventData['RUN_STATE_CHANGED']): Parti
   }
 }
 
-/** The fix attempts survive a rewind; otherwise crashing would be a way to have more of them. */
+/** A rewind keeps the count of fix attempts; otherwise each crash would allow more of them. */
 function changeOfRewind(run: Run, data: RunEventData['RESUME_REWIND']): Partial<Run> {
   const { to_state: run_state, keeps_validation } = data
   const end = run.stable_trail.lastIndexOf(run_state) + 1
@@ -322,7 +325,7 @@ function changeOfItem(
     : { ...item, status: 'failed', error: event.data.error, finished_at: event.ts }
 }
 
-/** An output that is still stale when its item has finished is no longer one of its outputs. */
+/** An output that is still stale when its item has finished is no longer an output of the item. */
 function disownStale(run: Run, key: string): Entry[] {
   const disowned: Entry[] = []
   for (const name of staleNamesOf(run)) {
@@ -345,8 +348,12 @@ function changeOfIssue(
   return { ...issue, status: 'resolved', resolved_at: event.ts }
 }
 
-/** What an event speaks of must have been made by an earlier one. */
+/** Throws if an event names something that no earlier event created. */
 function known<T>(run: Run, event: RunEvent, found: T | undefined): T {
   if (found !== undefined) return found
-  throw new LedgerBroken(`run ${run.run_id}`, event.seq, `${event.type} names nothing that exists`)
+  throw new LedgerBroken(
+    `run ${run.run_id}`,
+    event.seq,
+    `${event.type} names something that does not exist`,
+  )
 }

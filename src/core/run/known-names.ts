@@ -1,16 +1,16 @@
 /**
- * Names that are asked for with every command: which artifacts are stale, and what was ever read.
- * A search through the whole run each time would take a run of ten thousand items minutes.
+ * Two sets of names that every command needs: the stale artifacts, and everything that was read.
+ * Without them, a run of ten thousand items would spend minutes searching.
  *
- * They are found once for each collection of a run. Only a fold changes a collection in place, and
- * it keeps the names of its own.
+ * The sets are computed once for each collection of a run. Only a fold changes a collection in
+ * place, and it updates its own sets.
  */
 import type { Run } from './run.ts'
 
 const stale = new WeakMap<Run['artifacts_index'], ReadonlySet<string>>()
 const read = new WeakMap<Run['work_items'], ReadonlySet<string>>()
 
-/** The names of all artifacts that are stale. */
+/** Returns the names of all stale artifacts. */
 export function staleNamesOf({ artifacts_index }: Run): ReadonlySet<string> {
   return found(stale, artifacts_index, () =>
     Object.entries(artifacts_index).flatMap(([name, own]) =>
@@ -19,14 +19,14 @@ export function staleNamesOf({ artifacts_index }: Run): ReadonlySet<string> {
   )
 }
 
-/** The names of everything that work items have read, and perhaps others. */
+/** Returns the names of everything that work items have read. It may contain further names. */
 export function readNamesOf({ work_items }: Run): ReadonlySet<string> {
   return found(read, work_items, () =>
     Object.values(work_items).flatMap(({ inputs }) => Object.keys(inputs)),
   )
 }
 
-/** From now on the names are those of these sets, which the owner of the run keeps right. */
+/** Registers sets for a run. The owner of the run must keep them up to date. */
 export function keepNames(
   { artifacts_index, work_items }: Run,
   names: { readonly stale: ReadonlySet<string>; readonly read: ReadonlySet<string> },

@@ -1,14 +1,15 @@
 /**
- * Document 004's run. Its table holds exactly; "any state" means any state that is not terminal.
+ * The run machine of the run requirements (R4), with exactly its table. "Any state" in R4 means any
+ * state that is not terminal.
  *
- * A run machine adds to a machine what resuming and failing need to know: where a run fails and is
- * cancelled, and the fix loop. The guards of the fix loop are over the folded state:
+ * A run machine adds what resuming and failing need: the states for failed and cancelled runs, and
+ * the fix loop. The guards of the fix loop use the folded state:
  *
  *   VALIDATING → READY_FOR_PR   the last validation was ok
  *   VALIDATING → FIXING         the last validation was not ok, and fix attempts are left;
- *                               with none left the run fails instead
+ *                               if none are left, the run fails instead
  *
- * A rewind on resume is no edge: it is a fact of its own kind (rule G8), see `decide.ts`.
+ * A rewind on resume is not an edge: it is a fact of its own kind (rule G8), see `decide.ts`.
  */
 import { DefinitionInvalid } from '../errors.ts'
 import { defineMachine, type EdgeSpec, type Machine, type MachineSpec } from '../machine/define.ts'
@@ -21,34 +22,34 @@ export interface FixLoop<S extends string = string> {
   readonly passed: S
 }
 
-/** A way from a state to another, as the compiler knows it. */
+/** An edge from one state to another, as the compiler knows it. */
 export type Way<S extends string = string> = Pick<EdgeSpec<S>, 'from' | 'to'>
 
-/** A machine that runs can be driven by. */
+/** A machine for runs. */
 export interface RunMachine<S extends string = string, W extends Way = Way> {
   readonly machine: Machine<S>
   readonly failed: S
   readonly cancelled: S
   readonly fixLoop?: FixLoop<S>
-  /** Carries the types of the edges; never there. */
+  /** Carries the types of the edges. Never set. */
   readonly '~ways'?: W
 }
 
-/** A run machine with the definition of its machine, of which the compiler reads the edges. */
+/** A run machine with its definition, from which the compiler reads the edges. */
 export interface RunMachineSpec<S extends string, T extends string, W extends Way<S>>
   extends Omit<RunMachine<NoInfer<S>>, 'machine' | '~ways'> {
   readonly machine: MachineSpec<S, T> & { readonly edges: readonly W[] }
 }
 
-/** Checks that a run can fail and be cancelled from wherever it may be. */
+/** Builds a run machine. Throws if a run could not fail or be cancelled from a state. */
 export function defineRunMachine<
   const S extends string,
   const T extends string,
   const W extends Way<NoInfer<S>>,
 >(spec: RunMachineSpec<S, T, W>): RunMachine<S, W>
-/** The same for a machine that is defined already; its edges are not known to the compiler. */
+/** For a machine that is already defined. The compiler does not know its edges. */
 export function defineRunMachine<S extends string>(spec: RunMachine<S>): RunMachine<S>
-/** Checks that a run can fail and be cancelled from wherever it may be. */
+/** Builds a run machine. Throws if a run could not fail or be cancelled from a state. */
 export function defineRunMachine<S extends string>(
   spec: RunMachine<S> | RunMachineSpec<S, string, Way<S>>,
 ): RunMachine<S> {
@@ -56,7 +57,10 @@ export function defineRunMachine<S extends string>(
   const machine = 'byTarget' in given ? given : defineMachine<S, string>(given)
   const what = `run machine "${machine.name}"`
   if (machine.sameState !== 'refuse') {
-    throw new DefinitionInvalid(what, 'a run refuses to move to the state that it is in')
+    throw new DefinitionInvalid(
+      what,
+      'sameState must be "refuse": a run never moves to its current state',
+    )
   }
   for (const [state, { terminal }] of machine.states) {
     for (const end of [failed, cancelled]) {
@@ -94,7 +98,7 @@ const endings = ANY_STATE.flatMap(
     ] as const,
 )
 
-/** Document 004's run machine. */
+/** The run machine of the run requirements (R4). */
 export const documentationRun = defineRunMachine({
   machine: {
     name: 'run',
@@ -106,14 +110,14 @@ export const documentationRun = defineRunMachine({
       CLONED_INPUTS: { meaning: 'Its inputs are copied.' },
       INGESTED: { meaning: 'The inputs are read.' },
       FACTS_READY: { meaning: 'Facts are extracted from them.' },
-      PLAN_READY: { meaning: 'The plan is made.', stable: true },
+      PLAN_READY: { meaning: 'The plan is complete.', stable: true },
       DRAFTING: { meaning: 'Sections are being drafted.', transitional: true },
       DRAFT_READY: { meaning: 'All sections are drafted.', stable: true },
       LINKING: { meaning: 'Sections are being linked.', transitional: true },
       VALIDATING: { meaning: 'The result is being checked.', transitional: true },
-      FIXING: { meaning: 'What the check found is being mended.', transitional: true },
+      FIXING: { meaning: 'The problems that the check found are being fixed.', transitional: true },
       READY_FOR_PR: { meaning: 'The check passed.', stable: true },
-      PR_OPENED: { meaning: 'The result is proposed.' },
+      PR_OPENED: { meaning: 'The pull request is open.' },
       DONE: { meaning: 'The run is complete.', terminal: true },
       FAILED: { meaning: 'The run ended by an unrecoverable error.', terminal: true },
       CANCELLED: { meaning: 'The run was cancelled by its user.', terminal: true },

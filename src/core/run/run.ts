@@ -1,7 +1,7 @@
 /**
- * The run as folded from its events: what `snapshot.json` holds, in the names that document 004
- * gives. Collections are keyed, and canonical JSON sorts keys, so their order never depends on the
- * order in which work was completed.
+ * The run as folded from its events. This is the content of `snapshot.json`, with the names of the
+ * run requirements (R4). Collections are keyed, and canonical JSON sorts keys, so their order does
+ * not depend on the order in which work was completed.
  */
 
 /** A named file of the run. */
@@ -13,7 +13,7 @@ export interface Artifact {
   readonly ts: string
   /** The work item that wrote it. */
   readonly work_item: string | null
-  /** The changed artifact because of which this one must be made again. */
+  /** The changed artifact that made this one stale; null if it is not stale. */
   readonly stale_because: string | null
 }
 
@@ -23,9 +23,9 @@ export interface WorkItem {
   readonly attempts: number
   /** What it read: artifact or parameter name → hash. */
   readonly inputs: Readonly<Record<string, string>>
-  /** The names among its inputs that were declared before it ran; the rest it read while it ran. */
+  /** The names in `inputs` that were declared before it ran. It read the others while it ran. */
   readonly declared: readonly string[]
-  /** Its declared code version; null where none was declared. */
+  /** Its declared code version; null if none was declared. */
   readonly code: string | null
   readonly worker: string
   readonly started_at: string
@@ -33,7 +33,7 @@ export interface WorkItem {
   readonly error: string | null
 }
 
-/** Something that stands in the run's way, or did. */
+/** A problem of the run. */
 export interface Issue {
   readonly status: 'open' | 'resolved'
   readonly severity: 'blocker' | 'error' | 'warning'
@@ -42,7 +42,6 @@ export interface Issue {
   readonly resolved_at: string | null
 }
 
-/** What a validation found. */
 export interface Validation {
   readonly ok: boolean
   readonly ts: string
@@ -64,18 +63,18 @@ export interface Run {
   readonly validation: Validation | null
   /** How many fix attempts have run since the run began or its inputs changed. */
   readonly fix_attempts: number
-  /** There while the run is in its fixing state and nothing of that attempt has run. */
+  /** Set while the run is in its fixing state and no work of that attempt has run. */
   readonly fix_pending?: true | undefined
   readonly max_fix_attempts: number
-  /** The stable states visited, in order; a rewind cuts what lies after its target. */
+  /** The visited stable states, in order. A rewind removes those after its target. */
   readonly stable_trail: readonly string[]
-  /** The commits that belong to the run. */
+  /** The hashes of the commits that belong to the run. */
   readonly commits: readonly string[]
   /** Why the run failed or was cancelled. */
   readonly ended_because: string | null
 }
 
-/** A record's own entry; names come from users, and `__proto__` is a name like any other. */
+/** Returns an own entry of a record. Users choose the names, and `__proto__` is a valid name. */
 export function entryOf<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined
 }

@@ -1,23 +1,23 @@
 /**
  * What a changed artifact makes stale, and whether a work item must run (promise P14). A finished
  * item runs again only if it is forced, if something that it read has changed, or if one of its
- * outputs is stale. Code counts only where its version was declared.
+ * outputs is stale. A change of code counts only if its version was declared.
  */
 import type { StartBecause } from './events.ts'
 import { staleNamesOf } from './known-names.ts'
 import { entryOf, type Run, type WorkItem } from './run.ts'
 
-/** Every artifact that depends on this one, directly or not, by name. */
+/** Returns the names of all artifacts that depend on this one, directly or indirectly. */
 export function downstreamOf(run: Run, artifact: string): string[] {
   const outputs = outputsByInput(run)
   const reached = new Set([artifact])
-  // A Set iterates over what is added during the loop; each artifact is added once.
+  // A Set also iterates over names that are added during the loop.
   for (const name of reached) for (const output of outputs.get(name) ?? []) reached.add(output)
   reached.delete(artifact)
   return [...reached].sort()
 }
 
-/** For everything that an item read, what that item wrote. */
+/** Returns, for everything that items read, what those items wrote. */
 function outputsByInput(run: Run): Map<string, string[]> {
   const outputs = new Map<string, string[]>()
   for (const [output, { work_item }] of Object.entries(run.artifacts_index)) {
@@ -31,7 +31,7 @@ function outputsByInput(run: Run): Map<string, string[]> {
   return outputs
 }
 
-/** What is known about a work item before it would start. */
+/** What is known about a work item before it starts. */
 export interface ItemRequest {
   readonly key: string
   /** What it declares to read: artifact or parameter name → hash. */
@@ -40,17 +40,17 @@ export interface ItemRequest {
   readonly forced: boolean
 }
 
-/** Why an item will run, or that it is fresh and will not. */
+/** Why an item must run, or that it is fresh. */
 export type Freshness =
   | { readonly kind: 'fresh' }
   | {
       readonly kind: 'run'
       readonly because: StartBecause
-      /** The artifact or parameter that changed, where one did. */
+      /** The artifact or parameter that changed, if that is the reason. */
       readonly artifact?: string
     }
 
-/** Whether a work item must run, and why. */
+/** Returns whether a work item must run, and why. */
 export function freshnessOf(run: Run, request: ItemRequest): Freshness {
   const item = entryOf(run.work_items, request.key)
   if (item === undefined) return { kind: 'run', because: 'new' }
@@ -68,15 +68,15 @@ function findChangedInput(run: Run, item: WorkItem, request: ItemRequest): strin
   const names = Object.keys({ ...item.inputs, ...request.inputs }).sort()
   return names.find((name) => {
     const now = entryOf(request.inputs, name) ?? entryOf(run.artifacts_index, name)?.sha256
-    // A parameter that was read, but is neither declared nor an artifact, cannot be judged.
+    // Unknown: a parameter that was read, but is neither declared nor an artifact.
     if (now === undefined) return item.declared.includes(name)
     return now !== entryOf(item.inputs, name)
   })
 }
 
 /**
- * Whether a finished item is stale only because something before it was in doubt: everything that
- * it read is as it was then, and is itself no longer stale. Its outputs can be revalidated.
+ * Returns true if a finished item is stale although nothing changed: everything that it read has
+ * its old hash and is no longer stale. Its outputs can then be revalidated.
  */
 export function isUnchanged(run: Run, request: ItemRequest): boolean {
   const item = entryOf(run.work_items, request.key)
@@ -88,7 +88,7 @@ export function isUnchanged(run: Run, request: ItemRequest): boolean {
   )
 }
 
-/** The outputs of an item that are stale, by name. */
+/** Returns the names of the stale outputs of an item. */
 export function staleOutputsOf(run: Run, key: string): string[] {
   const stale = [...staleNamesOf(run)]
   return stale.filter((name) => entryOf(run.artifacts_index, name)?.work_item === key).sort()
