@@ -175,7 +175,7 @@ export class LeaseLive extends PawlError {
   }
 }
 
-/** The effect of the job is committed. The job can only succeed now. */
+/** The effect of the job is committed, so the job can only succeed. */
 export class Committed extends PawlError {
   readonly code = 'E_COMMITTED'
   constructor(jobId: string, command: string) {

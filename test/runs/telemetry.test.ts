@@ -185,7 +185,7 @@ describe('the local telemetry API', () => {
     }
     const { body } = await ask('?bogus=1')
     expect(body).toMatchObject({
-      title: 'The parameter "bogus" is not known; known fields: run, trace, commit, after, limit',
+      title: 'The parameter "bogus" is not known; known are run, trace, commit, after, limit',
     })
     const headers = { 'content-type': 'application/json' }
     expect((await ask('?run=r1', { method: 'POST', body: '[]', headers })).status).toBe(400)

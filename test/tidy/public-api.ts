@@ -1,5 +1,5 @@
-// The rule that every function and class that a user can import has a doc comment. Types and constants
-// need one only if their name and fields do not say enough.
+// The rule that every function and class that a user can import has a doc comment. Types and
+// constants need one only if their name and fields do not say enough.
 import { dirname, join } from 'node:path/posix'
 import type { Node } from 'oxc-parser'
 import { lineAt, type Rule, type SourceFile } from './files.ts'
