@@ -34,6 +34,7 @@ export type Remedy =
   | 'end the lease'
   | 'make the effects due'
   | 'forget the worker'
+  | 'restore the queue'
 
 /** One finding. */
 export interface Finding {

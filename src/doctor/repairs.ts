@@ -140,6 +140,10 @@ export function repairOfStore(
   if (finding.remedy === 'rebuild the counters') {
     return [{ ...base, carryOut: () => examination.recount() }]
   }
+  if (finding.remedy === 'restore the queue') {
+    const queue = String(finding.evidence.queue)
+    return [{ ...base, carryOut: (by) => examination.restoreQueue(queue, by) }]
+  }
   if (finding.remedy === 'forget the worker') {
     return [{ ...base, carryOut: () => store.removeWorker(String(finding.evidence.worker)) }]
   }

@@ -192,6 +192,8 @@ export interface Examination {
   returnEffects(effects: readonly StrayEffect[], by: Surgeon): Promise<void>
   /** Makes the counters what the rows say. */
   recount(): Promise<void>
+  /** Makes the settings of a queue what its last record says, and keeps a note of it. */
+  restoreQueue(queue: string, by: Surgeon): Promise<void>
   /** Makes the row of a lifecycle what the code of this process says. */
   restoreMachine(fault: MachineFault): Promise<void>
   /** Makes one object as the migrations made it. */

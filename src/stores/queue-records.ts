@@ -148,6 +148,18 @@ export function recordOf(
   }
 }
 
+/** What is noted of a queue whose settings the doctor restored. */
+export const RESTORED = 'its settings were not those of its last record'
+
+/** Who has paused a queue after this record, by the record or by the row of the queue. */
+export function pausedByAfter(
+  { action, actor, operator, after }: QueueRecord,
+  row: QueueRow | undefined,
+): string | null {
+  if (action !== 'limit') return operator ?? actor
+  return after.pausedAt === null ? null : (row?.paused_by ?? null)
+}
+
 /** The values of a record, in the order of `QUEUE_RECORD_COLUMNS`. */
 export function valuesOf(record: Omit<QueueRecord, 'number'>): (string | number | null)[] {
   const { at, queue, action, actor, operator = null, note = null, before, after } = record

@@ -20,6 +20,7 @@ import { machinesAreKnown } from './machines-are-known.ts'
 import { nothingVanished } from './nothing-vanished.ts'
 import { noticesAreReceived } from './notices-are-received.ts'
 import { oneCommit } from './one-commit.ts'
+import { queuesAreAsRecorded } from './queues-are-as-recorded.ts'
 import { queuesAreServed } from './queues-are-served.ts'
 import { retriesWereDue } from './retries-were-due.ts'
 import { rowIsFold } from './row-is-fold.ts'
@@ -72,6 +73,7 @@ export const FULL_CHECKS: readonly StoreCheck[] = [
   keysAreUnique,
   effectsAreTheirJobs,
   countersAreRight,
+  queuesAreAsRecorded,
   sealsHold,
   nothingVanished,
   storageIsSound,

@@ -18,6 +18,7 @@ import { findDamage } from './isolate.ts'
 import { findMachineFaults, restoreMachine } from './machines.ts'
 import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
 import { undeliveredNotices } from './notices.ts'
+import { restoreQueue } from './queue-records.ts'
 import { replication } from './replication.ts'
 import { drift, restore } from './schema.ts'
 import { returnEffects, strayEffects } from './stray-effects.ts'
@@ -131,6 +132,10 @@ export class PostgresExamination implements Examination {
       await session.takeTime(EVERY_ROW_MS)
       await recount(session, this.#schema)
     })
+  }
+
+  restoreQueue(queue: string, by: Surgeon): Promise<void> {
+    return this.#access.change('restore', (session, now) => restoreQueue(session, now, queue, by))
   }
 
   restoreMachine(fault: MachineFault): Promise<void> {

@@ -1,8 +1,10 @@
 /** Changes the settings of queues and keeps records of it; see `../queue-records.ts`. */
+import type { Surgeon } from '../examination.ts'
 import type { QueueRow } from '../queue-info.ts'
 import * as records from '../queue-records.ts'
 import type { Asker, Page } from '../store.ts'
-import { type Session, statement } from './connect.ts'
+import { type OwnSession, type Session, statement } from './connect.ts'
+import { keepNote } from './mend.ts'
 
 const LOCK_QUEUE = statement((s) => `SELECT * FROM ${s}.queues WHERE name = $1 FOR UPDATE`)
 
@@ -48,6 +50,24 @@ export async function changeQueue(
   const values = records.valuesOf(record)
   const [inserted] = await session.query<{ number: number }>(INSERT_RECORD, values)
   return { number: inserted?.number ?? 0, ...record }
+}
+
+/** Makes the settings of a queue what its last record says; must be inside a transaction. */
+export async function restoreQueue(
+  session: OwnSession,
+  now: number,
+  queue: string,
+  by: Surgeon,
+): Promise<void> {
+  await session.query(INSERT_QUEUE, [queue])
+  const [row] = await session.query<QueueRow>(LOCK_QUEUE, [queue])
+  const { items } = await listQueueRecords(session, { queue }, { limit: 1 })
+  const [record] = items
+  if (record === undefined) return
+  const { pausedAt, maxDepth, maxWaitMs } = record.after
+  const pausedBy = records.pausedByAfter(record, row)
+  await session.query(UPDATE_QUEUE, [queue, pausedAt, pausedBy, maxDepth, maxWaitMs])
+  await keepNote(session, now, 'queues', JSON.stringify(row), records.RESTORED, by)
 }
 
 const SELECT_ALL = statement(

@@ -17,6 +17,7 @@ import { findDamage } from './isolate.ts'
 import { findMachineFaults, restoreMachine } from './machines.ts'
 import { keepNote, leaveDuty, mend, notes, recount, takeDuty } from './mend.ts'
 import { undeliveredNotices } from './notices.ts'
+import { restoreQueue } from './queue-records.ts'
 import { drift, restore } from './schema.ts'
 import { missingRows } from './seals.ts'
 import { returnEffects, strayEffects } from './stray-effects.ts'
@@ -101,6 +102,10 @@ export class SqliteExamination implements Examination {
 
   recount(): Promise<void> {
     return this.#access.write('recount', recount)
+  }
+
+  restoreQueue(queue: string, by: Surgeon): Promise<void> {
+    return this.#access.write('restore', (db, now) => restoreQueue(db, now, queue, by))
   }
 
   restoreMachine(fault: MachineFault): Promise<void> {

@@ -1,9 +1,11 @@
 /** Changes the settings of queues and keeps records of it; see `../queue-records.ts`. */
 
+import type { Surgeon } from '../examination.ts'
 import type { QueueRow } from '../queue-info.ts'
 import * as records from '../queue-records.ts'
 import type { Asker, Page } from '../store.ts'
 import type { Connection } from './connect.ts'
+import { keepNote } from './mend.ts'
 
 const SELECT_QUEUE = 'SELECT * FROM pawl_queues WHERE name = ?'
 
@@ -35,6 +37,24 @@ export function changeQueue(
   const record = records.recordOf(change, asker, now, before, after)
   const inserted = connection.get<{ number: number }>(INSERT_RECORD, ...records.valuesOf(record))
   return { number: inserted?.number ?? 0, ...record }
+}
+
+/** Makes the settings of a queue what its last record says. */
+export function restoreQueue(
+  connection: Connection,
+  now: number,
+  queue: string,
+  by: Surgeon,
+): void {
+  const row = connection.get<QueueRow>(SELECT_QUEUE, queue)
+  const { items } = listQueueRecords(connection, { queue }, { limit: 1 })
+  const [record] = items
+  if (record === undefined) return
+  const { pausedAt, maxDepth, maxWaitMs } = record.after
+  const pausedBy = records.pausedByAfter(record, row)
+  connection.run(UPSERT_QUEUE, queue, pausedAt, pausedBy, maxDepth, maxWaitMs)
+  const content = JSON.stringify(row ?? { name: queue })
+  keepNote(connection, now, 'pawl_queues', content, records.RESTORED, by)
 }
 
 const LAST = Number.MAX_SAFE_INTEGER
