@@ -12,7 +12,7 @@
  *                writes in two transactions, as promise P7 words it; the stores need only one.
  *   cancel       `decideCancel`. A store asks the holder first; the model cuts it off at once.
  *   take_effect, deliver, report   src/stores/<store>/outbox.ts
- *   lifecycle    `leased`, that of document 001
+ *   lifecycle    `leased`, that of R1
  *
  * Time is abstract: a lease may run out at any moment, whatever its holder does, so
  * clocks, leases and pauses of any length are all there. A worker that dies forgets what it held
@@ -29,7 +29,7 @@
  * `effects` counts what commits did.
  *
  * Variants, each with one rule missing, each found by another assertion:
- *   UNFENCED                 a commit asks for no fence: FM_001 of document 001
+ *   UNFENCED                 a commit asks for no fence: FM_001 of R1
  *   ATTEMPT_NOT_IN_FENCE     the fence names the process alone; workers A and B are slots of one
  *   RECOVER_WITHOUT_RECHECK  recovery does not look again before it takes a job back
  *   EFFECT_NOT_TAKEN_BACK    an effect stays with whoever took it

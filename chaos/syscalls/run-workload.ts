@@ -1,6 +1,6 @@
 /**
  * A small life of a run in a folder, in which every kind of write happens: it is made, works
- * through document 004's states with items, artifacts, sections, issues and a validation that fails
+ * through R4's states with items, artifacts, sections, issues and a validation that fails
  * once, and ends. It dies at one of its system calls, and is then taken up again by another
  * process.
  *

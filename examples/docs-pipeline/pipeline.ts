@@ -1,5 +1,5 @@
 /**
- * Document 004's pipeline on a folder of Markdown: pages are taken, read and planned; sections are
+ * R4's pipeline on a folder of Markdown: pages are taken, read and planned; sections are
  * drafted in parallel, linked, checked and mended; and the result is proposed as a branch with a
  * commit. Kill it anywhere and resume it: nothing that has finished is done again.
  */

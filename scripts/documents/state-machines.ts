@@ -15,20 +15,21 @@ import { documentationRun } from 'pawl/runs'
 
 const ORIGINS: Record<string, string> = {
   standard: 'The default lifecycle of jobs.',
-  hardened: 'The lifecycle of document 000.',
-  leased: 'The lifecycle of document 001.',
-  document: 'The lifecycle of document 002.',
-  task: 'The lifecycle of document 003.',
-  execution: 'One attempt at a job (document 001).',
+  hardened: 'The lifecycle of the hardening requirements ([R0](requirements.md)).',
+  leased: 'The lifecycle of the state-model requirements ([R1](requirements.md)).',
+  document: 'The lifecycle of the job-lifecycle requirements ([R2](requirements.md)).',
+  task: 'The lifecycle of the worker-loop requirements ([R3](requirements.md)).',
+  execution: 'One attempt at a job ([R1](requirements.md)).',
   worker:
-    'One slot of a worker (document 003). On SQLite a worker looks whether anything is ready ' +
+    'One slot of a worker ([R3](requirements.md)). ' +
+    'On SQLite a worker looks whether anything is ready ' +
     '(Polling) and then takes the write lock for the lease (Claiming); if others were quicker, ' +
     'or what is ready is not for this worker, the claim is lost. On PostgreSQL, in a private ' +
     'database in memory, and when a claim comes with a report, one statement looks and takes: ' +
     'task-found and lease-acquired are then one step, and claim-lost cannot happen, because a ' +
     'row that another worker has locked is skipped. Recovery is skipped if its interval has not ' +
     'passed since the last look at expired leases.',
-  run: 'An event-sourced run (document 004).',
+  run: 'An event-sourced run ([R4](requirements.md)).',
 }
 
 /** The whole document. */

@@ -1,5 +1,5 @@
 /**
- * FM_001, the duplicate retry of the state model requirements (001), on demand. Worker A leases a
+ * FM_001, the duplicate retry of the state-model requirements (R1), on demand. Worker A leases a
  * job and is silent for longer than its lease. Recovery gives the job to worker B, which commits
  * its effect. Then worker A wakes up and commits as well.
  *

@@ -33,7 +33,7 @@ export type Nodes<Input, W> = { readonly [S in FromOf<W>]: Node<Input, NextOf<W,
 /** What `defineRun` takes. */
 export interface RunOptions<In extends Schema, S extends string, W extends Way> {
   readonly name: string
-  /** Document 004's machine, if absent. */
+  /** If absent, the machine of the run requirements (R4). */
   readonly machine?: RunMachine<S, W>
   readonly input?: In
   /** How often the fix loop may be entered; 3 if absent. */

@@ -3,7 +3,7 @@
  *
  *   { "definition": <name>, "input": …, "machine": { … } }
  *
- * `machine` is there unless the machine is document 004's. With it a run can be cancelled, linked,
+ * `machine` is there unless it is the machine of R4. With it a run can be cancelled, linked,
  * explained and failed by a process that does not have the code of its nodes. Older runs lack it.
  */
 import { encode } from '../core/canonical-json.ts'

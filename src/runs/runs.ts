@@ -182,7 +182,7 @@ export class Runs implements AsyncDisposable {
   }
 
   /**
-   * Continues a run where it was left, as document 004 says. A run that is done is left alone; one
+   * Continues a run where it was left, as R4 says. A run that is done is left alone; one
    * that has failed or was cancelled is refused with `RunEnded`, and can be forked.
    */
   async resume(

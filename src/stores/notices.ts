@@ -1,6 +1,6 @@
 /**
  * Notices: where a kind of job asks for it, every fact that ends or parks a job puts a row into the
- * outbox, in the same transaction (003: the API is told of success and failure). Whoever is to be
+ * outbox, in the same transaction (R3: the API is told of success and failure). Whoever is to be
  * told then learns of it at least once, whatever dies in between.
  *
  * A notice is no effect of the job: the job is over without it. It stands in the outbox under a

@@ -1,7 +1,7 @@
 /**
  * What becomes of jobs that a queue has no room or no time for, the same in every store. A job for
  * which there is no room is refused at the door, with nothing written; but where its lifecycle has
- * a way to fail it for that (002: QUEUED → FAILED), it is accepted, and then failed. A job that has
+ * a way to fail it for that (R2: QUEUED → FAILED), it is accepted, and then failed. A job that has
  * waited too long is failed that way, too, and cancelled where there is none.
  */
 import type { Command } from '../core/job/commands.ts'

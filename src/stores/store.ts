@@ -261,7 +261,7 @@ export interface TailEntry {
 export interface QueueLimits {
   /**
    * How many jobs may be ready in the queue. A further one is refused with `QueueFull`; where its
-   * lifecycle has a way to fail it (002: resources are exhausted), it is accepted, and then failed.
+   * lifecycle has a way to fail it (R2: resources are exhausted), it is accepted, and then failed.
    */
   readonly maxDepth?: number | null
   /** How long a job may be ready without being claimed, before it is failed or cancelled. */

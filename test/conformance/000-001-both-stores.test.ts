@@ -1,4 +1,4 @@
-// What documents 000 and 001 ask of transitions, through the real engine on both stores and in real
+// What R0 and R1 ask of transitions, through the real engine on both stores and in real
 // time: they are edges or refused, once or not at all, by one at a time, and all on record.
 import {
   createPawl,
@@ -53,7 +53,7 @@ describe.each(PLACES)('on $name', ({ place }) => {
     expect(await brokenPromises(store)).toEqual([])
   }
 
-  it('000: a job takes the edges of its table, and each leaves a fact', { timeout }, async () => {
+  it('R0: a job takes the edges of its table, and each leaves a fact', { timeout }, async () => {
     let isBroken = true
     const { pawl, store, job } = await open(hardened, () => {
       if (isBroken) throw new Terminal('not yet')
@@ -72,7 +72,7 @@ describe.each(PLACES)('on $name', ({ place }) => {
     await expectSound(store)
   })
 
-  it('000: what is no edge is refused, changes nothing, and is told of', { timeout }, async () => {
+  it('R0: what is no edge is refused, changes nothing, and is told of', { timeout }, async () => {
     const { pawl, store, job, events, claim } = await open(hardened)
     const { id } = await pawl.enqueue(job, null)
     await claim()
@@ -84,7 +84,7 @@ describe.each(PLACES)('on $name', ({ place }) => {
     expect(events.filter(({ type }) => type === 'refused')).toMatchObject([{ jobId: id }])
   })
 
-  it('000: a command that is repeated changes nothing more', { timeout }, async () => {
+  it('R0: a command that is repeated changes nothing more', { timeout }, async () => {
     const { pawl, store, job, claim } = await open(hardened)
     const { id } = await pawl.enqueue(job, null)
     const [held] = (await claim()) as [Held]
@@ -94,7 +94,7 @@ describe.each(PLACES)('on $name', ({ place }) => {
     expect(ends(await store.facts(id))).toEqual(['pending', 'running', 'succeeded'])
   })
 
-  it('000: a transition that fails half way never was', { timeout }, async () => {
+  it('R0: a transition that fails half way never was', { timeout }, async () => {
     const { pawl, store, job, claim } = await open(hardened)
     const { id } = await pawl.enqueue(job, null)
     const [held] = (await claim()) as [Held]
@@ -116,7 +116,7 @@ describe.each(PLACES)('on $name', ({ place }) => {
     await expectSound(store)
   })
 
-  it('000: of many who want one job at one moment, one gets it', { timeout }, async () => {
+  it('R0: of many who want one job at one moment, one gets it', { timeout }, async () => {
     const { pawl, store, job, claim } = await open(hardened)
     const handles = await pawl.enqueueMany(
       job,
@@ -135,7 +135,7 @@ describe.each(PLACES)('on $name', ({ place }) => {
     await expectSound(store)
   })
 
-  it('000: the record says who did what, when, and why', { timeout }, async () => {
+  it('R0: the record says who did what, when, and why', { timeout }, async () => {
     const { pawl, store, job } = await open(hardened)
     const { id } = await pawl.enqueue(job, null)
     await pawl.operator({ name: 'ann', reason: 'INC-7' }).quarantine(id)
@@ -151,7 +151,7 @@ describe.each(PLACES)('on $name', ({ place }) => {
     expect(times).toEqual(times.toSorted((a, b) => a - b))
   })
 
-  it('001: the state of a job follows from its executions alone', { timeout }, async () => {
+  it('R1: the state of a job follows from its executions alone', { timeout }, async () => {
     const { pawl, store, job, claim } = await open(leased)
     const { id } = await pawl.enqueue(job, null)
     const [first] = (await claim()) as [Held]
@@ -170,7 +170,7 @@ describe.each(PLACES)('on $name', ({ place }) => {
     ])
   })
 
-  it('001: whoever lost the job cannot commit, nor anybody twice', { timeout }, async () => {
+  it('R1: whoever lost the job cannot commit, nor anybody twice', { timeout }, async () => {
     const { pawl, store, job, claim } = await open(leased)
     const handle: JobHandle = await pawl.enqueue(job, null)
     const [late] = (await claim()) as [Held]

@@ -1,4 +1,4 @@
-// Document 000 through the real engine: how stalled jobs are found and recovered.
+// R0 (hardening) through the real engine: how stalled jobs are found and recovered.
 import { createPawl, defineJob, type WorkOptions } from 'pawl'
 import { checkFacts, type Fact, hardened } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'

@@ -1,12 +1,12 @@
-/** Document 000's table, typed by hand, and a job in each of its states. */
+/** R0's table, typed by hand, and a job in each of its states. */
 import { type Command, type Fence, hardened } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { commit, failRetryably, failTerminally } from '../support/job-answers.ts'
 
-/** The states of document 000. */
+/** The states of R0. */
 export type State = 'pending' | 'running' | 'succeeded' | 'failed' | 'quarantined'
 
-/** They in the document's order. */
+/** The states in the order of R0. */
 export const STATES: readonly State[] = ['pending', 'running', 'succeeded', 'failed', 'quarantined']
 
 /** VALID_TRANSITIONS: from each state to each state, in the order of `STATES`. */

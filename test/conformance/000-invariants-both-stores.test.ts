@@ -1,4 +1,4 @@
-// What document 000 asks of the machine as a whole, on both stores: every command in every state,
+// What R0 asks of the machine as a whole, on both stores: every command in every state,
 // invariants while several workers and an operator are at it, and stalled jobs by the clock.
 import { createPawl, defineJob, type Job, Terminal } from 'pawl'
 import { type Command, hardened, hopsOf } from 'pawl/rules'
@@ -64,7 +64,7 @@ async function jobIn(examined: Examined, state: State): Promise<string> {
   return held.job.id
 }
 
-describe.each(STORE_KINDS)('document 000 on $name', ({ open }) => {
+describe.each(STORE_KINDS)('R0 on $name', ({ open }) => {
   it('every command in every state takes edges of the table, or changes nothing', async () => {
     const examined = await open()
     const { store } = examined
@@ -177,54 +177,51 @@ class Witness {
   }
 }
 
-describe.each(PLACES)(
-  'document 000 on $name, while three workers and an operator work',
-  ({ place }) => {
-    it('its invariants hold at every look, and in the end', { timeout: 60_000 }, async () => {
-      const { store: name } = await place()
-      const job = defineJob({
-        name: 'work',
-        lifecycle: hardened,
-        run: async ({ input, attempt }) => {
-          await new Promise((turn) => setImmediate(turn))
-          if (Number(input) % 7 === 0 && attempt === 1) throw new Terminal('not yet')
-          return input
-        },
-      })
-      const open = async () => {
-        const pawl = await createPawl({ store: name, jobs: [job] })
-        onTestFinished(() => pawl.close())
-        return pawl
-      }
-      const office = await open()
-      const workers = await Promise.all([open(), open(), open()])
-      for (const pawl of workers) await pawl.work({ concurrency: 3, poll: '50ms' })
-      const inputs = Array.from({ length: 600 }, (_, input) => ({ input }))
-      const handles = await office.enqueueMany(job, inputs)
-      const ann = office.operator({ name: 'ann', reason: 'mended' })
-      const witness = new Witness()
-      const doctor = office.doctor()
-      const isOver = (jobs: readonly Job[]) => jobs.every(({ outcome }) => outcome !== null)
-      for (let look = 0; look < 500; look++) {
-        const jobs = await allJobs(office.store)
-        witness.see(jobs)
-        // Invariants are checked while all go on, and no change half way is ever seen.
-        const { errors, warnings, findings } = await doctor.check({ full: true })
-        expect({ errors, warnings }, JSON.stringify(findings[0])).toEqual({
-          errors: 0,
-          warnings: 0,
-        })
-        const parked = jobs.filter(({ state }) => state === 'quarantined').map(({ id }) => id)
-        if (parked.length > 0) await ann.redrive({ ids: parked })
-        if (isOver(jobs)) break
-      }
-      const store: Store = office.store
-      witness.see(await allJobs(store))
-      expect(witness.broken).toEqual([])
-      expect(witness.busy).toBeGreaterThan(0)
-      expect(witness.succeeded).toBe(handles.length)
-      expect(await brokenPromises(store)).toEqual([])
-      expect(await doctor.check({ full: true })).toMatchObject({ ok: true, complete: true })
+describe.each(PLACES)('R0 on $name, while three workers and an operator work', ({ place }) => {
+  it('its invariants hold at every look, and in the end', { timeout: 60_000 }, async () => {
+    const { store: name } = await place()
+    const job = defineJob({
+      name: 'work',
+      lifecycle: hardened,
+      run: async ({ input, attempt }) => {
+        await new Promise((turn) => setImmediate(turn))
+        if (Number(input) % 7 === 0 && attempt === 1) throw new Terminal('not yet')
+        return input
+      },
     })
-  },
-)
+    const open = async () => {
+      const pawl = await createPawl({ store: name, jobs: [job] })
+      onTestFinished(() => pawl.close())
+      return pawl
+    }
+    const office = await open()
+    const workers = await Promise.all([open(), open(), open()])
+    for (const pawl of workers) await pawl.work({ concurrency: 3, poll: '50ms' })
+    const inputs = Array.from({ length: 600 }, (_, input) => ({ input }))
+    const handles = await office.enqueueMany(job, inputs)
+    const ann = office.operator({ name: 'ann', reason: 'mended' })
+    const witness = new Witness()
+    const doctor = office.doctor()
+    const isOver = (jobs: readonly Job[]) => jobs.every(({ outcome }) => outcome !== null)
+    for (let look = 0; look < 500; look++) {
+      const jobs = await allJobs(office.store)
+      witness.see(jobs)
+      // Invariants are checked while all go on, and no change half way is ever seen.
+      const { errors, warnings, findings } = await doctor.check({ full: true })
+      expect({ errors, warnings }, JSON.stringify(findings[0])).toEqual({
+        errors: 0,
+        warnings: 0,
+      })
+      const parked = jobs.filter(({ state }) => state === 'quarantined').map(({ id }) => id)
+      if (parked.length > 0) await ann.redrive({ ids: parked })
+      if (isOver(jobs)) break
+    }
+    const store: Store = office.store
+    witness.see(await allJobs(store))
+    expect(witness.broken).toEqual([])
+    expect(witness.busy).toBeGreaterThan(0)
+    expect(witness.succeeded).toBe(handles.length)
+    expect(await brokenPromises(store)).toEqual([])
+    expect(await doctor.check({ full: true })).toMatchObject({ ok: true, complete: true })
+  })
+})

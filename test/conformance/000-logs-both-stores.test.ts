@@ -1,4 +1,4 @@
-// The log lines of the hardening requirements (000), from the engine on both databases.
+// The log lines of the hardening requirements (R0), from the engine on both databases.
 import { defineJob } from 'pawl'
 import { hardened } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'

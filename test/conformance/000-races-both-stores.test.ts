@@ -1,4 +1,4 @@
-// The race error of the hardening requirements (000): a job changed between the read and the write
+// The race error of the hardening requirements (R0): a job changed between the read and the write
 // of a command. The verbs of both stores read and write under one lock, so that no other connection
 // can come in between. These tests take the lock away and leave everything else: the database, the
 // statements, a second connection that moves the job. What is left is the compare-and-set on the

@@ -1,4 +1,4 @@
-// Document 001 through the real engine: what its execution records are good for after a crash, and
+// R1 (state model) through the real engine: what its execution records show after a crash, and
 // a worker that is killed in the middle of a job.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** A job of document 001 at each point of its way, and what to say to it there. */
+/** A job of R1 at each point of its way, and what to say to it there. */
 import { type Command, type Execution, executionsOf, type Fence, leased } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { commit } from '../support/job-answers.ts'

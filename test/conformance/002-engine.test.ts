@@ -1,4 +1,4 @@
-// Document 002 through the real engine: its jobs on a store, in virtual time.
+// R2 (job lifecycle) through the real engine: its jobs on a store, in virtual time.
 import { createPawl, defineJob, type Handler, type JobHandle, Retryable, Terminal } from 'pawl'
 import {
   checkFacts,

@@ -1,4 +1,4 @@
-// Document 003 as it was meant: its worker on PostgreSQL, in real time.
+// R3 (worker loop) as it was meant: its worker on PostgreSQL, in real time.
 import { createPawl, defineJob, type PawlEvent } from 'pawl'
 import { task, viewOf } from 'pawl/rules'
 import pg from 'pg'

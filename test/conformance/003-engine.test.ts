@@ -1,4 +1,4 @@
-// Document 003 through the real engine: its tasks and its worker on a store, in virtual time.
+// R3 (worker loop) through the real engine: its tasks and its worker on a store, in virtual time.
 import { defineJob, Terminal } from 'pawl'
 import { checkFacts, type Fact, task, viewOf, workerMachine } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'

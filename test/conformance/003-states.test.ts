@@ -1,4 +1,4 @@
-// The eleven states of the worker requirements (003): what the worker does while it is in each, and
+// The eleven states of the worker loop (R3): what the worker does while it is in each, and
 // what makes it leave. On both databases, under a time that the test owns.
 import { defineJob, Terminal } from 'pawl'
 import { task, viewOf, workerMachine } from 'pawl/rules'

@@ -1,4 +1,4 @@
-// Document 004 on the real engine and real files: transitions, order of writing, replay, resume.
+// R4 (runs) on the real engine and real files: transitions, order of writing, replay, resume.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pawl'
@@ -33,7 +33,7 @@ const WAY: Readonly<Record<string, State>> = {
   PR_OPENED: 'DONE',
 }
 
-/** Document 004's run; a state may do something, and may give another next state. */
+/** R4's run; a state may do something, and may give another next state. */
 function docs(does: Does = {}): RunDefinition {
   const nodes = Object.entries(WAY).map(([state, next]) => [
     state,

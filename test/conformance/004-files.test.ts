@@ -1,4 +1,4 @@
-// What the run requirements (004) ask of the files of a run: the documented way, guards, failures,
+// What the run requirements (R4) ask of the files of a run: the documented way, guards, failures,
 // cancellation and resume, each read back from events.ndjson and snapshot.json on disk.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Jobs of document 002 in every state, for its conformance tests.
+// Jobs of R2 in every state, for its conformance tests.
 import { Retryable } from 'pawl'
 import { document, viewOf } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'

@@ -1,4 +1,4 @@
-// What the documents 000 to 003 ask of a job that is stored: times, counters, fields and records,
+// What R0 to R3 ask of a job that is stored: times, counters, fields and records,
 // read back from SQLite and from PostgreSQL, by their clock, which the test moves.
 import { JobNotFound, type Lifecycle } from 'pawl'
 import { type Command, document, hardened, leased, task } from 'pawl/rules'
@@ -43,7 +43,7 @@ async function everyState(examined: Examined, lifecycle: Lifecycle): Promise<Sto
 }
 
 describe.each(STORES)('on $name', ({ open }) => {
-  describe('000', () => {
+  describe('R0', () => {
     it('each change of state is one stored fact with time, actor and reason', async () => {
       const job = await StoredJob.enqueue(await open(), hardened)
       await job.fail(await job.claim(), 'terminal')
@@ -166,7 +166,7 @@ describe.each(STORES)('on $name', ({ open }) => {
     })
   })
 
-  describe('001', () => {
+  describe('R1', () => {
     it('a job has a unique id, a payload of any kind, an attempt and times', async () => {
       const examined = await open()
       const payload = '{"any":["kind",1,null,{"of":"thing"}]}'
@@ -240,7 +240,7 @@ describe.each(STORES)('on $name', ({ open }) => {
     })
   })
 
-  describe('002', () => {
+  describe('R2', () => {
     it('its metadata is stored in every state that a job passes', async () => {
       const job = await StoredJob.enqueue(await open(), document, { hold: true })
       const born = job.now()
@@ -334,7 +334,7 @@ describe.each(STORES)('on $name', ({ open }) => {
     })
   })
 
-  describe('003', () => {
+  describe('R3', () => {
     it('a claimed task is running under an owner, with a lease that lasts', async () => {
       const examined = await open()
       const job = await StoredJob.enqueue(examined, task)

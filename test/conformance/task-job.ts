@@ -1,4 +1,4 @@
-// Tasks of document 003, for its conformance tests.
+// Tasks of R3, for its conformance tests.
 import {
   type Command,
   classify,

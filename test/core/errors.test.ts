@@ -178,7 +178,7 @@ describe('errors', () => {
 })
 
 describe('an invalid transition', () => {
-  it('reads as document 000 and 004 have it, and says where the way leads instead', () => {
+  it('reads as R0 and R4 have it, and says where the way leads instead', () => {
     const error = new InvalidTransition('hardened', 'pending', 'succeeded', ['running'])
     expect(error.message).toBe('Invalid transition: pending → succeeded')
     expect(error.hint).toBe('In machine "hardened", pending leads only to running.')

@@ -38,7 +38,7 @@ function reported(thrown: unknown) {
 }
 
 describe('classes and kinds', () => {
-  it('are those of the two lists of document 002', () => {
+  it('are those of the two lists of R2', () => {
     expect(FAILURE_KINDS).toEqual({
       error: 'retryable',
       transient: 'retryable',

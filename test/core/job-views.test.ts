@@ -9,7 +9,7 @@ const ID = '00000000-0000-7000-8000-000000000001'
 const view = ({ lifecycle, job }: JobScript) => viewOf(lifecycle, job)
 
 describe('the view of a job', () => {
-  it('of lifecycle hardened has the names of its document', () => {
+  it('of lifecycle hardened has the names of its requirements', () => {
     const script = played(hardened, 'create')
     script.clock.advance(40)
     script.claim()
@@ -22,7 +22,7 @@ describe('the view of a job', () => {
     })
   })
 
-  it('of lifecycle leased has the names of its document', () => {
+  it('of lifecycle leased has the names of its requirements', () => {
     const script = played(leased, 'create')
     script.clock.advance(40)
     script.claim()
@@ -69,7 +69,7 @@ describe('the view of a job', () => {
 })
 
 describe('the view of a task', () => {
-  it('of lifecycle task has the names of its document', () => {
+  it('of lifecycle task has the names of its requirements', () => {
     const script = played(task, 'create')
     const unclaimed = {
       id: ID,

@@ -1,4 +1,4 @@
-// Run machines that users define: what is refused, and that nothing hangs on document 004's names.
+// Run machines that users define: what is refused, and that nothing hangs on R4's names.
 import { DefinitionInvalid, defineMachine, type StateSpec } from 'pawl/rules'
 import { defineRunMachine } from 'pawl/runs'
 import { RunScript } from 'pawl/testing'

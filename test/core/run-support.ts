@@ -1,11 +1,11 @@
-// What the tests of runs share: document 004's table, typed by hand, and short ways to bring a run
+// What the tests of runs share: R4's table, typed by hand, and short ways to bring a run
 // into any of its states. Nothing here is read from the code under test.
 import type { PawlError } from 'pawl'
 import { decode, encode, foldRun, type RunDecision } from 'pawl/rules'
 import { documentationRun, type Run, type RunEvent, type RunFact } from 'pawl/runs'
 import { RunScript } from 'pawl/testing'
 
-/** Document 004's table of valid transitions. */
+/** R4's table of valid transitions. */
 const TABLE = {
   CREATED: ['CLONED_INPUTS', 'FAILED', 'CANCELLED'],
   CLONED_INPUTS: ['INGESTED', 'FAILED', 'CANCELLED'],
@@ -58,7 +58,7 @@ export function newRun(maxFixAttempts?: number): RunScript {
   return script
 }
 
-/** A run that was walked into this state by document 004's own path. */
+/** A run that was walked into this state by R4's own path. */
 export function runIn(state: State, maxFixAttempts?: number): RunScript {
   const script = newRun(maxFixAttempts)
   if (state === 'FAILED') script.tell({ kind: 'fail', reason: 'disk full' })

@@ -1,4 +1,4 @@
-// Deadlocks in the sense of document 000: what does not get on, and would not by itself. Each is
+// Deadlocks in the sense of R0: what does not get on, and would not by itself. Each is
 // told with the right advice when patience is at its end, not before, and what the doctor can do
 // about it leaves a fact with who asked for it and why.
 import { createPawl, defineJob } from 'pawl'

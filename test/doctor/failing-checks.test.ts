@@ -1,4 +1,4 @@
-// A check that cannot be made is a finding (document 000): nobody may take it for passed.
+// A check that cannot be made is a finding (R0): nobody may take it for passed.
 import { LIFECYCLES } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { Doctor, findingsOf } from '../../src/doctor/doctor.ts'

@@ -100,7 +100,7 @@ describe('an attempt without a sign of life', () => {
 })
 
 describe('a stall', () => {
-  it('in the lifecycle of document 000 is retried after its 60 seconds', async () => {
+  it('in the lifecycle of R0 is retried after its 60 seconds', async () => {
     const silent = defineJob({
       name: 'silent',
       lifecycle: hardened,

@@ -1,4 +1,4 @@
-// Document 003's loop around a real store: what a worker does with jobs, and what it survives.
+// R3's loop around a real store: what a worker does with jobs, and what it survives.
 import { StaleFence, Terminal } from 'pawl'
 import { checkFacts, standard, workerMachine } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
@@ -18,7 +18,7 @@ describe('a worker', () => {
     expect(outcome).toMatchObject({ kind: 'succeeded', output: { hello: ['world', 1] } })
   })
 
-  it('with one slot goes through the states of document 003 in their order', async () => {
+  it('with one slot goes through the states of R3 in their order', async () => {
     const bench = await EngineBench.open([echo])
     const job = await bench.pawl.enqueue(echo, 1)
     await bench.work()

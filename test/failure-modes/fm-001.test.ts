@@ -1,4 +1,4 @@
-// FM_001, the duplicate retry of the state model requirements (001): two attempts at one job both
+// FM_001, the duplicate retry of the state-model requirements (R1): two attempts at one job both
 // want to commit. "Fence off" runs a copy of the built package whose commit boundary is removed.
 import { cpSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'

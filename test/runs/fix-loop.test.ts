@@ -15,7 +15,7 @@ import { eventsOf, freshFolder, freshRuns, journalsNamed, outcomeOf, storyOf } f
 
 const journals = journalsNamed('fix_loop')
 
-/** Document 004's pipeline: a page is drafted, and is mended for as long as it holds an "x". */
+/** R4's pipeline: a page is drafted, and is mended for as long as it holds an "x". */
 class Mending {
   readonly page = join(freshFolder(), 'page.md')
   stopIn: 'READY_FOR_PR' | undefined

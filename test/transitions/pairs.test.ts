@@ -1,5 +1,5 @@
 // Every ordered pair of states and every trigger from every state, of every machine that ships,
-// against tables that were typed by hand from the documents.
+// against tables that were typed by hand from the requirements R0 to R4.
 import {
   allowedFrom,
   analyse,
@@ -167,14 +167,14 @@ describe('the lifecycles that ship', () => {
   })
 })
 
-describe('a trigger in the words of its document', () => {
+describe('a trigger in the words of its requirements', () => {
   const at = (name: string, from: string, on: string) => {
     const table = TABLES.find((own) => own.name === name) as MachineTable
     const answer = move(table.machine, from, { on })
     return answer.kind === 'edge' ? answer.edge.to : 'refused'
   }
 
-  it('leads where document 000 says: start, succeed, fail, retry, quarantine, manual retry', () => {
+  it('leads where R0 says: start, succeed, fail, retry, quarantine, manual retry', () => {
     expect(at('hardened', 'pending', 'claim')).toBe('running')
     expect(at('hardened', 'running', 'succeed')).toBe('succeeded')
     expect(at('hardened', 'running', 'fail')).toBe('failed')
@@ -183,7 +183,7 @@ describe('a trigger in the words of its document', () => {
     expect(at('hardened', 'quarantined', 'redrive')).toBe('pending')
   })
 
-  it('leads where document 002 says, and never from RUNNING back to QUEUED', () => {
+  it('leads where R2 says, and never from RUNNING back to QUEUED', () => {
     expect(at('document', 'CREATED', 'submit')).toBe('QUEUED')
     expect(at('document', 'QUEUED', 'claim')).toBe('RUNNING')
     expect(at('document', 'RUNNING', 'succeed')).toBe('SUCCEEDED')
@@ -196,7 +196,7 @@ describe('a trigger in the words of its document', () => {
     expect(at('document', 'CREATED', 'claim')).toBe('refused')
   })
 
-  it('leads where document 003 says: the rows of its table, and its lost claim', () => {
+  it('leads where R3 says: the rows of its table, and its lost claim', () => {
     expect(at('worker', 'Startup', 'run')).toBe('Connecting')
     expect(at('worker', 'Connecting', 'connected')).toBe('Recovery')
     expect(at('worker', 'Connecting', 'connection-failed')).toBe('ErrorWait')

@@ -1,4 +1,4 @@
-// Every machine as its document has it, typed by hand. Lists of states are words with spaces
+// Every machine as R0 to R4 have it, typed by hand. Lists of states are words with spaces
 // between them. Nothing here is computed from the machines: these tables are what judges them.
 import {
   document,
@@ -15,7 +15,7 @@ import { documentationRun } from 'pawl/runs'
 /** States by the state that leads to them. */
 type Targets = Readonly<Record<string, string>>
 
-/** One machine as the documents and the rules give it. */
+/** One machine as the requirements and the rules define it. */
 export interface MachineTable {
   readonly name: string
   readonly machine: Machine
@@ -24,7 +24,7 @@ export interface MachineTable {
   readonly terminal: string
   readonly stable?: string
   readonly transitional?: string
-  /** Every state, with the targets that its document gives it. */
+  /** Every state, with the targets that its requirements give it. */
   readonly documented: Targets
   /** The targets that the rules add to those of the document. */
   readonly added: Targets
@@ -88,7 +88,7 @@ const standardTable: MachineTable = {
   },
 }
 
-/** Document 000, VALID_TRANSITIONS. Steps of several edges carry their trigger on each of them. */
+/** R0, VALID_TRANSITIONS. Steps of several edges carry their trigger on each of them. */
 const hardenedTable: MachineTable = {
   name: 'hardened',
   machine: hardened.machine,
@@ -122,7 +122,7 @@ const hardenedTable: MachineTable = {
   },
 }
 
-/** Document 001, job level transitions, and the one edge that its FAILED needs. */
+/** R1, job level transitions, and the one edge that its FAILED needs. */
 const leasedTable: MachineTable = {
   name: 'leased',
   machine: leased.machine,
@@ -151,7 +151,7 @@ const leasedTable: MachineTable = {
   },
 }
 
-/** Document 002, valid state transitions. */
+/** R2, valid state transitions. */
 const documentTable: MachineTable = {
   name: 'document',
   machine: document.machine,
@@ -186,7 +186,7 @@ const documentTable: MachineTable = {
   },
 }
 
-/** Document 003, the task: claim, report, recovery, and its section 4's manual intervention. */
+/** R3, the task: claim, report, recovery, and its section 4's manual intervention. */
 const taskTable: MachineTable = {
   name: 'task',
   machine: task.machine,
@@ -215,7 +215,7 @@ const taskTable: MachineTable = {
   },
 }
 
-/** Document 001, execution level transitions. */
+/** R1, execution level transitions. */
 const executionTable: MachineTable = {
   name: 'execution',
   machine: executionMachine,
@@ -240,7 +240,7 @@ const executionTable: MachineTable = {
   },
 }
 
-/** Document 003, its list of transitions; "any state" is every documented one but ErrorWait. */
+/** R3, its list of transitions; "any state" is every documented one but ErrorWait. */
 const workerTable: MachineTable = {
   name: 'worker',
   machine: workerMachine,
@@ -305,7 +305,7 @@ const workerTable: MachineTable = {
   },
 }
 
-/** Document 004, valid transitions table. */
+/** R4, valid transitions table. */
 const runTable: MachineTable = {
   name: 'run',
   machine: documentationRun.machine,

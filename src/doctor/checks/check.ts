@@ -34,7 +34,7 @@ export interface Patience {
   readonly workerMs: number
   /** What is due may wait so long for somebody to take it up: a lease, a due job, an effect. */
   readonly dueMs: number
-  /** An attempt that runs for longer is told of (000: 600 seconds). */
+  /** An attempt that runs for longer is told of (R0: 600 seconds). */
   readonly stalledMs: number
 }
 

@@ -7,7 +7,7 @@ import type { StoreCheck, Surgery } from './check.ts'
 /** How many of the jobs that have waited too long are looked at, in each queue. */
 const SAMPLE_MAX = 50
 
-/** Deadlocks in the sense of document 000: work that nobody takes up. */
+/** Deadlocks in the sense of the hardening requirements (R0): work that nobody takes up. */
 export const queuesAreServed: StoreCheck = {
   name: 'queues-are-served',
   promise: 'P15',

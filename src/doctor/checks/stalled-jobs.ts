@@ -1,7 +1,7 @@
 import { workerOf } from '../../stores/worker-info.ts'
 import type { JobCheck } from './check.ts'
 
-/** Deadlocks in the sense of document 000: what runs and does not get anywhere. */
+/** Deadlocks in the sense of the hardening requirements (R0): attempts without progress. */
 export const stalledJobs: JobCheck = {
   name: 'stalled-jobs',
   promise: 'P15',

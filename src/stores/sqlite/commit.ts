@@ -1,5 +1,5 @@
 /**
- * The commit boundary (document 001). One transaction: the fence is checked, the function runs, the
+ * The commit boundary (R1). One transaction: the fence is checked, the function runs, the
  * effects go into the outbox, the result and the COMMITTED fact are recorded. Then it is true,
  * once.
  *

@@ -1,4 +1,4 @@
-/** Document 000: failures, operators, facts, and what holds for every history. */
+/** R0 (hardening): failures, operators, facts, and what holds for every history. */
 import fc from 'fast-check'
 import {
   type Command,
@@ -48,7 +48,7 @@ const OPEN = ['LEASED', 'IN_PROGRESS', 'COMMITTED']
 const RUNS = { numRuns: 200 }
 const lives = histories({ lifecycles: [hardened] })
 
-describe('failures of document 000', () => {
+describe('failures of R0', () => {
   it('a retryable failure waits in failed and returns to pending when it is due', () => {
     const script = running()
     const failure = factOf(failRetryably(script))
@@ -126,7 +126,7 @@ function showGivingUp(): void {
   expect(script.job).toMatchObject({ failures: 3, reason: 'retries_exhausted', attempt: 4 })
 }
 
-describe('operators of document 000', () => {
+describe('operators of R0', () => {
   it('a manual transition records its operator and reason', () => {
     const acts: [() => JobScript, Command][] = [
       [quarantined, { kind: 'redrive' }],
@@ -266,7 +266,7 @@ function showWholeFacts(): void {
   )
 }
 
-describe('facts of document 000', () => {
+describe('facts of R0', () => {
   it('a job is in exactly one state at every point of its ledger', () => {
     fc.assert(
       fc.property(lives, ({ script: { facts } }) => {
@@ -319,7 +319,7 @@ describe('facts of document 000', () => {
   })
 })
 
-describe('promises of document 000', () => {
+describe('promises of R0', () => {
   it('attempts only increase', () => {
     fc.assert(
       fc.property(lives, ({ told }) => {

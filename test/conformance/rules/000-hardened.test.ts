@@ -1,4 +1,4 @@
-/** Document 000: its states, its table, what commands come to, and how a job is put back. */
+/** R0 (hardening): its states, its table, the results of commands, and how a job is put back. */
 import fc from 'fast-check'
 import { JobNotFound } from 'pawl'
 import {
@@ -48,7 +48,7 @@ import {
   workerCommands,
 } from '../000-hardened-helpers.ts'
 
-/** The six edges of document 000, typed from its VALID_TRANSITIONS. */
+/** The six edges of R0, typed from its VALID_TRANSITIONS. */
 const EDGES = [
   'pending → running',
   'running → succeeded',
@@ -67,7 +67,7 @@ const ALLOWED: Readonly<Record<State, readonly string[]>> = {
   quarantined: ['pending'],
 }
 
-describe('the machine of document 000', () => {
+describe('the machine of R0', () => {
   it('the machine has exactly the five documented states', () => {
     expect([...hardened.machine.states.keys()]).toEqual([
       'pending',
@@ -123,7 +123,7 @@ it('every ordered pair of states is an edge, the same state or refused, as the t
   expect(edges.filter(({ because }) => because !== undefined)).toEqual([])
 })
 
-describe('pictures of document 000', () => {
+describe('pictures of R0', () => {
   it('the machine renders as Mermaid, DOT and a Markdown table with every edge', () => {
     const found = (text: string, pattern: RegExp) =>
       [...text.matchAll(pattern)].map(([, from, to]) => `${from} → ${to}`).sort()
@@ -166,7 +166,7 @@ function failOf(kind: 'error' | 'terminal'): Command {
   return { kind: 'fail', fence: FIRST_FENCE, failure }
 }
 
-describe('transitions of document 000', () => {
+describe('transitions of R0', () => {
   it('every documented transition is taken by a command', () => {
     expect(TAKEN.map(([edge]) => edge)).toEqual(EDGES)
     for (const [edge, make, command] of TAKEN) {
@@ -359,7 +359,7 @@ describe('every command in every state', () => {
   })
 })
 
-describe('the lifecycle of a job of document 000', () => {
+describe('the lifecycle of a job of R0', () => {
   it('a job carries the name and version of its lifecycle', () => {
     const script = pending()
     expect(script.facts[0]?.created).toMatchObject({ lifecycle: 'hardened', lifecycleVersion: 1 })
@@ -399,7 +399,7 @@ describe('the lifecycle of a job of document 000', () => {
   })
 })
 
-describe('stalls, give-backs and cancellation of document 000', () => {
+describe('stalls, give-backs and cancellation of R0', () => {
   it('a stalled job goes through failed to pending in one step and waits 60 seconds', () => {
     const script = running()
     const expire: Command = { kind: 'expire', fence: script.fence }

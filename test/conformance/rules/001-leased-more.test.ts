@@ -1,4 +1,4 @@
-/** Document 001: the commit boundary, duplicate delivery, and the records. */
+/** The state-model requirements (R1): the commit boundary, duplicate delivery, and the records. */
 import fc from 'fast-check'
 import { type Command, checkP3, executionsOf, type Fact, leased, viewOf } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
@@ -271,7 +271,7 @@ describe('duplicate delivery', () => {
   })
 })
 
-describe('the records of document 001', () => {
+describe('the records of R1', () => {
   it('the view of a job has the documented fields', () => {
     const script = submitted()
     const createdAt = script.clock.now()

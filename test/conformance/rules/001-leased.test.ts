@@ -1,4 +1,4 @@
-/** Document 001: executions, the states that follow from them, and the lease. */
+/** R1 (state model): executions, the states that follow from them, and the lease. */
 import fc from 'fast-check'
 import {
   type Command,

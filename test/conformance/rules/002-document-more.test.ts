@@ -1,4 +1,4 @@
-// Document 002: its examples, its table of metadata and its notes.
+// The job-lifecycle requirements (R2): its examples, its table of metadata and its notes.
 import fc from 'fast-check'
 import { type Job, Retryable, Terminal } from 'pawl'
 import { type Command, document, encode, type Fact, fold, viewOf } from 'pawl/rules'

@@ -1,4 +1,4 @@
-// Document 002: the lifecycle of document processing jobs. Expected tables are the document's.
+// R2: the lifecycle of document processing jobs. Expected tables are typed from R2.
 import fc from 'fast-check'
 import { RetryAfter, Retryable, Terminal } from 'pawl'
 import {

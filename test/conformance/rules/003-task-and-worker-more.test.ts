@@ -1,4 +1,4 @@
-// Document 003: the leases, tries and records of its tasks.
+// The worker-loop requirements (R3): the leases, tries and records of its tasks.
 import fc from 'fast-check'
 import { type Command, checkFacts, checkP2, checkP9, hopsOf, task, viewOf } from 'pawl/rules'
 import { expect, it } from 'vitest'

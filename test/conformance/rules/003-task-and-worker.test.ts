@@ -1,4 +1,4 @@
-// Document 003: its tasks and the loop of its worker. Expected tables are the document's.
+// R3 (worker loop): its tasks and its worker. Expected tables are typed from R3.
 import { Terminal } from 'pawl'
 import { analyse, DefinitionInvalid, move, policyFor, task, workerMachine } from 'pawl/rules'
 import { expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-// Document 004: the run machine, its guards, rewinding on resume, events, snapshot and staleness.
+// R4 (runs): the run machine, its guards, rewinding on resume, events, snapshot and staleness.
 import fc from 'fast-check'
 import { analyse, encode, foldRun, InvalidTransition, move, type RunEnvelope } from 'pawl/rules'
 import { documentationRun, type RunEvent } from 'pawl/runs'
@@ -27,7 +27,7 @@ import {
 const typesOf = (events: readonly RunEvent[]) => events.map(({ type }) => type)
 const resume = { kind: 'rewind', reason: 'resume' } as const
 
-describe('the machine of document 004', () => {
+describe('the machine of R4', () => {
   it('the machine has exactly the fifteen documented states', () => {
     const { machine } = documentationRun
     expect([...machine.states.keys()]).toEqual([

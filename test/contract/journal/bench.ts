@@ -43,7 +43,7 @@ export class JournalBench {
     this.advance = advance
   }
 
-  /** Begins a run of document 004's machine. */
+  /** Begins a run of R4's machine. */
   create(runId = 'run-1', journal = this.journal): Promise<RunWriter> {
     return journal.create(runId, factsOf(null, { kind: 'create' }), AUTHOR)
   }

@@ -66,7 +66,7 @@ const depthCases: Cases = {
     full(await bench.offer({ queue: 'a' }))
   },
 
-  'a job of 002 is accepted, and failed for want of resources': async (bench) => {
+  'a job of R2 is accepted, and failed for want of resources': async (bench) => {
     await bench.store.limitQueue('a', { maxDepth: 1 })
     const jobs = []
     for (let i = 0; i < 3; i++) jobs.push(await bench.enqueue({ queue: 'a', lifecycle: document }))

@@ -1,4 +1,4 @@
-// The child of the tests with processes: document 004's pipeline on a small text, with a validation
+// The child of the tests with processes: R4's pipeline on a small text, with a validation
 // that fails once. It can be told to die by SIGKILL before or after its n-th append, and writes
 // down each item that it does, as a witness outside of the run. It does so in several folders, one
 // after the other.
