@@ -42,6 +42,7 @@ export interface StepParts {
 /** Bounds the steps of an attempt, because the next attempt reads all their results. */
 const STEPS_MAX = 10_000
 
+/** @internal */
 export class Steps {
   readonly #parts: StepParts
   readonly #counts = new Map<string, number>()
