@@ -6,7 +6,7 @@ import { systemEnvironment } from '../src/environment/system.ts'
 import { CATALOGUE_SETTINGS, readCatalogue } from '../src/stores/postgres/catalogue.ts'
 import { Database } from '../src/stores/postgres/connect.ts'
 import { startPostgres } from '../test/support/postgres/server.ts'
-import { MANIFEST_SCHEMA, manifestDocuments } from './documents/postgres-manifest.ts'
+import { MANIFEST_PATH, MANIFEST_SCHEMA, manifestDocument } from './documents/postgres-manifest.ts'
 
 const server = await startPostgres()
 const pool = new pg.Pool({ connectionString: server.url, max: 1 })
@@ -25,7 +25,7 @@ try {
     undefined,
     CATALOGUE_SETTINGS,
   )
-  for (const [path, text] of manifestDocuments(objects)) writeFileSync(path, text)
+  writeFileSync(MANIFEST_PATH, manifestDocument(objects))
 } finally {
   await pool.end()
   await server.stop()

@@ -124,7 +124,7 @@ const structure: Case[] = [
     ],
     keeping: [
       { 'src/stores/sqlite/claim.ts': `run('SELECT id FROM jobs')` },
-      { 'src/demos/shop.ts': `run('SELECT id FROM orders')` },
+      { 'src/cli/demo/shop.ts': `run('SELECT id FROM orders')` },
       engine(`// SELECT id FROM jobs\nfail('cannot select a job from an empty queue')`),
     ],
   },

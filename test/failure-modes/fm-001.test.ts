@@ -6,8 +6,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { defineJob } from 'pawl'
 import { checkFacts, checkP9, executionsOf, leased } from 'pawl/rules'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type Fm001Place, playFm001, runFm001, sqlitePlace } from '../../src/demos/fm-001.ts'
-import { copyUnfenced } from '../../src/demos/unfenced.ts'
+import { type Fm001Place, playFm001, runFm001, sqlitePlace } from '../../src/cli/demo/fm-001.ts'
+import { copyUnfenced } from '../../src/cli/demo/unfenced.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { Place } from '../cli/pawl.ts'
 import { PLACES } from '../engine/processes/places.ts'
@@ -39,7 +39,7 @@ async function fencedBuild(): Promise<Build> {
 async function unfencedBuild(): Promise<Build> {
   const copy = await copyUnfenced(freshFolder(), DIST)
   const load = (path: string) => import(/* @vite-ignore */ new URL(path, copy).href)
-  return { ...(await load('demos/fm-001.js')), ...(await load('stores/postgres/open.js')) }
+  return { ...(await load('cli/demo/fm-001.js')), ...(await load('stores/postgres/open.js')) }
 }
 
 const PLAYS = [

@@ -3,7 +3,11 @@
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { MANIFEST_SCHEMA, manifestDocuments } from '../../scripts/documents/postgres-manifest.ts'
+import {
+  MANIFEST_PATH,
+  MANIFEST_SCHEMA,
+  manifestDocument,
+} from '../../scripts/documents/postgres-manifest.ts'
 import { systemEnvironment } from '../../src/environment/system.ts'
 import type { Dossier, Mending } from '../../src/stores/examination.ts'
 import { CATALOGUE_SETTINGS, readCatalogue } from '../../src/stores/postgres/catalogue.ts'
@@ -67,9 +71,7 @@ describe.each(SERVERS)('the manifest on the PostgreSQL of $name', ({ url }) => {
       undefined,
       CATALOGUE_SETTINGS,
     )
-    for (const [path, text] of manifestDocuments(objects)) {
-      expect(text, path).toBe(readFileSync(path, 'utf8'))
-    }
+    expect(manifestDocument(objects)).toBe(readFileSync(MANIFEST_PATH, 'utf8'))
     const names = objects.map(({ kind, name }) => `${kind} ${name}`)
     expect(new Set(names).size).toBe(names.length)
   })

@@ -17,12 +17,12 @@ const arrows: Record<string, readonly string[]> = {
   runs: ['core', 'environment', 'stores', 'doctor', 'engine'],
   'runs/journal': ['core', 'environment', 'stores', 'doctor'],
   testing: ['core', 'environment', 'stores', 'audit', 'engine', 'runs'],
-  demos: ['core', 'environment', 'stores', 'engine', 'runs', 'testing'],
+  'cli/demo': ['core', 'environment', 'stores', 'engine', 'runs', 'testing'],
   entries: [
     ...['core', 'environment', 'stores', 'audit', 'engine', 'runs', 'doctor', 'http', 'testing'],
   ],
   http: ['core', 'environment', 'stores', 'engine', 'runs', 'doctor'],
-  cli: ['core', 'environment', 'stores', 'audit', 'engine', 'runs', 'doctor', 'http', 'demos'],
+  cli: ['core', 'environment', 'stores', 'audit', 'engine', 'runs', 'doctor', 'http'],
 }
 
 /** What would make the core depend on when, where or how often it runs. */
@@ -55,8 +55,6 @@ const unpairedStoreFiles = [
   'hosts.ts',
   'listen.ts',
   'settling.ts',
-  'manifest.ts',
-  'manifest-rules.ts',
   'open.ts',
   'replication.ts',
   'runner.ts',
@@ -96,7 +94,7 @@ export const pureCore: Rule = (files) =>
 /** SQL is written in the stores alone; demos play users, who have tables of their own. */
 export const sqlInStores: Rule = (files) =>
   files
-    .filter((file) => inSource(file) && !/^src\/(stores|demos)\//.test(file.path))
+    .filter((file) => inSource(file) && !/^src\/(stores|cli\/demo)\//.test(file.path))
     .flatMap((file) =>
       report(file, stringsOf(file), ({ text }) => {
         const line = text.replace(/\s+/g, ' ')

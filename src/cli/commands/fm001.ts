@@ -1,5 +1,5 @@
 /** `pawl fm001`: the duplicate retry of FM_001, without the commit boundary and with it. */
-import { runFm001 } from '../../demos/fm-001.ts'
+import { runFm001 } from '../demo/fm-001.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import type { Call, CommandSpec } from '../spec.ts'
 

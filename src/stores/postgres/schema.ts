@@ -1,38 +1,45 @@
 /**
- * Whether a schema still has what the migrations made. What that is stands in the manifest, which
- * is generated: one paragraph for each object, the first line of which says its kind, its table and
- * its name, and the others the statement that makes it. Objects that others have added are theirs,
- * also further columns.
+ * Whether a schema still has what the migrations made. What that is stands in the manifest,
+ * `specs/postgres/schema.sql`, which is generated: after its head one paragraph for each object,
+ * the first line of which says its kind, its table and its name, and the others the statement that
+ * makes it. Objects that others have added are theirs, also further columns.
  */
+import { readFileSync } from 'node:fs'
 import { NotRestorable } from '../errors.ts'
 import type { Drift } from '../examination.ts'
 import { type CatalogueObject, readCatalogue } from './catalogue.ts'
 import type { OwnSession, Session } from './connect.ts'
-import { MANIFEST } from './manifest.ts'
-import { RULES } from './manifest-rules.ts'
 import { EXECUTIONS_VIEW } from './migrations/0008-timing.ts'
 
 /** Indexes of large tables take their time; nobody else can write to the table meanwhile. */
 const RESTORE_MS = 600_000
 
-const EXPECTED: readonly CatalogueObject[] = `${MANIFEST.trim()}\n\n${RULES.trim()}`
-  .split('\n\n')
-  .map((paragraph) => {
-    const [head = '', ...lines] = paragraph.split('\n')
-    const [, kind, ...names] = head.split(' ')
-    return {
-      kind: kind as CatalogueObject['kind'],
-      name: names.pop() ?? '',
-      table: names.pop() ?? '',
-      definition: lines.join('\n'),
-    }
-  })
+let manifest: readonly CatalogueObject[] | undefined
+
+/** What the migrations make. Read when it is first needed: only this store needs it. */
+function expectedObjects(): readonly CatalogueObject[] {
+  // The sources and what is built from them stand at the same depth.
+  const path = new URL('../../../specs/postgres/schema.sql', import.meta.url)
+  manifest ??= readFileSync(path, 'utf8').trim().split('\n\n').slice(1).map(toObject)
+  return manifest
+}
+
+function toObject(paragraph: string): CatalogueObject {
+  const [head = '', ...lines] = paragraph.split('\n')
+  const [, kind, ...names] = head.split(' ')
+  return {
+    kind: kind as CatalogueObject['kind'],
+    name: names.pop() ?? '',
+    table: names.pop() ?? '',
+    definition: lines.join('\n'),
+  }
+}
 
 /** What is not as it should be; tables and functions come before what needs them. */
 export async function drift(session: Session, schema: string): Promise<Drift[]> {
   const { ident, objects } = await readCatalogue(session, schema)
   const found = new Map(objects.map((object) => [keyOf(object), object.definition]))
-  return EXPECTED.flatMap((object): Drift[] => {
+  return expectedObjects().flatMap((object): Drift[] => {
     const { kind, name, definition } = object
     // Bodies of functions stand there as they were written, and not as the catalogue spells them.
     const expected = inSchema(definition, kind === 'function' ? schema : ident)
@@ -78,7 +85,7 @@ export async function restore(
   schema: string,
   { kind, name, problem }: Drift,
 ): Promise<void> {
-  const object = EXPECTED.find((own) => own.kind === kind && own.name === name)
+  const object = expectedObjects().find((own) => own.kind === kind && own.name === name)
   if (object === undefined) throw new TypeError(`${name} is no object of this release`)
   const made = kind === 'view' ? EXECUTIONS_VIEW : object.definition
   const definition = inSchema(made, schema)

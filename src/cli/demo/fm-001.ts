@@ -12,14 +12,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { executionsOf } from '../core/job/executions.ts'
-import type { Fact } from '../core/job/facts.ts'
-import type { Job } from '../core/job/job.ts'
-import { leased } from '../core/lifecycles/leased.ts'
-import { loadDriver } from '../stores/sqlite/driver.ts'
-import { openSqliteStore } from '../stores/sqlite/store.ts'
-import type { CommitAnswer, CommitTx, Held, Store } from '../stores/store.ts'
-import { type TestEnvironment, testEnvironment } from '../testing/test-environment.ts'
+import { executionsOf } from '../../core/job/executions.ts'
+import type { Fact } from '../../core/job/facts.ts'
+import type { Job } from '../../core/job/job.ts'
+import { leased } from '../../core/lifecycles/leased.ts'
+import { loadDriver } from '../../stores/sqlite/driver.ts'
+import { openSqliteStore } from '../../stores/sqlite/store.ts'
+import type { CommitAnswer, CommitTx, Held, Store } from '../../stores/store.ts'
+import { type TestEnvironment, testEnvironment } from '../../testing/test-environment.ts'
 import { copyUnfenced } from './unfenced.ts'
 
 /** What the demo counted, and the story of both plays. */
@@ -63,7 +63,7 @@ export async function runFm001({
   const folder = await mkdtemp(join(directory, 'pawl-fm001-'))
   try {
     const copy = await copyUnfenced(join(folder, 'unfenced'), dist)
-    const unfenced = (await import(new URL('demos/fm-001.js', copy).href)) as Fm001Player
+    const unfenced = (await import(new URL('cli/demo/fm-001.js', copy).href)) as Fm001Player
     const off = await unfenced.playFm001(unfenced.sqlitePlace(join(folder, 'off.db')), 'off')
     const on = await playFm001(sqlitePlace(join(folder, 'on.db')), 'on')
     return {

@@ -61,12 +61,13 @@ const DRIVERS = ['@photostructure/sqlite', 'pg'] as const
  */
 export async function copyUnfenced(
   folder: string,
-  dist = fileURLToPath(new URL('..', import.meta.url)),
+  dist = fileURLToPath(new URL('../..', import.meta.url)),
 ): Promise<URL> {
   const target = join(folder, 'dist')
-  const isCode = (path: string) => !/\.(map|d\.ts)$/.test(path)
+  const isCode = (path: string) => !path.endsWith('.d.ts')
   await cp(dist, target, { recursive: true, filter: isCode })
   await cp(join(dist, '..', 'package.json'), join(folder, 'package.json'))
+  await cp(join(dist, '..', 'specs'), join(folder, 'specs'), { recursive: true })
   for (const { file, find, put } of REPLACEMENTS) {
     const path = join(target, file)
     const parts = (await readFile(path, 'utf8')).split(find)
