@@ -58,9 +58,11 @@ it('every type in the signature of a function is exported by the same entry', ()
   expect(missing).toEqual([])
 })
 
-it('every exported name says what it is', () => {
+it('every exported function says what it does', () => {
   const silent = entries.flatMap(({ name, exports }) =>
-    exports.filter(({ says }) => says === '').map((one) => `${name}.${one.name}`),
+    exports
+      .filter(({ kind, says }) => kind === 'function' && says === '')
+      .map((one) => `${name}.${one.name}`),
   )
   expect(silent).toEqual([])
 })
