@@ -141,6 +141,8 @@ export interface Replication {
   readonly fsync: boolean
   /** The setting of the store's own sessions. */
   readonly synchronousCommit: string
+  /** The setting of server, database or role, by which transactions of the user commit. */
+  readonly defaultCommit: string
   /** The setting `synchronous_standby_names`. */
   readonly standbyNames: string
   /** How many standbys are connected that could be promoted. */

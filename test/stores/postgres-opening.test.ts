@@ -13,6 +13,7 @@ import {
 import { LIFECYCLES, standard } from 'pawl/rules'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { Doctor } from '../../src/doctor/doctor.ts'
 import { systemEnvironment } from '../../src/environment/system.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { connected, single } from '../support/postgres/clients.ts'
@@ -349,6 +350,28 @@ describe('durability', () => {
       await borrowing.close()
       await pool.end()
     }
+  })
+
+  it('that the database weakens by default is reported at opening and by the doctor', async () => {
+    const database = await freshDatabase(url)
+    const client = await connected(database)
+    const name = new URL(database).pathname.slice(1)
+    const look = async () => {
+      const lines: unknown[] = []
+      const ignore = () => {}
+      const warn = ({ event }: Readonly<Record<string, unknown>>) => lines.push(event)
+      const logger = { debug: ignore, info: ignore, warn, error: ignore }
+      const store = await opened({ connectionString: database, connections: 2, logger })
+      const parts = { store, lifecycles: LIFECYCLES, environment: systemEnvironment() }
+      const { findings } = await new Doctor(parts).check()
+      return { lines, said: findings.filter(({ what }) => what.includes('synchronous_commit')) }
+    }
+    expect(await look()).toEqual({ lines: [], said: [] })
+    await client.query(`ALTER DATABASE ${name} SET synchronous_commit = off`)
+    expect(await look()).toMatchObject({
+      lines: ['store.commits_asynchronous'],
+      said: [{ check: 'writes-survive', severity: 'warning' }],
+    })
   })
 
   it('full does not weaken what the database does beyond it', async () => {

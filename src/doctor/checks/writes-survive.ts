@@ -18,10 +18,29 @@ export const writesSurvive: StoreCheck = {
   },
 }
 
-function crashesOf({ fsync }: Replication): Found[] {
-  if (fsync) return []
-  const what = 'fsync is off: a crash of the machine can lose or damage what was acknowledged'
-  return [finding('warning', what, { fsync }, 'Set fsync = on, and reload the server.')]
+function crashesOf({ fsync, synchronousCommit, defaultCommit }: Replication): Found[] {
+  const found: Found[] = []
+  if (!fsync) {
+    const what = 'fsync is off: a crash of the machine can lose or damage what was acknowledged'
+    found.push(finding('warning', what, { fsync }, 'Set fsync = on, and reload the server.'))
+  }
+  if (synchronousCommit === 'off') {
+    const what =
+      "this store is open with durability 'relaxed': a crash of the server can lose the last " +
+      'acknowledged writes'
+    const advice = "Open the store with durability 'full'."
+    found.push(finding('notice', what, { synchronousCommit }, advice))
+  }
+  if (defaultCommit === 'off') {
+    const what =
+      'synchronous_commit is off on the server, database or role: a crash of the server can lose ' +
+      'jobs that were enqueued in transactions of your own'
+    const advice =
+      'Set synchronous_commit = on there (ALTER SYSTEM, ALTER DATABASE or ALTER ROLE), or by SET ' +
+      'LOCAL in these transactions. Sessions of Pawl switch it on themselves.'
+    found.push(finding('warning', what, { defaultCommit }, advice))
+  }
+  return found
 }
 
 function failoversOf(found: Replication): Found[] {

@@ -16,6 +16,7 @@ import { storeIdOf } from './join.ts'
 import { registerMachines } from './machines.ts'
 import { migrate, quoted, rebase } from './migrate.ts'
 import { checkPostgresOptions, type PostgresOptions } from './options.ts'
+import { DEFAULT_COMMIT } from './replication.ts'
 import { PostgresStore } from './store.ts'
 
 const CONNECTIONS = 10
@@ -53,17 +54,19 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
       async () => {
         if (clock instanceof DatabaseClock) await clock.ask(patience)
         return database.transaction(async (session) => {
-          const [server] = await session.query<{ version: number }>(SELECT_VERSION)
+          type Server = { version: number; commits: string }
+          const [server] = await session.query<Server>(SELECT_SERVER)
           assertNewEnough(schema, server?.version ?? 0)
           await migrate(session, schema, clock.now())
           await rebase(session)
           const machines = await registerMachines(session, options.lifecycles ?? LIFECYCLES)
-          return { machines, storeId: await storeIdOf(session) }
+          return { machines, storeId: await storeIdOf(session), commits: server?.commits }
         }, patience)
       },
       OPENING,
     )
     if (database.pooled) warnOfPooler(options.logger)
+    if (opened.commits === 'off' && durability === 'full') warnOfCommits(options.logger)
     const shared = { environment, machines: opened.machines, payloadBounds }
     const { storeId } = opened
     const store = new PostgresStore({ shared, database, clock, storeId, timeoutMs })
@@ -74,8 +77,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   }
 }
 
-const SELECT_VERSION = statement(
-  () => `SELECT current_setting('server_version_num')::int AS version`,
+const SELECT_SERVER = statement(
+  () => `
+  SELECT current_setting('server_version_num')::int AS version, ${DEFAULT_COMMIT} AS commits`,
 )
 
 function schemaOf({ schema = 'pawl' }: PostgresOptions): string {
@@ -107,6 +111,15 @@ function assertNewEnough(schema: string, version: number): void {
   if (version >= SERVER_MIN) return
   const why = `the server is PostgreSQL ${Math.floor(version / 10_000)}`
   throw new StoreUnusable(schema, why, 'Use PostgreSQL 14 or newer.')
+}
+
+/** Sessions of this store switch it on; the user's own transactions keep what the server says. */
+function warnOfCommits(logger: Logger | undefined): void {
+  logger?.warn(
+    { event: 'store.commits_asynchronous' },
+    'synchronous_commit is off on the server, database or role: jobs that are enqueued in your ' +
+      'own transactions can be lost if the server crashes. Set synchronous_commit = on there',
+  )
 }
 
 function warnOfPooler(logger: Logger | undefined): void {

@@ -2,6 +2,10 @@
 import type { Replication } from '../examination.ts'
 import { type Session, statement } from './connect.ts'
 
+/** What `synchronous_commit` is before this store sets it: by server, database, role or client. */
+export const DEFAULT_COMMIT = `(
+  SELECT reset_val FROM pg_catalog.pg_settings WHERE name = 'synchronous_commit')`
+
 /**
  * `synchronous_commit` is that of our own sessions, as this store has set it. Standbys are those
  * that stream all changes; who follows by a logical slot, or takes a backup, cannot be promoted.
@@ -11,6 +15,7 @@ const SELECT_REPLICATION = statement(
   () => `
   SELECT current_setting('fsync') AS fsync,
     current_setting('synchronous_commit') AS synchronous_commit,
+    ${DEFAULT_COMMIT} AS default_commit,
     current_setting('synchronous_standby_names') AS synchronous_standby_names,
     (SELECT count(*)::int FROM pg_stat_replication AS sender
       WHERE coalesce(state, 'streaming') = 'streaming' AND NOT EXISTS (
@@ -24,6 +29,7 @@ const SELECT_REPLICATION = statement(
 interface Row {
   readonly fsync: string
   readonly synchronous_commit: string
+  readonly default_commit: string
   readonly synchronous_standby_names: string
   readonly standbys: number
   readonly synchronous: number
@@ -37,6 +43,7 @@ export async function replication(session: Session): Promise<Replication> {
   return {
     fsync: found.fsync === 'on',
     synchronousCommit: found.synchronous_commit,
+    defaultCommit: found.default_commit,
     standbyNames: found.synchronous_standby_names,
     standbys: found.standbys,
     // Nobody may say that there is none if the server does not show it.

@@ -27,7 +27,7 @@ async function setForAll(client: Client, name: string, value: string): Promise<v
 }
 
 describe('a single server', () => {
-  it('has nothing to be told of, whatever synchronous_commit is', async () => {
+  it('has no findings while its commits wait for its own disk', async () => {
     const { url } = await ownServer()
     expect(await findingsAt(url)).toEqual([])
     const client = await connected(url)
