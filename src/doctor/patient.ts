@@ -9,9 +9,10 @@ import type { Job, JobAttributes } from '../core/job/job.ts'
 import { LANES, type Lane } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { checkFacts, type Violation } from '../core/promises.ts'
+import { DERIVED_FACT_COLUMNS } from '../stores/columns.ts'
 import type { Dossier, RawFact, RawJob } from '../stores/examination.ts'
 import { NOTICE } from '../stores/notices.ts'
-import { factPath, factStatuses, toFact, toJob } from '../stores/rows.ts'
+import { toFact, toJob } from '../stores/rows.ts'
 
 /** A fact that cannot be read, or that stands in the place of another. */
 interface Unreadable {
@@ -132,19 +133,10 @@ function isStep(step: Fact['step']): boolean {
 
 /** Columns that the fact does not account for were not written with it. */
 function strayOf(raw: RawFact, fact: Fact): string | undefined {
-  const { execution } = fact
-  const written = {
-    path: factPath(fact),
-    statuses: factStatuses(fact),
-    attempt: execution?.attempt ?? null,
-    claim: execution?.claim ?? null,
-    worker: execution?.worker ?? null,
-    lease_until: execution?.leaseUntil ?? null,
-  }
-  const stray = Object.entries(written).find(
-    ([name, value]) => raw[name as keyof RawFact] !== value,
+  const stray = DERIVED_FACT_COLUMNS.find(
+    ({ name, value }) => raw[name as keyof RawFact] !== value(fact),
   )
-  return stray && `its column ${stray[0]} is not of this fact`
+  return stray && `its column ${stray.name} is not of this fact`
 }
 
 function areAttributes(created: JobAttributes): boolean {

@@ -3,10 +3,11 @@
  * repairs that nobody carries out.
  */
 import { isCommitted } from '../core/job/job.ts'
+import { LANES } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import { columnsOf } from '../stores/columns.ts'
 import { isDamage } from '../stores/damage.ts'
 import type { Dossier, Drift, Surgeon } from '../stores/examination.ts'
-import { columnsOf } from '../stores/rows.ts'
 import type { Asker, Store } from '../stores/store.ts'
 import type { RunRecords } from './checks/runs-are-whole.ts'
 import type { Finding, Remedy } from './finding.ts'
@@ -84,7 +85,12 @@ async function firstWithin(ways: readonly (() => Promise<unknown>)[]): Promise<v
 function changesOf({ dossier }: Patient, after: Prescription['after']): Change[] {
   if (after === undefined) return []
   const { job, lane, leaseUntil, lifecycle } = after
-  const { machine: _number, ...columns } = columnsOf(job, 0, lane, leaseUntil)
+  const { machine: _number, ...columns } = columnsOf({
+    job,
+    machine: 0,
+    lane: LANES[lane],
+    leaseUntil,
+  })
   const { machine } = dossier
   const found: Readonly<Record<string, unknown>> = {
     ...dossier.row,

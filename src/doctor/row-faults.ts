@@ -2,9 +2,9 @@
 import { encode } from '../core/canonical-json.ts'
 import { isEndless } from '../core/job/fence.ts'
 import type { Job } from '../core/job/job.ts'
-import { laneOf } from '../core/job/lanes.ts'
+import { LANES, laneOf } from '../core/job/lanes.ts'
+import { columnsOf, JSON_COLUMNS } from '../stores/columns.ts'
 import type { RawJob } from '../stores/examination.ts'
-import { columnsOf } from '../stores/rows.ts'
 import type { Patient } from './patient.ts'
 
 /** What is wrong with the row; to be asked only where nothing speaks against the facts. */
@@ -24,16 +24,16 @@ export function rowFaults(patient: Patient, now: number): string[] {
 
 /** What no fact says, or what is judged with the lane. */
 const OTHERWISE = ['lane', 'lease_until', 'machine']
-const JSON_COLUMNS = ['tags', 'error', 'policy']
 
 /** The columns that are not what the facts say. */
 function strayColumns(row: RawJob, folded: Job): string[] {
-  const wanted = columnsOf(folded, row.machine, 'ended', null)
+  const { machine } = row
+  const wanted = columnsOf({ job: folded, machine, lane: LANES.ended, leaseUntil: null })
   return Object.entries(wanted)
     .filter(([column, value]) => {
       const own = row[column as keyof RawJob]
       if (own === value || OTHERWISE.includes(column)) return false
-      if (!JSON_COLUMNS.includes(column) || own === null || value === null) return true
+      if (!JSON_COLUMNS.has(column) || own === null || value === null) return true
       return encode(JSON.parse(String(own))) !== encode(JSON.parse(String(value)))
     })
     .map(([column]) => column)

@@ -14,6 +14,7 @@ import { LANES, laneOf } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../environment/system.ts'
 import { contextOf } from './asker.ts'
+import { isPlain } from './columns.ts'
 import { findPayloadFault } from './requests.ts'
 import type { Asker, EnqueueItem } from './store.ts'
 
@@ -31,6 +32,10 @@ export interface Accepted {
   readonly lane: number
   /** The number of its lifecycle in the store. */
   readonly machine: number
+  /** A new job is not held. */
+  readonly leaseUntil: null
+  /** It has none of the attributes that most jobs do not have. */
+  readonly isPlain: boolean
   /** The first of those that differ from it in id and input alone. */
   readonly model: Accepted | undefined
 }
@@ -83,7 +88,8 @@ export class Acceptor {
     const { fact } = decision as { fact: Fact }
     const job = evolve(null, fact)
     const lane = LANES[laneOf(lifecycle, job, fact.at)]
-    return { offer, job, fact, lane, machine, model: undefined }
+    const row = { job, lane, machine, leaseUntil: null }
+    return { offer, fact, ...row, isPlain: isPlain(row), model: undefined }
   }
 }
 
@@ -98,6 +104,8 @@ function follow(model: Accepted, offer: Offer): Accepted | PawlError {
     fact: { ...model.fact, jobId },
     lane: model.lane,
     machine: model.machine,
+    leaseUntil: null,
+    isPlain: model.isPlain,
     model,
   }
 }
@@ -129,17 +137,4 @@ function areAlike({ item: a, asker }: Offer, { item: b, asker: other }: Offer): 
 /** Whether two accepted jobs differ in id and input alone. */
 export function areKin(a: Accepted, b: Accepted): boolean {
   return (a.model ?? a) === (b.model ?? b)
-}
-
-/** Whether a job has none of the attributes that most jobs do not have. */
-export function isPlain(job: Job): boolean {
-  return (
-    job.key === null &&
-    job.limitKey === null &&
-    job.tags.length === 0 &&
-    job.retryOf === null &&
-    job.timeoutMs === null &&
-    job.deadlineAt === null &&
-    job.policy === null
-  )
 }

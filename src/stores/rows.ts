@@ -1,9 +1,9 @@
 /**
  * How jobs and facts are kept as rows; the same in every store.
  *
- * The row of a job is its fold, column by column, plus what is volatile: `lane`, `lease_until`,
- * progress and the wish to cancel. The row of a fact has columns for what is asked for often, the
- * rest of the fact as JSON in `data`, and its payload, opaque, in `payload`:
+ * The row of a job is its fold, column by column (`columns.ts`), plus what is volatile: `lane`,
+ * `lease_until`, progress and the wish to cancel. The row of a fact has columns for what is asked
+ * for often, the rest of the fact as JSON in `data`, and its payload, opaque, in `payload`:
  *
  *   kind      the fact's code (`FACT_CODES`)
  *   path      the states from → via… → to, joined by ">"; one state alone: no edge was taken
@@ -14,7 +14,6 @@ import { LedgerBroken } from '../core/errors.ts'
 import type { AbortReason, ExecutionStatus } from '../core/execution.ts'
 import { type ExecutionChange, FACT_CODES, type Fact, type FactTrigger } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
-import { LANES, type Lane } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 
 /** What a column of a row can hold. */
@@ -89,51 +88,6 @@ export function toJob(row: JobRow, lifecycle: Pick<Lifecycle, 'name' | 'version'
     blockedReason: row.blocked_reason,
     stalled: row.stalled === 1,
     execution: executionOf(row),
-  }
-}
-
-/** Every column of the row of a job, but those that no fact says. */
-export function columnsOf(
-  job: Job,
-  machine: number,
-  lane: Lane,
-  leaseUntil: number | null,
-): Readonly<Record<string, Value>> {
-  const { execution } = job
-  return {
-    id: job.id,
-    lane: LANES[lane],
-    machine,
-    state: job.state,
-    queue: job.queue,
-    type: job.type,
-    priority: job.priority,
-    run_at: job.runAt,
-    seq: job.seq,
-    attempt: job.attempt,
-    failures: job.failures,
-    crashes: job.crashes,
-    releases: job.releases,
-    status: execution === null ? null : statusLetter(execution.status),
-    claim: execution?.claim ?? null,
-    worker: execution?.worker ?? null,
-    lease_until: lane === 'held' ? leaseUntil : null,
-    created_at: job.createdAt,
-    updated_at: job.updatedAt,
-    started_at: job.startedAt,
-    ended_at: job.endedAt,
-    outcome: job.outcome,
-    reason: job.reason,
-    error: job.error === null ? null : JSON.stringify(job.error),
-    blocked_reason: job.blockedReason,
-    stalled: job.stalled ? 1 : 0,
-    key: job.key,
-    limit_key: job.limitKey,
-    tags: job.tags.length === 0 ? null : JSON.stringify(job.tags),
-    retry_of: job.retryOf,
-    timeout_ms: job.timeoutMs,
-    deadline_at: job.deadlineAt,
-    policy: job.policy === null ? null : JSON.stringify(job.policy),
   }
 }
 

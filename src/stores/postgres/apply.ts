@@ -6,29 +6,22 @@
  */
 import { TransitionRace } from '../../core/errors.ts'
 import { evolve } from '../../core/job/evolve.ts'
-import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
+import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { CHANGING_COLUMNS, FACT_COLUMNS, type FactEntry, type JobFold } from '../columns.ts'
 import { endOf, type Migrated, type Route } from '../machines.ts'
 import { type NoticeRow, noticeOf } from '../notices.ts'
 import { codeOf } from '../outage.ts'
-import { factData, factPath, factStatuses, statusLetter } from '../rows.ts'
 import type { Patience } from './busy.ts'
 import { type Database, type Session, statement, type Trail } from './connect.ts'
 import type { Read } from './context.ts'
 import { insertNotices } from './notices.ts'
-import { arrayOf, arraysOf, type Column, namesOf, unnest } from './rows-at-once.ts'
+import { arrayOf, arraysOf, type Column, columnOf, namesOf, unnest } from './rows-at-once.ts'
 
-interface Row {
+interface Row extends JobFold {
   readonly before: Job
-  readonly job: Job
-  readonly lane: number
-}
-
-interface Entry {
-  readonly fact: Fact
-  readonly payload: string | null
 }
 
 const KEYS: readonly Column<Row>[] = [
@@ -36,47 +29,13 @@ const KEYS: readonly Column<Row>[] = [
   ['before', 'int', ({ before }) => before.seq],
 ]
 
-const CHANGED: readonly Column<Row>[] = [
-  ['lane', 'smallint', ({ lane }) => lane],
-  ['state', 'text', ({ job }) => job.state],
-  ['seq', 'int', ({ job }) => job.seq],
-  ['attempt', 'int', ({ job }) => job.attempt],
-  ['failures', 'int', ({ job }) => job.failures],
-  ['crashes', 'int', ({ job }) => job.crashes],
-  ['releases', 'int', ({ job }) => job.releases],
-  ['priority', 'int', ({ job }) => job.priority],
-  ['run_at', 'bigint', ({ job }) => job.runAt],
-  ['status', 'text', ({ job }) => (job.execution ? statusLetter(job.execution.status) : null)],
-  ['claim', 'uuid', ({ job }) => job.execution?.claim ?? null],
-  ['worker', 'text', ({ job }) => job.execution?.worker ?? null],
-  ['lease_until', 'bigint', leaseOf],
-  ['updated_at', 'bigint', ({ job }) => job.updatedAt],
-  ['started_at', 'bigint', ({ job }) => job.startedAt],
-  ['ended_at', 'bigint', ({ job }) => job.endedAt],
-  ['outcome', 'text', ({ job }) => job.outcome],
-  ['reason', 'text', ({ job }) => job.reason],
-  ['error', 'text', ({ job }) => (job.error === null ? null : JSON.stringify(job.error))],
-  ['blocked_reason', 'text', ({ job }) => job.blockedReason],
-  ['stalled', 'smallint', ({ job }) => (job.stalled ? 1 : 0)],
-]
+const CHANGED: readonly Column<Row>[] = CHANGING_COLUMNS.map(columnOf)
 
-function leaseOf({ job, lane }: Row): number | null {
-  return lane === LANES.held ? (job.execution?.leaseUntil ?? null) : null
-}
-
-const FACT: readonly Column<Entry>[] = [
+const FACT: readonly Column<FactEntry>[] = [
   ['job', 'uuid', ({ fact }) => fact.jobId],
-  ['seq', 'int', ({ fact }) => fact.seq],
-  ['kind', 'smallint', ({ fact }) => FACT_CODES[fact.trigger]],
-  ['at', 'bigint', ({ fact }) => fact.at],
-  ['path', 'text', ({ fact }) => factPath(fact)],
-  ['actor', 'text', ({ fact }) => fact.actor],
-  ['attempt', 'int', ({ fact }) => fact.execution?.attempt ?? null],
-  ['statuses', 'text', ({ fact }) => factStatuses(fact)],
-  ['claim', 'uuid', ({ fact }) => fact.execution?.claim ?? null],
-  ['worker', 'text', ({ fact }) => fact.execution?.worker ?? null],
-  ['lease_until', 'bigint', ({ fact }) => fact.execution?.leaseUntil ?? null],
-  ['data', 'text', ({ fact }) => factData(fact)],
+  ...FACT_COLUMNS.map(
+    ({ name, type, value }): Column<FactEntry> => [name, type, ({ fact }) => value(fact)],
+  ),
   ['payload', 'text', ({ payload }) => payload],
 ]
 
@@ -108,7 +67,7 @@ export const recordMoved = (s: string, first: number) => `
     FROM ${unnest(FACT, first, 'fact')} JOIN moved ON moved.id = fact.job`
 
 /** The parameters of facts, which `recordMoved` takes. */
-export function factArrays(facts: readonly Entry[]): string[] {
+export function factArrays(facts: readonly FactEntry[]): string[] {
   return arraysOf(FACT, facts)
 }
 
@@ -117,7 +76,7 @@ const APPLY = statement(
   WITH moved AS (
     UPDATE ${s}.jobs SET ${CHANGED.map(([name]) => `${name} = item.${name}`).join(', ')},
       place = greatest(jobs.place, ${placeOf(s)}),
-      cancel_asked_at = CASE WHEN item.lane <> 5 THEN jobs.cancel_asked_at END
+      cancel_asked_at = CASE WHEN item.lane <> ${LANES.ended} THEN jobs.cancel_asked_at END
     FROM ${unnest(ITEM, 1, 'item')}
     WHERE jobs.id = item.id AND jobs.id = ANY ($1::uuid[]) AND jobs.seq = item.before
     RETURNING jobs.id, jobs.place
@@ -137,10 +96,15 @@ const RENUMBER = statement(
   WHERE jobs.id = item.id AND jobs.id = ANY ($1::uuid[])`,
 )
 
+/** A change of a row; its lifecycle is changed by a statement of its own. */
+function rowOf(before: Job, job: Job, lane: number): Row {
+  return { before, job, lane, machine: 0, leaseUntil: job.execution?.leaseUntil ?? null }
+}
+
 /** What one transaction changes. */
 export class Changes {
   readonly #rows = new Map<string, { before: Job; read: Read; at: number }>()
-  readonly #facts: Entry[] = []
+  readonly #facts: FactEntry[] = []
   readonly #notices: NoticeRow[] = []
   /** The numbers of the versions that jobs were migrated to. */
   readonly #migrated = new Map<string, number>()
@@ -178,7 +142,7 @@ export class Changes {
     }
     const rows = [...this.#rows.values()].map(({ before, read, at }): Row => {
       const { job, lifecycle } = read
-      return { before, job, lane: LANES[laneOf(lifecycle, job, at)] }
+      return rowOf(before, job, LANES[laneOf(lifecycle, job, at)])
     })
     const values = [
       ...arraysOf(ITEM, rows),
@@ -187,7 +151,7 @@ export class Changes {
     ]
     type Moved = { id: string; tx: number; place: number }
     const moved = await session.query<Moved>(APPLY, values)
-    const [{ fact: first }] = this.#facts as [Entry]
+    const [{ fact: first }] = this.#facts as [FactEntry]
     const { jobId: job, seq } = first
     const place = moved.find(({ id }) => id === job)?.place ?? 0
     session.wrote = { tx: moved[0]?.tx ?? 0, fact: { job, seq, place } }
@@ -208,7 +172,7 @@ export async function overwrite(
 ): Promise<void> {
   const job = evolve(before, fact)
   const lane = LANES[laneOf(lifecycle, job, fact.at)]
-  const rows = [{ before: { ...before, seq: rowSeq }, job, lane }]
+  const rows = [rowOf({ ...before, seq: rowSeq }, job, lane)]
   const entries = [{ fact, payload: null }]
   const values = [...arraysOf(ITEM, rows), ...factArrays(entries), ...arraysOf(COUNT, [])]
   type Moved = { tx: number; place: number }

@@ -5,14 +5,25 @@
  *
  * The text is a part of a statement, so that settling and claiming can be one (see `settle.ts`).
  */
+
 import { FACT_CODES } from '../../core/job/facts.ts'
-import type { Job } from '../../core/job/job.ts'
+import { LANES } from '../../core/job/lanes.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { contextOf, ENGINE } from '../asker.ts'
+import {
+  CLAIM_COLUMNS,
+  type CommonRow,
+  claimedRow,
+  type JobColumn,
+  NOTHING_RARE,
+  namesOf,
+  RARE_COLUMNS,
+  type RareRow,
+} from '../columns.ts'
 import { readJob } from '../damage.ts'
 import { JobDamaged } from '../errors.ts'
 import { followRoute } from '../machines.ts'
-import type { JobRow, Value } from '../rows.ts'
+import { toJob, type Value } from '../rows.ts'
 import type { ClaimRequest, Held } from '../store.ts'
 import { Changes, placeOf } from './apply.ts'
 import { type Session, type Statement, statement } from './connect.ts'
@@ -29,7 +40,7 @@ export const CLAIM_PARAMETERS = 12
  */
 const claimable = (s: string, queue: string) => `
   SELECT id, priority, run_at FROM ${s}.jobs
-  WHERE lane = 2 AND queue = ${queue} AND run_at <= $1
+  WHERE lane = ${LANES.ready} AND queue = ${queue} AND run_at <= $1
     AND state = ($2::text[])[machine]
     AND ($3::text[] IS NULL OR type = ANY ($3::text[]))
     AND NOT EXISTS (
@@ -54,28 +65,31 @@ const pickFromMany = (s: string) => `
 /** Queues with something ready, found by skipping through the index from one to the next. */
 const readyQueues = (s: string) => `
   ready (name) AS (
-    (SELECT queue FROM ${s}.jobs WHERE lane = 2 AND $5::text[] IS NULL ORDER BY queue LIMIT 1)
+    (SELECT queue FROM ${s}.jobs WHERE lane = ${LANES.ready} AND $5::text[] IS NULL
+      ORDER BY queue LIMIT 1)
     UNION ALL
     SELECT (
-      SELECT queue FROM ${s}.jobs WHERE lane = 2 AND queue > ready.name ORDER BY queue LIMIT 1)
+      SELECT queue FROM ${s}.jobs WHERE lane = ${LANES.ready} AND queue > ready.name
+        ORDER BY queue LIMIT 1)
     FROM ready WHERE ready.name IS NOT NULL
   )`
 
-/** What a claim cannot know of a job that it took, and every job has. */
-const COMMON = 'id, machine, type, queue, seq, attempt, priority, run_at, created_at'
+const COMMON = namesOf(CLAIM_COLUMNS)
+const rareBy = (text: (column: JobColumn) => string, separator: string) =>
+  RARE_COLUMNS.map(text).join(separator)
 
-/** What most jobs have not; nothing where it is so, and else all of it as one JSON. */
-const RARE = `CASE WHEN failures = 0 AND crashes = 0 AND releases = 0 AND num_nonnulls(
-    tags, key, limit_key, retry_of, timeout_ms, deadline_at, policy, error) = 0 THEN NULL
-  ELSE json_build_object('failures', failures, 'crashes', crashes, 'releases', releases,
-    'tags', tags, 'key', key, 'limit_key', limit_key, 'retry_of', retry_of,
-    'timeout_ms', timeout_ms, 'deadline_at', deadline_at, 'policy', policy, 'error', error)::text
-  END AS rare`
+/** What most jobs have not: null if a job has none of it, and else all of it as one JSON. */
+const RARE = `CASE WHEN ${rareBy(isAbsent, ' AND ')} THEN NULL
+  ELSE json_build_object(${rareBy(({ name }) => `'${name}', ${name}`, ', ')})::text END AS rare`
+
+function isAbsent({ name, absent }: JobColumn): string {
+  return absent === null ? `${name} IS NULL` : `${name} = ${absent}`
+}
 
 const UNKNOWN = `${COMMON}, ${RARE}`
 
 /** How many columns a claimed job has, for statements that also answer something else. */
-export const CLAIMED_COLUMNS = COMMON.split(',').length + 2
+export const CLAIMED_COLUMNS = CLAIM_COLUMNS.length + 2
 
 /**
  * The parts of a statement that take jobs: `WITH ${take(…)} ${TAKEN}`. The rows are chosen by an
@@ -86,7 +100,8 @@ export const take = (s: string, many: boolean) => `
   pick AS (${many ? pickFromMany(s) : pickFromOne(s)}),
   took AS (
     UPDATE ${s}.jobs SET
-      lane = 3, state = ($6::text[])[machine], seq = seq + 1, attempt = attempt + 1, status = $7,
+      lane = ${LANES.held}, state = ($6::text[])[machine], seq = seq + 1, attempt = attempt + 1,
+        status = $7,
       claim = $8, worker = $9, lease_until = $10, updated_at = $1, started_at = $1, reason = NULL,
       progress = NULL, place = greatest(place, ${placeOf(s)})
     WHERE id = ANY (ARRAY (SELECT id FROM pick))
@@ -121,43 +136,9 @@ const CLAIM_ONE = statementOf(false)
 const CLAIM_MANY = statementOf(true)
 
 /** A row of what was taken. */
-export interface TakenRow
-  extends Pick<
-    JobRow,
-    'id' | 'machine' | 'type' | 'queue' | 'seq' | 'attempt' | 'priority' | 'created_at'
-  > {
-  readonly run_at: number
+export interface TakenRow extends CommonRow {
   readonly rare: string | null
   readonly input: string | null
-}
-
-type Rare = Pick<
-  JobRow,
-  | 'failures'
-  | 'crashes'
-  | 'releases'
-  | 'tags'
-  | 'key'
-  | 'limit_key'
-  | 'retry_of'
-  | 'timeout_ms'
-  | 'deadline_at'
-  | 'policy'
-  | 'error'
->
-
-const NOTHING_RARE: Rare = {
-  failures: 0,
-  crashes: 0,
-  releases: 0,
-  tags: null,
-  key: null,
-  limit_key: null,
-  retry_of: null,
-  timeout_ms: null,
-  deadline_at: null,
-  policy: null,
-  error: null,
 }
 
 /** Whether a request is for exactly one queue, which has the simpler statement. */
@@ -234,7 +215,7 @@ export async function claim(
 const RECALL = statement(
   (s) => `
   WITH took AS (
-    SELECT ${UNKNOWN} FROM ${s}.jobs WHERE lane = 3 AND lease_until = $1 AND claim = $2
+    SELECT ${UNKNOWN} FROM ${s}.jobs WHERE lane = ${LANES.held} AND lease_until = $1 AND claim = $2
   ) ${taken(s)}`,
 )
 
@@ -256,42 +237,12 @@ export function toHeld(
   { worker, leaseMs, start, queues = [] }: ClaimRequest,
   rows: readonly TakenRow[],
 ): Held[] {
-  const status = start ? 'IN_PROGRESS' : 'LEASED'
+  const status = start ? 'I' : 'L'
+  const given = { status, claim: claimId, worker, leaseUntil: now + leaseMs, now }
   const held = rows.flatMap((row): Held[] => {
     const lifecycle = machines.at(row.machine) as Lifecycle
-    const rare = row.rare === null ? NOTHING_RARE : (JSON.parse(row.rare) as Rare)
-    const make = (): Job => ({
-      id: row.id,
-      type: row.type,
-      queue: row.queue,
-      lifecycle: lifecycle.name,
-      lifecycleVersion: lifecycle.version,
-      tags: rare.tags === null ? [] : (JSON.parse(rare.tags) as string[]),
-      key: rare.key,
-      limitKey: rare.limit_key,
-      retryOf: rare.retry_of,
-      timeoutMs: rare.timeout_ms,
-      deadlineAt: rare.deadline_at,
-      policy: rare.policy === null ? null : (JSON.parse(rare.policy) as Job['policy']),
-      state: lifecycle.held,
-      seq: row.seq,
-      attempt: row.attempt,
-      failures: rare.failures,
-      crashes: rare.crashes,
-      releases: rare.releases,
-      priority: row.priority,
-      runAt: row.run_at,
-      createdAt: row.created_at,
-      startedAt: now,
-      endedAt: null,
-      updatedAt: now,
-      outcome: null,
-      reason: null,
-      error: rare.error === null ? null : (JSON.parse(rare.error) as Job['error']),
-      blockedReason: null,
-      stalled: false,
-      execution: { status, claim: claimId, worker, leaseUntil: now + leaseMs },
-    })
+    const rare = row.rare === null ? NOTHING_RARE : (JSON.parse(row.rare) as RareRow)
+    const make = () => toJob(claimedRow(row, rare, given, lifecycle.held), lifecycle)
     const job = readJob({ id: row.id, ...rare }, row.id, make)
     if (!(job instanceof JobDamaged)) return [{ ref: row.id, job, input: row.input ?? 'null' }]
     damaged.push(job)

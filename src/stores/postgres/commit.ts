@@ -13,9 +13,11 @@
  * If the connection is lost while the function runs, the commit fails with `StoreUnavailable`,
  * whatever the function makes of it: the store has failed, not the function.
  */
+
 import { PawlError } from '../../core/errors.ts'
 import type { Usage } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
+import { FACT_CODES } from '../../core/job/facts.ts'
 import { contextOf, WORKER } from '../asker.ts'
 import {
   boundOf,
@@ -36,7 +38,7 @@ import { insertEffects } from './outbox.ts'
 import { accessTo, answerOf, lostInside, settingsOf } from './transaction.ts'
 
 const SELECT_RESULT = statement(
-  (s) => `SELECT payload FROM ${s}.ledger WHERE job = $1 AND kind = 30`,
+  (s) => `SELECT payload FROM ${s}.ledger WHERE job = $1 AND kind = ${FACT_CODES.commit}`,
 )
 
 /** What a commit needs of its store. */

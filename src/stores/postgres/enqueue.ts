@@ -8,7 +8,8 @@
 import { JobExists, PawlError, TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import { FACT_CODES } from '../../core/job/facts.ts'
-import { type Accepted, Acceptor, areKin, isPlain, type Offer } from '../accept.ts'
+import { type Accepted, Acceptor, areKin, type Offer } from '../accept.ts'
+import { PLAIN_COLUMNS, SPECIAL_COLUMNS } from '../columns.ts'
 import { JobDamaged, KeyTaken } from '../errors.ts'
 import { codeOf } from '../outage.ts'
 import { factData, factPath } from '../rows.ts'
@@ -22,33 +23,15 @@ import { refuseSurplus } from './queues.ts'
 import {
   arrayOf,
   type Column,
+  columnOf,
   namesOf,
   type Shaped,
   shapedArrays,
   unnestShaped,
 } from './rows-at-once.ts'
 
-const JOB: readonly Column<Accepted>[] = [
-  ['lane', 'smallint', ({ lane }) => lane],
-  ['machine', 'int', ({ machine }) => machine],
-  ['state', 'text', ({ job }) => job.state],
-  ['queue', 'text', ({ job }) => job.queue],
-  ['type', 'text', ({ job }) => job.type],
-  ['priority', 'int', ({ job }) => job.priority],
-  ['run_at', 'bigint', ({ job }) => job.runAt],
-  ['created_at', 'bigint', ({ job }) => job.createdAt],
-]
-
-/** What most jobs do not have. */
-const SPECIAL: readonly Column<Accepted>[] = [
-  ['key', 'text', ({ job }) => job.key],
-  ['limit_key', 'text', ({ job }) => job.limitKey],
-  ['tags', 'text', ({ job }) => (job.tags.length === 0 ? null : JSON.stringify(job.tags))],
-  ['retry_of', 'uuid', ({ job }) => job.retryOf],
-  ['timeout_ms', 'bigint', ({ job }) => job.timeoutMs],
-  ['deadline_at', 'bigint', ({ job }) => job.deadlineAt],
-  ['policy', 'text', ({ job }) => (job.policy === null ? null : JSON.stringify(job.policy))],
-]
+const JOB: readonly Column<Accepted>[] = PLAIN_COLUMNS.map(columnOf)
+const SPECIAL: readonly Column<Accepted>[] = SPECIAL_COLUMNS.map(columnOf)
 
 const FACT: readonly Column<Accepted>[] = [
   ['path', 'text', ({ fact }) => factPath(fact)],
@@ -81,11 +64,11 @@ const joinedItems = (shaped: Shaped<Accepted>) => `
 const INSERT_NEW = statement(
   (s) => `
   WITH ${items(PLAIN)}, added AS (
-    INSERT INTO ${s}.jobs (id, ${namesOf(JOB)}, updated_at, seq, place)
-    SELECT id, ${namesOf(JOB)}, created_at, 1, ${placeOf(s)} FROM item
+    INSERT INTO ${s}.jobs (id, ${namesOf(JOB)}, place)
+    SELECT id, ${namesOf(JOB)}, ${placeOf(s)} FROM item
   )
   INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-  SELECT ${placeOf(s)}, id, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
+  SELECT ${placeOf(s)}, id, seq, ${FACT_CODES.create}, created_at, path, actor, data, payload
   FROM item`,
 )
 
@@ -94,12 +77,12 @@ const insert = (shaped: Shaped<Accepted>, columns: readonly Column<Accepted>[], 
   statement(
     (s) => `
     WITH ${from(shaped)}, added AS (
-      INSERT INTO ${s}.jobs (id, ${namesOf(columns)}, updated_at, seq, place)
-      SELECT id, ${namesOf(columns)}, created_at, 1, ${placeOf(s)} FROM item
+      INSERT INTO ${s}.jobs (id, ${namesOf(columns)}, place)
+      SELECT id, ${namesOf(columns)}, ${placeOf(s)} FROM item
       ON CONFLICT DO NOTHING RETURNING id
     ), noted AS (
       INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-      SELECT ${placeOf(s)}, id, 1, ${FACT_CODES.create}, created_at, path, actor, data, payload
+      SELECT ${placeOf(s)}, id, seq, ${FACT_CODES.create}, created_at, path, actor, data, payload
       FROM item JOIN added USING (id)
     )
     SELECT string_agg(id::text, ',') AS met
@@ -189,7 +172,7 @@ export async function addJobs(session: Session, jobs: readonly Accepted[]): Prom
   for (const one of jobs) if (!first.has(one.job.id)) first.set(one.job.id, one)
   const distinct = [...first.values()]
   if (distinct.length === 0) return { added: new Set() }
-  const plain = distinct.every(({ job }) => isPlain(job))
+  const plain = distinct.every((one) => one.isPlain)
   const values = plain ? shapedArrays(PLAIN, distinct) : shapedArrays(WHOLE, distinct.sort(byKey))
   const [plainText, wholeText] = session.isJoined
     ? [INSERT_PLAIN_JOINED, INSERT_WHOLE_JOINED]

@@ -32,32 +32,34 @@ const placed = (s: string) => `
 const LEAST = '-9223372036854775807'
 const SELECT_WAITING = statement(
   (s) => `
-  ${placed(s)} WHERE lane = 1 AND run_at >= ${LEAST} ORDER BY run_at, id LIMIT ${LANE_ROWS}`,
+  ${placed(s)} WHERE lane = ${LANES.waiting}
+    AND run_at >= ${LEAST} ORDER BY run_at, id LIMIT ${LANE_ROWS}`,
 )
 const SELECT_HELD = statement(
   (s) => `
-  ${placed(s)} WHERE lane = 3 AND lease_until >= ${LEAST}
+  ${placed(s)} WHERE lane = ${LANES.held} AND lease_until >= ${LEAST}
   ORDER BY lease_until, id LIMIT ${LANE_ROWS}`,
 )
 /** A lease that is too long stands at the other end. */
 const SELECT_ENDLESS = statement(
   (s) => `
-  ${placed(s)} WHERE lane = 3 AND lease_until >= ${LEAST}
+  ${placed(s)} WHERE lane = ${LANES.held} AND lease_until >= ${LEAST}
   ORDER BY lease_until DESC, id DESC LIMIT ${QUEUE_ROWS}`,
 )
 const SELECT_READY = statement(
   (s) => `
   WITH RECURSIVE heads (name) AS (
-    (SELECT queue FROM ${s}.jobs WHERE lane = 2 ORDER BY queue LIMIT 1)
+    (SELECT queue FROM ${s}.jobs WHERE lane = ${LANES.ready} ORDER BY queue LIMIT 1)
     UNION ALL
     SELECT (
-      SELECT queue FROM ${s}.jobs WHERE lane = 2 AND queue > heads.name ORDER BY queue LIMIT 1)
+      SELECT queue FROM ${s}.jobs WHERE lane = ${LANES.ready} AND queue > heads.name
+        ORDER BY queue LIMIT 1)
     FROM heads WHERE heads.name IS NOT NULL
   )
   SELECT first.* FROM (
     SELECT name FROM heads WHERE name IS NOT NULL LIMIT ${QUEUES_MAX}
   ) AS wanted CROSS JOIN LATERAL (
-    ${placed(s)} WHERE lane = 2 AND queue = wanted.name
+    ${placed(s)} WHERE lane = ${LANES.ready} AND queue = wanted.name
     ORDER BY priority, run_at, id LIMIT ${QUEUE_ROWS}
   ) AS first`,
 )
@@ -86,7 +88,8 @@ function distrustRow({ machines }: Shared, row: PlacedRow, now: number): JobDama
 const SET_LANE = statement(
   (s) => `
   UPDATE ${s}.jobs SET
-    lane = CASE WHEN outcome IS NULL THEN 4 ELSE 5 END, lease_until = NULL,
+    lane = CASE WHEN outcome IS NULL
+      THEN ${LANES.parked} ELSE ${LANES.ended} END, lease_until = NULL,
     blocked_reason = '${DAMAGED}',
     ended_at = CASE WHEN outcome IS NOT NULL THEN coalesce(ended_at, $1) END,
     seq = greatest(seq, 1), attempt = greatest(attempt, 0), failures = greatest(failures, 0),

@@ -9,6 +9,7 @@
  */
 import { LifecycleUnknown, TransitionRace } from '../../core/errors.ts'
 import { LANES } from '../../core/job/lanes.ts'
+import { columnsOf } from '../columns.ts'
 import {
   type Aside,
   type Dossier,
@@ -20,7 +21,7 @@ import {
   type RawJob,
   type Surgeon,
 } from '../examination.ts'
-import { columnsOf, type Value } from '../rows.ts'
+import type { Value } from '../rows.ts'
 import type { Ref } from '../store.ts'
 import { factArrays, LOCK_JOB, placeOf, recordMoved, TX } from './apply.ts'
 import { type OwnSession, type Session, statement } from './connect.ts'
@@ -112,7 +113,7 @@ async function makePlan(operation: Operation): Promise<Plan | undefined> {
 function mendedColumns(shared: Shared, { lifecycle, job, lane, leaseUntil }: Mended) {
   const machine = shared.machines.numberOf(lifecycle)
   if (machine === undefined) throw new LifecycleUnknown(lifecycle.name, lifecycle.version)
-  return columnsOf(job, machine, lane, leaseUntil)
+  return columnsOf({ job, machine, lane: LANES[lane], leaseUntil })
 }
 
 function handlesOf({ aside }: Mending, origin: Origin): Handle[] {

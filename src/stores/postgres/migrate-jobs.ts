@@ -1,4 +1,5 @@
 /** Migrates live jobs of earlier versions of a lifecycle, a window of rows at a time. */
+import { LANES } from '../../core/job/lanes.ts'
 import { contextOf } from '../asker.ts'
 import { endOf, type Route } from '../machines.ts'
 import {
@@ -27,7 +28,7 @@ const SELECT_WINDOW = statement(
 const LOCK_JOBS = statement(
   (s) => `
   SELECT * FROM ${s}.jobs
-  WHERE id = ANY ($1::uuid[]) AND lane <> 5 AND machine = ANY ($2::int[])
+  WHERE id = ANY ($1::uuid[]) AND lane <> ${LANES.ended} AND machine = ANY ($2::int[])
   ORDER BY id FOR UPDATE`,
 )
 

@@ -3,6 +3,7 @@
  * edge; one that waits in its ready state only changes its lane (rule G2). What another process is
  * promoting is left to it.
  */
+import { LANES } from '../../core/job/lanes.ts'
 import { ENGINE } from '../asker.ts'
 import type { Promoted } from '../store.ts'
 import { answer } from './answer.ts'
@@ -15,12 +16,13 @@ import { arrayOf } from './rows-at-once.ts'
 const LOCK_DUE = statement(
   (s) => `
   SELECT * FROM ${s}.jobs
-  WHERE lane = 1 AND run_at <= $1 AND machine = ANY ($2::int[])
+  WHERE lane = ${LANES.waiting} AND run_at <= $1 AND machine = ANY ($2::int[])
   ORDER BY run_at, id LIMIT $3 FOR UPDATE SKIP LOCKED`,
 )
 
 const FLIP_LANE = statement(
-  (s) => `UPDATE ${s}.jobs SET lane = 2 WHERE id = ANY ($1::uuid[]) RETURNING ${TX} AS tx`,
+  (s) =>
+    `UPDATE ${s}.jobs SET lane = ${LANES.ready} WHERE id = ANY ($1::uuid[]) RETURNING ${TX} AS tx`,
 )
 
 /** Promotes up to `limit` jobs; returns an answer for each that became ready. */

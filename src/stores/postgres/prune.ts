@@ -6,6 +6,7 @@
  * With an archive the lines are handed over before anything is removed. A crash in between archives
  * them a second time, and never removes what was not archived.
  */
+import { LANES } from '../../core/job/lanes.ts'
 import { linesOf, recordOf, type Sheaf } from '../archive.ts'
 import type { FactRow } from '../rows.ts'
 import { TX } from './apply.ts'
@@ -16,7 +17,7 @@ import { holdSeals, noteRemovals } from './seals.ts'
 const SELECT_ENDED = statement(
   (s) => `
   SELECT id, seq, queue, state FROM ${s}.jobs
-  WHERE lane = 5 AND ended_at < $1 ORDER BY ended_at, id LIMIT $2`,
+  WHERE lane = ${LANES.ended} AND ended_at < $1 ORDER BY ended_at, id LIMIT $2`,
 )
 
 const SELECT_FACTS = statement(

@@ -112,7 +112,7 @@ export async function progress(session: Session, id: string): Promise<string | u
 }
 
 const SELECT_NEXT_DUE = statement(
-  (s) => `SELECT run_at FROM ${s}.jobs WHERE lane = 1 ORDER BY run_at, id LIMIT 1`,
+  (s) => `SELECT run_at FROM ${s}.jobs WHERE lane = ${LANES.waiting} ORDER BY run_at, id LIMIT 1`,
 )
 
 /** When the next job that waits for its time is due. */

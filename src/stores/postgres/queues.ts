@@ -7,6 +7,7 @@
  * free do not both take it. Which queues are bounded is asked every few seconds, so that nobody
  * else pays for it.
  */
+import { LANES } from '../../core/job/lanes.ts'
 import type { Clock } from '../../core/ports.ts'
 import type { Accepted } from '../accept.ts'
 import { QueueFull } from '../errors.ts'
@@ -62,7 +63,7 @@ const LOCK_DEPTHS = statement(
 const COUNT_READY = statement(
   (s) => `
   SELECT count(*)::int AS jobs FROM (
-    SELECT 1 FROM ${s}.jobs WHERE lane = 2 AND queue = $1 LIMIT $2) AS ready`,
+    SELECT 1 FROM ${s}.jobs WHERE lane = ${LANES.ready} AND queue = $1 LIMIT $2) AS ready`,
 )
 
 /** As values and not as conditions, for which the planner would read the whole table. */
@@ -127,16 +128,17 @@ const SELECT_LIMITED = statement(
 const LOCK_LATE = statement(
   (s) => `
   WITH RECURSIVE priorities (priority) AS (
-    (SELECT priority FROM ${s}.jobs WHERE lane = 2 AND queue = $1 ORDER BY priority LIMIT 1)
+    (SELECT priority FROM ${s}.jobs WHERE lane = ${LANES.ready} AND queue = $1
+      ORDER BY priority LIMIT 1)
     UNION ALL
     SELECT (SELECT priority FROM ${s}.jobs
-      WHERE lane = 2 AND queue = $1 AND priority > priorities.priority
+      WHERE lane = ${LANES.ready} AND queue = $1 AND priority > priorities.priority
       ORDER BY priority LIMIT 1)
     FROM priorities WHERE priorities.priority IS NOT NULL
   )
   SELECT late.* FROM priorities CROSS JOIN LATERAL (
     SELECT * FROM ${s}.jobs
-    WHERE lane = 2 AND queue = $1 AND priority = priorities.priority AND run_at < $2
+    WHERE lane = ${LANES.ready} AND queue = $1 AND priority = priorities.priority AND run_at < $2
       AND machine = ANY ($3::int[])
     ORDER BY run_at, id LIMIT $4 FOR UPDATE SKIP LOCKED) AS late
   LIMIT $4`,
@@ -145,7 +147,7 @@ const LOCK_LATE = statement(
 /** The last ones that would be claimed. */
 const LOCK_SURPLUS = statement(
   (s) => `
-  SELECT * FROM ${s}.jobs WHERE lane = 2 AND queue = $1 AND machine = ANY ($2::int[])
+  SELECT * FROM ${s}.jobs WHERE lane = ${LANES.ready} AND queue = $1 AND machine = ANY ($2::int[])
   ORDER BY priority DESC, run_at DESC, id DESC LIMIT $3 FOR UPDATE SKIP LOCKED`,
 )
 

@@ -3,7 +3,9 @@
  * once. The row is locked, judged and written in one transaction, so that a holder who renewed or
  * finished in between is never overwritten. What another process is recovering is left to it.
  */
+
 import type { Command } from '../../core/job/commands.ts'
+import { LANES } from '../../core/job/lanes.ts'
 import { ENGINE } from '../asker.ts'
 import type { Recovered } from '../store.ts'
 import { answer } from './answer.ts'
@@ -22,7 +24,7 @@ import { findWaitingRetries } from './retries.ts'
 const LOCK_EXPIRED = statement(
   (s) => `
   SELECT * FROM ${s}.jobs
-  WHERE lane = 3 AND lease_until <= $1 AND (stalled = 0 OR cancel_asked_at IS NOT NULL)
+  WHERE lane = ${LANES.held} AND lease_until <= $1 AND (stalled = 0 OR cancel_asked_at IS NOT NULL)
     AND machine = ANY ($2::int[])
   ORDER BY lease_until, id LIMIT $3 FOR UPDATE SKIP LOCKED`,
 )

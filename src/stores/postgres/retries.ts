@@ -1,11 +1,12 @@
 /** The retries that wait now; see `../waiting-retries.ts`. */
+import { LANES } from '../../core/job/lanes.ts'
 import { WAITING_LOOK_MAX, WaitingRetries, type WaitingRow } from '../waiting-retries.ts'
 import { type Session, statement } from './connect.ts'
 
 const SELECT_WAITING = statement(
   (s) => `
   SELECT queue, failures, crashes FROM ${s}.jobs
-  WHERE lane = 1 AND run_at > $1 ORDER BY run_at, id LIMIT ${WAITING_LOOK_MAX}`,
+  WHERE lane = ${LANES.waiting} AND run_at > $1 ORDER BY run_at, id LIMIT ${WAITING_LOOK_MAX}`,
 )
 
 /** Looks at the jobs that are due next. */

@@ -12,6 +12,19 @@ import type { Value } from '../rows.ts'
 /** A column: its name, its type, and where its values come from. */
 export type Column<T> = readonly [name: string, type: string, value: (row: T) => Value]
 
+/** A column of the tables in `../columns.ts`, as this store takes it. */
+export function columnOf<T>({
+  name,
+  type,
+  value,
+}: {
+  readonly name: string
+  readonly type: string
+  readonly value: (row: T) => Value
+}): Column<T> {
+  return [name, type, value]
+}
+
 /** Only these would be written otherwise by JSON than the notation of arrays reads them. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\0-\x1f]/

@@ -10,11 +10,13 @@
  * of it written, in one transaction. It comes first, so that a batch that fails half-way has not
  * claimed anything that nobody knows of.
  */
+
 import { CommandInvalid, PawlError } from '../../core/errors.ts'
 import { decide } from '../../core/job/decide.ts'
 import { evolve } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
+import { LANES } from '../../core/job/lanes.ts'
 import { contextOf, WORKER } from '../asker.ts'
 import { findPayloadFault } from '../requests.ts'
 import { factData, factPath, factStatuses } from '../rows.ts'
@@ -98,7 +100,8 @@ const succeed = (s: string, first: number) => `
   item AS MATERIALIZED (${unnestShaped(SUCCESS, first + 1)}),
   done AS (
     UPDATE ${s}.jobs SET
-      lane = 5, state = item.state, seq = jobs.seq + 1, status = 'D', lease_until = NULL,
+      lane = ${LANES.ended}, state = item.state, seq = jobs.seq + 1, status = 'D',
+        lease_until = NULL,
       updated_at = $${first}, ended_at = $${first}, outcome = 'succeeded', reason = NULL,
       place = greatest(jobs.place, ${placeOf(s)}), error = NULL, stalled = 0, cancel_asked_at = NULL
     FROM item

@@ -2,7 +2,7 @@
 import { StaleFence } from '../../core/errors.ts'
 import type { Usage } from '../../core/job/commands.ts'
 import type { Clock } from '../../core/ports.ts'
-import { isPlain, type Offer } from '../accept.ts'
+import type { Offer } from '../accept.ts'
 import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
 import type { JobDamaged } from '../errors.ts'
@@ -236,7 +236,7 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
           }
           return this.#runner.repeat(within, carried)
         }
-        const isQuick = !redone && jobs.every(({ job }) => isPlain(job))
+        const isQuick = !redone && jobs.every(({ isPlain }) => isPlain)
         const quick = async (session: OwnSession, redo: boolean) =>
           !note(redo) && addNew(session, jobs)
         if (isQuick && (await this.#runner.atOnce(quick, carried))) return { added: new Set(jobs) }

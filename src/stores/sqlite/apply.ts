@@ -5,41 +5,40 @@
  */
 import { TransitionRace } from '../../core/errors.ts'
 import { evolve } from '../../core/job/evolve.ts'
-import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
+import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import {
+  CHANGING_COLUMNS,
+  changingValues,
+  type FactEntry,
+  namesOf,
+  SHARED_FACT_COLUMNS,
+  sharedFactValues,
+} from '../columns.ts'
 import { endOf, type Migrated, type Route } from '../machines.ts'
 import { noticeOf } from '../notices.ts'
-import {
-  creationMark,
-  factData,
-  factPath,
-  factStatuses,
-  statusLetter,
-  type Value,
-} from '../rows.ts'
+import { creationMark, factData, type Value } from '../rows.ts'
 import type { Connection } from './connect.ts'
 import { insertNotice } from './notices.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 
+/** The lane is the first of the columns that change. */
 const SET_JOB = `
-  UPDATE pawl_jobs SET
-    lane = ?, state = ?, seq = ?, attempt = ?, failures = ?, crashes = ?, releases = ?,
-    priority = ?, run_at = ?, status = ?, claim = ?, worker = ?, lease_until = ?,
-    updated_at = ?, started_at = ?, ended_at = ?, outcome = ?, reason = ?, error = ?,
-    blocked_reason = ?, stalled = ?,
-    cancel_asked_at = CASE WHEN ?1 <> 5 THEN cancel_asked_at END
+  UPDATE pawl_jobs SET ${CHANGING_COLUMNS.map(({ name }) => `${name} = ?`).join(', ')},
+    cancel_asked_at = CASE WHEN ?1 <> ${LANES.ended} THEN cancel_asked_at END
   WHERE rid = ?`
 const UPDATE_JOB = `${SET_JOB} AND seq = ?`
 
 /** Facts of one call are mostly alike: the same step, at the same time, under the same claim. */
-const SHARED = 'kind, at, path, actor, statuses, claim, worker, lease_until, data'
+const SHARED = namesOf(SHARED_FACT_COLUMNS)
+const BUT_DATA = SHARED_FACT_COLUMNS.filter(({ name }) => name !== 'data')
 const INSERT_FACTS = insertInto('pawl_ledger', SHARED, 'job, seq, attempt, payload')
 /** Facts that close attempts differ in their data: each has the times of its attempt. */
 const INSERT_CLOSINGS = insertInto(
   'pawl_ledger',
-  SHARED.replace(', data', ''),
+  namesOf(BUT_DATA),
   'job, seq, attempt, payload, data',
 )
 /** The ledger itself says which job a first fact creates. */
@@ -114,7 +113,8 @@ export function overwrite(
 /** The end of a success, under the whole fence and the very lease that its holder knows. */
 const UPDATE_SUCCEEDED = `
   UPDATE pawl_jobs SET
-    lane = 5, state = ?1, seq = seq + 1, status = 'D', lease_until = NULL, updated_at = ?2,
+    lane = ${LANES.ended}, state = ?1, seq = seq + 1, status = 'D', lease_until = NULL,
+      updated_at = ?2,
     ended_at = ?2, outcome = 'succeeded', reason = NULL, error = NULL, stalled = 0,
     cancel_asked_at = NULL
   WHERE rid = ?3 AND id = ?4 AND seq = ?5 AND attempt = ?6 AND claim = ?7 AND lease_until = ?8`
@@ -142,61 +142,20 @@ export function applySuccess(
 }
 
 function mutableColumns(job: Job, lane: number): Value[] {
-  const { execution } = job
-  return [
-    lane,
-    job.state,
-    job.seq,
-    job.attempt,
-    job.failures,
-    job.crashes,
-    job.releases,
-    job.priority,
-    job.runAt,
-    execution === null ? null : statusLetter(execution.status),
-    execution?.claim ?? null,
-    execution?.worker ?? null,
-    lane === LANES.held && execution !== null ? execution.leaseUntil : null,
-    job.updatedAt,
-    job.startedAt,
-    job.endedAt,
-    job.outcome,
-    job.reason,
-    job.error === null ? null : JSON.stringify(job.error),
-    job.blockedReason,
-    job.stalled ? 1 : 0,
-  ]
+  const leaseUntil = job.execution?.leaseUntil ?? null
+  return changingValues({ job, lane, machine: 0, leaseUntil })
 }
 
-/** A fact that is about to be written. */
-interface FactEntry {
+/** A fact that is about to be written, on the job with this number. */
+interface NumberedEntry extends FactEntry {
   readonly rid: number
-  readonly fact: Fact
-  readonly payload: string | null
-}
-
-/** What a fact has in common with most others of its call, in the order of the INSERT. */
-export function sharedColumns(fact: Fact): Value[] {
-  const { execution } = fact
-  const columns = [
-    FACT_CODES[fact.trigger],
-    fact.at,
-    factPath(fact),
-    fact.actor,
-    factStatuses(fact),
-    execution?.claim ?? null,
-    execution?.worker ?? null,
-    execution?.leaseUntil ?? null,
-  ]
-  if (fact.timing === undefined) columns.push(factData(fact))
-  return columns
 }
 
 /** Appends a block of facts that have the same shared columns. */
 function insertFacts(
   connection: Connection,
   shared: readonly Value[],
-  facts: readonly FactEntry[],
+  facts: readonly NumberedEntry[],
 ): void {
   const values = [...shared]
   for (const { rid, fact, payload } of facts) {
@@ -209,14 +168,14 @@ function insertFacts(
 
 /** Appends one fact; the row is the caller's affair. */
 export function appendFact(connection: Connection, rid: number, fact: Fact): void {
-  insertFacts(connection, sharedColumns(fact), [{ rid, fact, payload: null }])
+  insertFacts(connection, sharedFactValues(fact), [{ rid, fact, payload: null }])
 }
 
 /** Appends the first facts of jobs, a block that has the same shared columns. */
 export function insertCreations(
   connection: Connection,
   shared: readonly Value[],
-  facts: readonly FactEntry[],
+  facts: readonly NumberedEntry[],
 ): void {
   const values = [...shared]
   for (const { rid, fact, payload } of facts)
@@ -224,7 +183,7 @@ export function insertCreations(
   insertBlock(connection, INSERT_CREATIONS, facts.length, values)
 }
 
-type PendingFact = FactEntry & { readonly shared: readonly Value[] }
+type PendingFact = NumberedEntry & { readonly shared: readonly Value[] }
 
 function haveSameColumns(a: PendingFact, b: PendingFact): boolean {
   return a.shared.length === b.shared.length && a.shared.every((value, i) => value === b.shared[i])
@@ -239,7 +198,7 @@ export class Pending {
   #facts: PendingFact[] = []
 
   add(rid: number, before: Job, after: Job, fact: Fact, payload: string | null): void {
-    this.#facts.push({ rid, fact, payload, shared: sharedColumns(fact) })
+    this.#facts.push({ rid, fact, payload, shared: sharedFactValues(fact) })
     this.#counts.note(before, after)
   }
 

@@ -3,14 +3,17 @@
  * state, and the lane says which jobs may go from the one to the other now. So it is decided in
  * SQL, for many jobs at once, and the contract's tests compare its facts with those of the decider.
  */
+
 import { FACT_CODES } from '../../core/job/facts.ts'
 import type { CurrentExecution, Job } from '../../core/job/job.ts'
+import { LANES } from '../../core/job/lanes.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { contextOf, ENGINE } from '../asker.ts'
+import { CLAIM_COLUMNS, claimedRow, namesOf, RARE_COLUMNS, unpackClaimed } from '../columns.ts'
 import { readRow } from '../damage.ts'
 import { JobDamaged } from '../errors.ts'
 import { followRoute, type Route } from '../machines.ts'
-import type { JobRow } from '../rows.ts'
+import type { Value } from '../rows.ts'
 import type { ClaimRequest, Held } from '../store.ts'
 import { applyMigration } from './apply.ts'
 import type { Connection } from './connect.ts'
@@ -24,7 +27,7 @@ import type { NumberedRow, Shared } from './context.ts'
  */
 const claimable = (columns: string, now: string) => `
   SELECT ${columns} FROM pawl_jobs
-  WHERE lane = 2 AND queue = ?1 AND run_at <= ${now}
+  WHERE lane = ${LANES.ready} AND queue = ?1 AND run_at <= ${now}
     AND state = ?2 ->> CAST(machine AS TEXT)
     AND (?3 IS NULL OR type IN (SELECT value FROM json_each(?3)))
   ORDER BY priority, run_at, rid LIMIT ?4`
@@ -33,44 +36,11 @@ const claimable = (columns: string, now: string) => `
  * What a claim cannot know of a job that it took. As one text for each row, because the drivers
  * take several times longer to hand over so many columns than to hand over one.
  */
-const UNKNOWN = `json_array(rid, id, machine, type, queue, tags, key, limit_key, retry_of,
-  timeout_ms, deadline_at, policy, seq, attempt, failures, crashes, releases, priority, run_at,
-  created_at, error)`
-
-type Unknown = [
-  rid: number,
-  id: string,
-  machine: number,
-  type: string,
-  queue: string,
-  tags: string | null,
-  key: string | null,
-  limit_key: string | null,
-  retry_of: string | null,
-  timeout_ms: number | null,
-  deadline_at: number | null,
-  policy: string | null,
-  seq: number,
-  attempt: number,
-  failures: number,
-  crashes: number,
-  releases: number,
-  priority: number,
-  run_at: number,
-  created_at: number,
-  error: string | null,
-]
-
-/** What a claim gives to every job that it takes. */
-type Given = Pick<
-  JobRow,
-  'status' | 'claim' | 'worker' | 'lease_until' | 'updated_at' | 'started_at'
->
-
+const UNKNOWN = `json_array(${namesOf([...CLAIM_COLUMNS, ...RARE_COLUMNS])}, rid)`
 /** The input stands beside the creation, or beside the last fact that replaced it. */
 const TAKE = `
   UPDATE pawl_jobs SET
-    lane = 3, state = ?10 ->> CAST(machine AS TEXT),
+    lane = ${LANES.held}, state = ?10 ->> CAST(machine AS TEXT),
     seq = seq + 1, attempt = attempt + 1, status = ?5, claim = ?6, worker = ?7, lease_until = ?8,
     updated_at = ?9, started_at = ?9, reason = NULL, progress = NULL
   WHERE rid IN (${claimable('rid', '?9')})
@@ -90,21 +60,21 @@ const RECORD = `
     lease_until)
   SELECT rid, seq, ${FACT_CODES.claim}, ?1, ?2 ->> CAST(machine AS TEXT), 'worker', attempt, ?3,
     claim, worker, lease_until
-  FROM pawl_jobs WHERE lane = 3 AND lease_until = ?4 AND claim = ?5 ORDER BY rid`
+  FROM pawl_jobs WHERE lane = ${LANES.held} AND lease_until = ?4 AND claim = ?5 ORDER BY rid`
 
 /** Queues with something ready, found by skipping through the index from one to the next. */
 const READY_QUEUES = `
   WITH RECURSIVE ready(queue) AS (
-    SELECT min(queue) FROM pawl_jobs WHERE lane = 2
+    SELECT min(queue) FROM pawl_jobs WHERE lane = ${LANES.ready}
     UNION ALL
-    SELECT (SELECT min(queue) FROM pawl_jobs WHERE lane = 2 AND queue > ready.queue)
+    SELECT (SELECT min(queue) FROM pawl_jobs WHERE lane = ${LANES.ready} AND queue > ready.queue)
     FROM ready WHERE ready.queue IS NOT NULL
   )
   SELECT queue FROM ready WHERE queue IS NOT NULL`
 
 /** Whether anything at all is ready. */
 export function hasReady(connection: Connection): boolean {
-  return connection.get('SELECT 1 FROM pawl_jobs WHERE lane = 2 LIMIT 1') !== undefined
+  return connection.get(`SELECT 1 FROM pawl_jobs WHERE lane = ${LANES.ready} LIMIT 1`) !== undefined
 }
 
 /** Takes up to `limit` jobs, queue by queue in the order asked for. */
@@ -210,15 +180,16 @@ function claimFrom(
     status: statuses.slice(-1),
     claim: claimId,
     worker: request.worker,
-    lease_until: leaseUntil,
-    updated_at: now,
-    started_at: now,
+    leaseUntil,
+    now,
   }
-  const held = taken.flatMap(({ row, input }): Held | [] => {
-    const unknown = JSON.parse(row) as Unknown
-    const [rid, , machine] = unknown
+  const held = taken.flatMap(({ row: text, input }): Held | [] => {
+    const values = JSON.parse(text) as Value[]
+    const rid = values.pop() as number
+    const read = unpackClaimed(values)
+    const { machine } = read
     const lifecycle = machines.at(machine) as Lifecycle
-    const job = readRow(toRow(unknown, lifecycle.held, given), lifecycle, rid)
+    const job = readRow(claimedRow(read, read, given, lifecycle.held), lifecycle, rid)
     // Nothing of this claim is written then; the store sets the row aside and claims again.
     if (job instanceof JobDamaged) throw job
     const one = { ref: rid, job, input: input ?? 'null' }
@@ -252,42 +223,4 @@ function migrateTaken(
 /** The order of claims. */
 function compare(a: Job, b: Job): number {
   return a.priority - b.priority || (a.runAt as number) - (b.runAt as number)
-}
-
-/** The whole row; a job that can be claimed has neither ended nor a reason to be parked for. */
-function toRow(unknown: Unknown, state: string, given: Given): JobRow {
-  return {
-    id: unknown[1],
-    machine: unknown[2],
-    type: unknown[3],
-    queue: unknown[4],
-    tags: unknown[5],
-    key: unknown[6],
-    limit_key: unknown[7],
-    retry_of: unknown[8],
-    timeout_ms: unknown[9],
-    deadline_at: unknown[10],
-    policy: unknown[11],
-    state,
-    seq: unknown[12],
-    attempt: unknown[13],
-    failures: unknown[14],
-    crashes: unknown[15],
-    releases: unknown[16],
-    priority: unknown[17],
-    run_at: unknown[18],
-    created_at: unknown[19],
-    started_at: given.started_at,
-    ended_at: null,
-    updated_at: given.updated_at,
-    outcome: null,
-    reason: null,
-    error: unknown[20],
-    blocked_reason: null,
-    stalled: 0,
-    status: given.status,
-    claim: given.claim,
-    worker: given.worker,
-    lease_until: given.lease_until,
-  }
 }

@@ -7,6 +7,7 @@
 
 import { messageOf } from '../../core/errors.ts'
 import { CLOCK_SLACK_MS } from '../../core/job/fence.ts'
+import { LANES } from '../../core/job/lanes.ts'
 import type { Clock, HostTime } from '../../core/ports.ts'
 import {
   afterSuspension,
@@ -62,7 +63,8 @@ const DISPUTE_MS = 5000
  * the columns of the schema.
  */
 export const EXTEND_LEASES: readonly string[] = [
-  'UPDATE pawl_jobs SET lease_until = lease_until + ?1 WHERE lane = 3 AND lease_until > ?2',
+  `UPDATE pawl_jobs SET lease_until = lease_until + ?1
+    WHERE lane = ${LANES.held} AND lease_until > ?2`,
   'UPDATE pawl_runs SET lease_until = lease_until + ?1 WHERE lease_until > ?2',
   'UPDATE pawl_duties SET lease_until = lease_until + ?1 WHERE lease_until > ?2',
   `UPDATE pawl_outbox SET run_at = run_at + ?1

@@ -7,9 +7,11 @@
  * third of the lease. Past the bound everything is rolled back. The fence is checked again at the
  * end, by the time of the end.
  */
+
 import { PawlError } from '../../core/errors.ts'
 import type { Usage } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
+import { FACT_CODES } from '../../core/job/facts.ts'
 import { contextOf, WORKER } from '../asker.ts'
 import {
   boundOf,
@@ -26,7 +28,8 @@ import { type Read, readHeld, type Shared } from './context.ts'
 import { insertEffects } from './outbox.ts'
 import { accessTo } from './transaction.ts'
 
-const SELECT_RESULT = 'SELECT payload FROM pawl_ledger WHERE job = ? AND kind = 30'
+const SELECT_RESULT = `SELECT payload FROM pawl_ledger
+    WHERE job = ? AND kind = ${FACT_CODES.commit}`
 
 /** Runs the function of a commit inside the caller's transaction. */
 export async function commit(

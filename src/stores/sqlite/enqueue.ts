@@ -8,14 +8,15 @@ import type { Command } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
 import { evolve } from '../../core/job/evolve.ts'
 import type { Fact } from '../../core/job/facts.ts'
-import { type Accepted, Acceptor, areKin, isPlain } from '../accept.ts'
+import { type Accepted, Acceptor, areKin } from '../accept.ts'
 import { CLIENT, contextOf, ENGINE } from '../asker.ts'
+import { namesOf, PLAIN_COLUMNS, SPECIAL_COLUMNS, sharedFactValues, valuesOf } from '../columns.ts'
 import { JobDamaged, KeyTaken, QueueFull } from '../errors.ts'
 import { followRoute } from '../machines.ts'
 import type { Value } from '../rows.ts'
 import { needsRoom } from '../shedding.ts'
 import type { Asker, Enqueued, EnqueueItem, EnqueueOptions } from '../store.ts'
-import { applyFact, applyMigration, insertCreations, sharedColumns } from './apply.ts'
+import { applyFact, applyMigration, insertCreations } from './apply.ts'
 import { isUniqueViolation, typed } from './busy.ts'
 import type { Connection } from './connect.ts'
 import { type NumberedRow, type Read, type Shared, toRead } from './context.ts'
@@ -24,17 +25,12 @@ import { withNumbersInside } from './machines.ts'
 import { Room } from './queues.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 
+const SPECIAL = [...PLAIN_COLUMNS, ...SPECIAL_COLUMNS]
 const INSERT_JOB = `
-  INSERT INTO pawl_jobs (lane, machine, state, queue, type, priority, run_at, seq, created_at,
-    updated_at, id, key, limit_key, tags, retry_of, timeout_ms, deadline_at, policy)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  INSERT INTO pawl_jobs (${namesOf(SPECIAL)}, id) VALUES (${SPECIAL.map(() => '?').join(', ')}, ?)`
 
 /** A job with nothing special about it; those of one call mostly differ in their ids alone. */
-const INSERT_PLAIN = insertInto(
-  'pawl_jobs',
-  'lane, machine, state, queue, type, priority, run_at, seq, created_at, updated_at',
-  'id',
-)
+const INSERT_PLAIN = insertInto('pawl_jobs', namesOf(PLAIN_COLUMNS), 'id')
 
 const SELECT_BY_KEY = 'SELECT * FROM pawl_jobs WHERE type = ? AND key = ?'
 
@@ -71,7 +67,7 @@ export function enqueue(
       const accepted = acceptor.accept({ item, asker })
       if (accepted instanceof PawlError) {
         answers.push({ kind: 'rejected', error: accepted })
-      } else if (isPlain(accepted.job) && !isBounded(room, accepted)) {
+      } else if (accepted.isPlain && !isBounded(room, accepted)) {
         const place = answers.push({ kind: 'created', job: accepted.job }) - 1
         gathered.push({ accepted, answers, place })
       } else {
@@ -103,7 +99,7 @@ function insertPlain(connection: Connection, jobs: readonly Plain[]): void {
 /** Writes rows and their facts; nothing where an id was taken. */
 function insertTogether(connection: Connection, jobs: readonly Plain[]): boolean {
   const { accepted } = jobs[0] as Plain
-  const last = insertRows(connection, plainColumns(accepted), jobs)
+  const last = insertRows(connection, valuesOf(PLAIN_COLUMNS, accepted), jobs)
   if (last === undefined) return false
   // Nobody else writes in this transaction, so a block has consecutive numbers.
   let rid = last - jobs.length
@@ -112,7 +108,7 @@ function insertTogether(connection: Connection, jobs: readonly Plain[]): boolean
     fact,
     payload: offer.item.input,
   }))
-  insertCreations(connection, sharedColumns(accepted.fact), facts)
+  insertCreations(connection, sharedFactValues(accepted.fact), facts)
   return true
 }
 
@@ -137,11 +133,6 @@ function unlessTaken(insert: () => number): number | undefined {
     if (isUniqueViolation(error)) return undefined
     throw error
   }
-}
-
-function plainColumns({ job, lane, machine }: Accepted): Value[] {
-  const { state, queue, type, priority, runAt, seq, createdAt, updatedAt } = job
-  return [lane, machine, state, queue, type, priority, runAt, seq, createdAt, updatedAt]
 }
 
 /** Whether a job is for a queue that may have no room for it. */
@@ -235,21 +226,11 @@ function findTaken(
 /** Writes one row and its fact. */
 function insertJob(connection: Connection, accepted: Accepted): Enqueued {
   const { job, fact, offer } = accepted
-  const values = [
-    ...plainColumns(accepted),
-    job.id,
-    job.key,
-    job.limitKey,
-    job.tags.length === 0 ? null : JSON.stringify(job.tags),
-    job.retryOf,
-    job.timeoutMs,
-    job.deadlineAt,
-    job.policy === null ? null : JSON.stringify(job.policy),
-  ]
+  const values = [...valuesOf(SPECIAL, accepted), job.id]
   const rid = unlessTaken(() => Number(connection.sql(INSERT_JOB).run(...values).lastInsertRowid))
   if (rid === undefined) return { kind: 'rejected', error: new JobExists(job.id) }
   const entry = { rid, fact, payload: offer.item.input }
-  insertCreations(connection, sharedColumns(fact), [entry])
+  insertCreations(connection, sharedFactValues(fact), [entry])
   return { kind: 'created', job }
 }
 

@@ -10,6 +10,7 @@
  * take cannot be kept by this; they cost a moment for each new one, and no commit waits more than a
  * few times.
  */
+import { LANES } from '../../core/job/lanes.ts'
 import type { Environment } from '../../environment/system.ts'
 import { boundOf } from '../commit-function.ts'
 import type { Held } from '../store.ts'
@@ -24,7 +25,8 @@ const MARGIN_MAX_MS = 2 * GAP_MS
 const WAITS_MAX = 3
 
 const SELECT_URGENT = `
-  SELECT 1 FROM pawl_jobs WHERE lane = 3 AND lease_until > ? AND lease_until <= ? LIMIT 1`
+  SELECT 1 FROM pawl_jobs
+  WHERE lane = ${LANES.held} AND lease_until > ? AND lease_until <= ? LIMIT 1`
 const SELECT_OWN = 'SELECT 1 FROM pawl_jobs WHERE rid = ? AND lease_until > ?'
 
 type Look = (connection: Connection, now: number) => boolean

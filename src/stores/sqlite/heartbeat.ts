@@ -1,10 +1,11 @@
 /** Renews leases by their fences; writes no facts. An expired lease is lost, and never revived. */
+import { LANES } from '../../core/job/lanes.ts'
 import type { Beat, Heartbeat, Ref } from '../store.ts'
 import type { Connection } from './connect.ts'
 
 const RENEW = `
   UPDATE pawl_jobs SET lease_until = ?, progress = coalesce(?, progress)
-  WHERE rid = ? AND attempt = ? AND claim = ? AND lane = 3 AND lease_until > ?
+  WHERE rid = ? AND attempt = ? AND claim = ? AND lane = ${LANES.held} AND lease_until > ?
   RETURNING cancel_asked_at`
 
 /** Renews each lease that is still its caller's. */

@@ -31,22 +31,23 @@ const PLACED = `
 /** From the beginning of an index: a condition on its first column, which every row meets. */
 const LEAST = '-9223372036854775807'
 const SELECT_WAITING = `
-  ${PLACED} WHERE lane = 1 AND run_at >= ${LEAST} ORDER BY run_at, rid LIMIT ${LANE_ROWS}`
+  ${PLACED} WHERE lane = ${LANES.waiting}
+    AND run_at >= ${LEAST} ORDER BY run_at, rid LIMIT ${LANE_ROWS}`
 const SELECT_HELD = `
-  ${PLACED} WHERE lane = 3 AND lease_until >= ${LEAST}
+  ${PLACED} WHERE lane = ${LANES.held} AND lease_until >= ${LEAST}
   ORDER BY lease_until, rid LIMIT ${LANE_ROWS}`
 /** A lease that is too long stands at the other end. */
 const SELECT_ENDLESS = `
-  ${PLACED} WHERE lane = 3 AND lease_until >= ${LEAST}
+  ${PLACED} WHERE lane = ${LANES.held} AND lease_until >= ${LEAST}
   ORDER BY lease_until DESC, rid DESC LIMIT ${QUEUE_ROWS_MIN}`
 const SELECT_READY = `
-  ${PLACED} WHERE lane = 2 AND queue = ? ORDER BY priority, run_at, rid LIMIT ?`
+  ${PLACED} WHERE lane = ${LANES.ready} AND queue = ? ORDER BY priority, run_at, rid LIMIT ?`
 const SELECT_ONE = `${PLACED} WHERE rid = ?`
 const READY_QUEUES = `
   WITH RECURSIVE ready(queue) AS (
-    SELECT min(queue) FROM pawl_jobs WHERE lane = 2
+    SELECT min(queue) FROM pawl_jobs WHERE lane = ${LANES.ready}
     UNION ALL
-    SELECT (SELECT min(queue) FROM pawl_jobs WHERE lane = 2 AND queue > ready.queue)
+    SELECT (SELECT min(queue) FROM pawl_jobs WHERE lane = ${LANES.ready} AND queue > ready.queue)
     FROM ready WHERE ready.queue IS NOT NULL
   )
   SELECT queue FROM ready WHERE queue IS NOT NULL LIMIT ${QUEUES_MAX}`
@@ -134,7 +135,8 @@ export function setHeldAside(
 
 const SET_LANE = `
   UPDATE pawl_jobs SET
-    lane = iif(outcome IS NULL, 4, 5), lease_until = NULL, blocked_reason = '${DAMAGED}',
+    lane = iif(outcome IS NULL, ${LANES.parked}, ${LANES.ended}), lease_until = NULL,
+      blocked_reason = '${DAMAGED}',
     ended_at = iif(outcome IS NULL, NULL, coalesce(ended_at, ?1)),
     seq = max(seq, 1), attempt = max(attempt, 0), failures = max(failures, 0),
     crashes = max(crashes, 0), releases = max(releases, 0)

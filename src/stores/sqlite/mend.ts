@@ -4,6 +4,8 @@
  * and puts them back, so that nobody else ever sees the file without them.
  */
 import { LifecycleUnknown } from '../../core/errors.ts'
+import { LANES } from '../../core/job/lanes.ts'
+import { columnsOf } from '../columns.ts'
 import {
   type Aside,
   type Dossier,
@@ -14,7 +16,7 @@ import {
   type RawJob,
   type Surgeon,
 } from '../examination.ts'
-import { columnsOf, type Value } from '../rows.ts'
+import type { Value } from '../rows.ts'
 import type { Ref } from '../store.ts'
 import { appendFact } from './apply.ts'
 import type { Connection } from './connect.ts'
@@ -54,7 +56,7 @@ function write(
 ): void {
   const machine = shared.machines.numberOf(lifecycle)
   if (machine === undefined) throw new LifecycleUnknown(lifecycle.name, lifecycle.version)
-  const columns = Object.entries(columnsOf(job, machine, lane, leaseUntil))
+  const columns = Object.entries(columnsOf({ job, machine, lane: LANES[lane], leaseUntil }))
   const names = columns.map(([name]) => name)
   const values = columns.map(([, value]) => value)
   if (row === null) {

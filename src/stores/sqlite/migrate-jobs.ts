@@ -1,4 +1,5 @@
 /** Migrates live jobs of earlier versions of a lifecycle, a window of rows at a time. */
+import { LANES } from '../../core/job/lanes.ts'
 import { contextOf } from '../asker.ts'
 import type { Route } from '../machines.ts'
 import {
@@ -22,7 +23,8 @@ const SELECT_WINDOW = `
 
 const SELECT_JOBS = `
   SELECT * FROM pawl_jobs
-  WHERE rid > ?1 AND rid <= ?2 AND lane <> 5 AND machine IN (SELECT value FROM json_each(?3))
+  WHERE rid > ?1 AND rid <= ?2 AND lane <> ${LANES.ended}
+    AND machine IN (SELECT value FROM json_each(?3))
   ORDER BY rid`
 
 /** One window. */

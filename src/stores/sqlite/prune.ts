@@ -6,6 +6,7 @@
  * With an archive the lines are handed over before anything is removed. A crash in between archives
  * them a second time, and never removes what was not archived.
  */
+import { LANES } from '../../core/job/lanes.ts'
 import { linesOf, recordOf, type Sheaf } from '../archive.ts'
 import type { FactRow } from '../rows.ts'
 import type { Connection } from './connect.ts'
@@ -14,7 +15,7 @@ import { noteRemovals } from './seals.ts'
 
 const SELECT_ENDED = `
   SELECT rid, id, seq, queue, state FROM pawl_jobs
-  WHERE lane = 5 AND ended_at < ? ORDER BY ended_at, rid LIMIT ?`
+  WHERE lane = ${LANES.ended} AND ended_at < ? ORDER BY ended_at, rid LIMIT ?`
 
 const SELECT_FACTS = 'SELECT * FROM pawl_ledger WHERE job = ? ORDER BY seq'
 
@@ -48,7 +49,7 @@ const INSERT_PRUNED = `
 
 const UNCOUNT = 'UPDATE pawl_ended_counts SET jobs = jobs - 1 WHERE queue = ? AND state = ?'
 
-const REMOVE = 'DELETE FROM pawl_jobs WHERE rid = ? AND seq = ? AND lane = 5'
+const REMOVE = `DELETE FROM pawl_jobs WHERE rid = ? AND seq = ? AND lane = ${LANES.ended}`
 
 /**
  * Removes what was collected and leaves a record of it. A job that others have removed, or that has

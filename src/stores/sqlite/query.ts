@@ -97,7 +97,8 @@ export function progress(connection: Connection, id: string): string | undefined
   return connection.get<{ progress: string | null }>(sql, id)?.progress ?? undefined
 }
 
-const SELECT_NEXT_DUE = 'SELECT run_at FROM pawl_jobs WHERE lane = 1 ORDER BY run_at, rid LIMIT 1'
+const SELECT_NEXT_DUE = `SELECT run_at FROM pawl_jobs WHERE lane = ${LANES.waiting}
+    ORDER BY run_at, rid LIMIT 1`
 
 /** When the next job that waits for its time is due. */
 export function nextDue(connection: Connection): number | undefined {

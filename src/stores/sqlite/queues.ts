@@ -3,6 +3,7 @@
  * queue may be bounded in how many jobs are ready in it, and for how long. Jobs are counted as far
  * as the bound, by the index of those that are ready.
  */
+import { LANES } from '../../core/job/lanes.ts'
 import { isFailedWhenFull, shedCommand, shedder } from '../shedding.ts'
 import type { Answer, Asker } from '../store.ts'
 import { answer } from './answer.ts'
@@ -13,7 +14,7 @@ const SELECT_DEPTHS = 'SELECT name, max_depth FROM pawl_queues WHERE max_depth I
 
 const COUNT_READY = `
   SELECT count(*) AS jobs FROM (
-    SELECT 1 FROM pawl_jobs WHERE lane = 2 AND queue = ? LIMIT ?)`
+    SELECT 1 FROM pawl_jobs WHERE lane = ${LANES.ready} AND queue = ? LIMIT ?)`
 
 /** How many jobs are ready in a queue, counted up to a bound. */
 function countReady(connection: Connection, queue: string, bound: number): number {
@@ -53,23 +54,23 @@ const SELECT_LIMITED = `
 /** By each priority in turn, so that the oldest of each is found by the index. */
 const SELECT_LATE = `
   WITH RECURSIVE priorities (priority) AS (
-    SELECT (SELECT priority FROM pawl_jobs WHERE lane = 2 AND queue = ?1
+    SELECT (SELECT priority FROM pawl_jobs WHERE lane = ${LANES.ready} AND queue = ?1
       ORDER BY priority LIMIT 1)
     UNION ALL
     SELECT (SELECT priority FROM pawl_jobs
-      WHERE lane = 2 AND queue = ?1 AND priority > priorities.priority
+      WHERE lane = ${LANES.ready} AND queue = ?1 AND priority > priorities.priority
       ORDER BY priority LIMIT 1)
     FROM priorities WHERE priorities.priority IS NOT NULL
   )
   SELECT job.* FROM priorities CROSS JOIN pawl_jobs AS job
-  WHERE job.lane = 2 AND job.queue = ?1 AND job.priority = priorities.priority
+  WHERE job.lane = ${LANES.ready} AND job.queue = ?1 AND job.priority = priorities.priority
     AND job.run_at < ?2 AND job.machine IN (SELECT value FROM json_each(?3))
   LIMIT ?4`
 
 /** The last ones that would be claimed. */
 const SELECT_SURPLUS = `
   SELECT * FROM pawl_jobs
-  WHERE lane = 2 AND queue = ?1 AND machine IN (SELECT value FROM json_each(?2))
+  WHERE lane = ${LANES.ready} AND queue = ?1 AND machine IN (SELECT value FROM json_each(?2))
   ORDER BY priority DESC, run_at DESC, rid DESC LIMIT ?3`
 
 /** The numbers of lifecycles whose jobs are accepted where there is no room for them. */

@@ -5,6 +5,7 @@
  */
 
 import type { Command } from '../../core/job/commands.ts'
+import { LANES } from '../../core/job/lanes.ts'
 import { ENGINE } from '../asker.ts'
 import type { Recovered } from '../store.ts'
 import { answer } from './answer.ts'
@@ -21,7 +22,7 @@ import { findWaitingRetries } from './retries.ts'
  */
 const SELECT_EXPIRED = `
   SELECT * FROM pawl_jobs
-  WHERE lane = 3 AND lease_until <= ?1 AND (stalled = 0 OR cancel_asked_at IS NOT NULL)
+  WHERE lane = ${LANES.held} AND lease_until <= ?1 AND (stalled = 0 OR cancel_asked_at IS NOT NULL)
     AND machine IN (SELECT value FROM json_each(?2))
   ORDER BY lease_until, rid LIMIT ?3`
 

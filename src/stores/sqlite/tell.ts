@@ -1,6 +1,8 @@
 /** Gives a command to jobs by their ids: what clients and operators do. */
+
 import { PawlError, TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
+import { LANES } from '../../core/job/lanes.ts'
 import { EffectsOpen } from '../errors.ts'
 import { hasMoved } from '../expected.ts'
 import type { Answer, Asker } from '../store.ts'
@@ -38,7 +40,8 @@ export function tell(
 }
 
 const ASK_HOLDER = `
-  UPDATE pawl_jobs SET cancel_asked_at = coalesce(cancel_asked_at, ?) WHERE rid = ? AND lane = 3`
+  UPDATE pawl_jobs SET cancel_asked_at = coalesce(cancel_asked_at, ?)
+  WHERE rid = ? AND lane = ${LANES.held}`
 
 /** Asks the holder of a running job to cancel it; a job that nobody holds is cancelled at once. */
 export function cancel(
