@@ -7,12 +7,21 @@ import { createHash } from 'node:crypto'
 import { encode } from '../core/canonical-json.ts'
 import { LedgerBroken } from '../core/errors.ts'
 import { type FactRow, type JobRow, toFact } from './rows.ts'
+import type { Ref } from './store.ts'
 
 /** Bounds of one line; facts are small, payloads are bounded when they are accepted. */
 export const LINE_BOUNDS = { depthMax: 32, bytesMax: 64 * 1024 * 1024 }
 
+/** A job that has ended, as it was read. */
+export interface EndedJob extends Pick<JobRow, 'id' | 'seq' | 'queue' | 'state'> {
+  readonly ref: Ref
+}
+
+/** A fact as it is archived, with its position in the ledger. */
+export type ArchivedFact = FactRow & { readonly payload: string | null; readonly position: number }
+
 /** A job that will be removed, with its ledger as lines. */
-export interface Sheaf extends Pick<JobRow, 'id' | 'seq' | 'queue' | 'state'> {
+export interface PrunedJob extends EndedJob {
   readonly lines: readonly string[]
   /** Where each line's fact stood in the order of the ledger. */
   readonly places: readonly number[]
@@ -37,14 +46,23 @@ export function lineOf(jobId: string, row: FactRow & { readonly payload: string 
 }
 
 /** The lines of an archive. */
-export function textOf(sheaves: readonly Sheaf[]): string {
-  return sheaves.flatMap(({ lines }) => lines.map((line) => `${line}\n`)).join('')
+export function textOf(jobs: readonly Pick<PrunedJob, 'lines'>[]): string {
+  return jobs.flatMap(({ lines }) => lines.map((line) => `${line}\n`)).join('')
 }
 
 /** What the record of a removal says of the jobs, in the order of its columns. */
-export function recordOf(removed: readonly [Sheaf, ...Sheaf[]], endedBefore: number) {
+export type PrunedRecord = ReturnType<typeof recordOf>
+
+/** The record of a removal. */
+export function recordOf(
+  removed: readonly [PrunedJob, ...PrunedJob[]],
+  endedBefore: number,
+  archived: boolean,
+) {
   const sha256 = createHash('sha256').update(textOf(removed)).digest('hex')
   const facts = removed.reduce((sum, { lines }) => sum + lines.length, 0)
-  const last = removed[removed.length - 1] as Sheaf
-  return [removed.length, facts, removed[0].id, last.id, endedBefore, sha256] as const
+  const [first] = removed
+  const last = removed[removed.length - 1] ?? first
+  const range = [first.id, last.id, endedBefore] as const
+  return [removed.length, facts, ...range, sha256, archived ? 1 : 0] as const
 }

@@ -23,7 +23,7 @@ export interface JobFold {
 }
 
 /** The type of a column on PostgreSQL. SQLite has INTEGER for numbers and TEXT for the rest. */
-export type ColumnType = 'uuid' | 'smallint' | 'int' | 'bigint' | 'text'
+type ColumnType = 'uuid' | 'smallint' | 'int' | 'bigint' | 'text'
 
 /** One column of the table of jobs. */
 export interface JobColumn {

@@ -29,7 +29,7 @@
 import { createHash } from 'node:crypto'
 import { endianness } from 'node:os'
 import { encode } from '../core/canonical-json.ts'
-import { lineOf, type Sheaf } from './archive.ts'
+import { lineOf, type PrunedJob } from './archive.ts'
 import type { FactRow } from './rows.ts'
 
 /** A seal. */
@@ -227,7 +227,7 @@ export type SealRange = Pick<Seal, 'number' | 'first' | 'last'>
 
 /** What retention takes out of each seal, by its number; `ranges` are in order. */
 export function takenFrom(
-  removed: readonly Sheaf[],
+  removed: readonly PrunedJob[],
   ranges: readonly SealRange[],
 ): ReadonlyMap<number, LedgerSum> {
   const sums = new Map<number, LedgerSum>()
@@ -255,7 +255,7 @@ export function sealAt(ranges: readonly SealRange[], place: number): number {
 }
 
 /** The lowest and the highest place of what retention removes. */
-export function reachOf(removed: readonly Sheaf[]): readonly [number, number] {
+export function reachOf(removed: readonly PrunedJob[]): readonly [number, number] {
   let [low, high] = [Number.MAX_SAFE_INTEGER, 0]
   for (const { places } of removed) {
     for (const place of places) [low, high] = [Math.min(low, place), Math.max(high, place)]
@@ -264,7 +264,10 @@ export function reachOf(removed: readonly Sheaf[]): readonly [number, number] {
 }
 
 /** The ids of jobs that were archived and not removed, as a column keeps them. */
-export function leftOutOf(sheaves: readonly Sheaf[], removed: readonly Sheaf[]): string | null {
+export function leftOutOf(
+  sheaves: readonly PrunedJob[],
+  removed: readonly PrunedJob[],
+): string | null {
   const gone = new Set(removed.map(({ id }) => id))
   const ids = sheaves.map(({ id }) => id).filter((id) => !gone.has(id))
   return ids.length === 0 ? null : JSON.stringify(ids)

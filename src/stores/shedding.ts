@@ -9,11 +9,17 @@ import { LANES } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Accepted } from './accept.ts'
 import { ENGINE } from './asker.ts'
+import type { Machines } from './machines.ts'
 import type { Asker } from './store.ts'
 
 /** Whether a new job of this lifecycle is accepted where there is no room for it. */
-export function isFailedWhenFull(lifecycle: Lifecycle): boolean {
+function isFailedWhenFull(lifecycle: Lifecycle): boolean {
   return lifecycle.targets.has('exhaust')
+}
+
+/** The numbers of the lifecycles whose jobs are accepted if there is no room for them. */
+export function failedWhenFull({ byId }: Pick<Machines, 'byId'>): number[] {
+  return [...byId].filter(([, lifecycle]) => isFailedWhenFull(lifecycle)).map(([id]) => id)
 }
 
 /** Whether a new job needs room in its queue. */

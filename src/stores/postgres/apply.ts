@@ -11,12 +11,11 @@ import type { Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { CHANGING_COLUMNS, FACT_COLUMNS, type FactEntry, type JobFold } from '../columns.ts'
-import { endOf, type Migrated, type Route } from '../machines.ts'
-import { type NoticeRow, noticeOf } from '../notices.ts'
+import { noticeOf } from '../notices.ts'
 import { codeOf } from '../outage.ts'
+import { type Changes, type EndedCount, EndedCounts } from '../verbs/changes.ts'
 import type { Patience } from './busy.ts'
 import { type Database, type Session, statement, type Trail } from './connect.ts'
-import type { Read } from './context.ts'
 import { insertNotices } from './notices.ts'
 import { arrayOf, arraysOf, type Column, columnOf, namesOf, unnest } from './rows-at-once.ts'
 
@@ -96,70 +95,39 @@ const RENUMBER = statement(
   WHERE jobs.id = item.id AND jobs.id = ANY ($1::uuid[])`,
 )
 
-/** A change of a row; its lifecycle is changed by a statement of its own. */
-function rowOf(before: Job, job: Job, lane: number): Row {
-  return { before, job, lane, machine: 0, leaseUntil: job.execution?.leaseUntil ?? null }
+/** Writes what a call has decided; see `../verbs/changes.ts`. */
+export async function writeChanges(session: Session, changes: Changes): Promise<void> {
+  if (changes.isEmpty) return
+  const rows = changes.rows()
+  const migrated = rows.filter(({ isMigrated }) => isMigrated).sort(byId)
+  if (migrated.length > 0) {
+    const ids = arrayOf(migrated.map(({ job }) => job.id))
+    await session.query(RENUMBER, [ids, arrayOf(migrated.map(({ machine }) => machine))])
+  }
+  const counts = new EndedCounts()
+  for (const { before, job } of rows) counts.note(before, job)
+  const values = [
+    ...arraysOf(ITEM, rows),
+    ...factArrays(changes.facts),
+    ...arraysOf(COUNT, counts.take()),
+  ]
+  type Moved = { id: string; tx: number; place: number }
+  const moved = await session.query<Moved>(APPLY, values)
+  const [{ fact: first }] = changes.facts as unknown as [FactEntry]
+  const { jobId: job, seq } = first
+  const place = moved.find(({ id }) => id === job)?.place ?? 0
+  session.wrote = { tx: moved[0]?.tx ?? 0, fact: { job, seq, place } }
+  const done = new Set(moved.map(({ id }) => id))
+  const stuck = rows.find((row) => !done.has(row.job.id))
+  if (stuck !== undefined) throw new TransitionRace(stuck.job.id)
+  await insertNotices(
+    session,
+    changes.notices.map(({ notice }) => notice),
+  )
 }
 
-/** What one transaction changes. */
-export class Changes {
-  readonly #rows = new Map<string, { before: Job; read: Read; at: number }>()
-  readonly #facts: FactEntry[] = []
-  readonly #notices: NoticeRow[] = []
-  /** The numbers of the versions that jobs were migrated to. */
-  readonly #migrated = new Map<string, number>()
-
-  get isEmpty(): boolean {
-    return this.#facts.length === 0
-  }
-
-  /** Notes a fact of a job that has not yet become what the fact makes of it. */
-  add(read: Read, fact: Fact, payload: string | null): void {
-    const known = this.#rows.get(fact.jobId)
-    this.#rows.set(fact.jobId, { before: known?.before ?? read.job, read, at: fact.at })
-    this.#facts.push({ fact, payload })
-    const notice = noticeOf(read.lifecycle, read.job, fact)
-    if (notice !== undefined) this.#notices.push(notice)
-  }
-
-  /** Notes the migration of a job, which then is what the migration makes of it. */
-  migrate(read: Read, route: Route, { job, facts }: Migrated): void {
-    const known = this.#rows.get(job.id)
-    this.#rows.set(job.id, { before: known?.before ?? read.job, read, at: job.updatedAt })
-    for (const fact of facts) this.#facts.push({ fact, payload: null })
-    this.#migrated.set(job.id, endOf(route).machine)
-    read.job = job
-    read.route = undefined
-  }
-
-  /** Writes everything that was noted. */
-  async write(session: Session): Promise<void> {
-    if (this.isEmpty) return
-    if (this.#migrated.size > 0) {
-      const ids = [...this.#migrated.keys()].sort()
-      const machines = ids.map((id) => this.#migrated.get(id) ?? 0)
-      await session.query(RENUMBER, [arrayOf(ids), arrayOf(machines)])
-    }
-    const rows = [...this.#rows.values()].map(({ before, read, at }): Row => {
-      const { job, lifecycle } = read
-      return rowOf(before, job, LANES[laneOf(lifecycle, job, at)])
-    })
-    const values = [
-      ...arraysOf(ITEM, rows),
-      ...factArrays(this.#facts),
-      ...arraysOf(COUNT, countEnded(rows)),
-    ]
-    type Moved = { id: string; tx: number; place: number }
-    const moved = await session.query<Moved>(APPLY, values)
-    const [{ fact: first }] = this.#facts as [FactEntry]
-    const { jobId: job, seq } = first
-    const place = moved.find(({ id }) => id === job)?.place ?? 0
-    session.wrote = { tx: moved[0]?.tx ?? 0, fact: { job, seq, place } }
-    const done = new Set(moved.map(({ id }) => id))
-    const stuck = rows.find(({ job }) => !done.has(job.id))
-    if (stuck !== undefined) throw new TransitionRace(stuck.job.id)
-    await insertNotices(session, this.#notices)
-  }
+function byId({ job: a }: Row, { job: b }: Row): number {
+  return a.id < b.id ? -1 : 1
 }
 
 /** Writes the row and the fact of a locked job whose row is not trusted; see `../damage.ts`. */
@@ -172,7 +140,8 @@ export async function overwrite(
 ): Promise<void> {
   const job = evolve(before, fact)
   const lane = LANES[laneOf(lifecycle, job, fact.at)]
-  const rows = [rowOf({ ...before, seq: rowSeq }, job, lane)]
+  const leaseUntil = job.execution?.leaseUntil ?? null
+  const rows = [{ before: { ...before, seq: rowSeq }, job, lane, machine: 0, leaseUntil }]
   const entries = [{ fact, payload: null }]
   const values = [...arraysOf(ITEM, rows), ...factArrays(entries), ...arraysOf(COUNT, [])]
   type Moved = { tx: number; place: number }
@@ -182,12 +151,6 @@ export async function overwrite(
   session.wrote = { tx, fact: { job: fact.jobId, seq: fact.seq, place } }
   const notice = noticeOf(lifecycle, before, fact)
   if (notice !== undefined) await insertNotices(session, [notice])
-}
-
-interface EndedCount {
-  readonly queue: string
-  readonly state: string
-  readonly jobs: number
 }
 
 /** Locks the row of one job, or all rows of its id where several were made. */
@@ -252,20 +215,4 @@ const COMPACT = statement(
 /** Makes one row of many; whoever has written many does it, now and then. */
 export async function compactCounts(session: Session): Promise<void> {
   await session.query(COMPACT)
-}
-
-/** How the roll-up of ended jobs changes; a redriven job is no longer an ended one. */
-function countEnded(rows: readonly Row[]): EndedCount[] {
-  const changes = new Map<string, EndedCount>()
-  const add = ({ queue, state, outcome }: Job, by: number) => {
-    if (outcome === null) return
-    const key = `${state}\0${queue}`
-    changes.set(key, { queue, state, jobs: (changes.get(key)?.jobs ?? 0) + by })
-  }
-  for (const { before, job } of rows) {
-    if (before.state === job.state) continue
-    add(before, -1)
-    add(job, 1)
-  }
-  return [...changes.values()].filter(({ jobs }) => jobs !== 0)
 }

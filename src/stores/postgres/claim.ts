@@ -25,10 +25,12 @@ import { JobDamaged } from '../errors.ts'
 import { followRoute } from '../machines.ts'
 import { toJob, type Value } from '../rows.ts'
 import type { ClaimRequest, Held } from '../store.ts'
-import { Changes, placeOf } from './apply.ts'
+import { Changes } from '../verbs/changes.ts'
+import { placeOf, writeChanges } from './apply.ts'
 import { type Session, type Statement, statement } from './connect.ts'
-import { lockJobs, type Shared } from './context.ts'
+import { atOf, type Shared } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
+import { JOBS } from './statements/jobs.ts'
 
 /** How many parameters a claim has; those of another part of the statement come after them. */
 export const CLAIM_PARAMETERS = 12
@@ -272,8 +274,9 @@ export async function migrateTaken(
   now: number,
   claimed: readonly Held[],
 ): Promise<Held[]> {
-  const reads = await lockJobs(shared, session, claimed.filter(needsMigration(shared)).map(idOf))
-  const changes = new Changes()
+  const ids = claimed.filter(needsMigration(shared)).map(idOf)
+  const { reads } = await JOBS.lockJobs(atOf(shared, session, now), ids)
+  const changes = new Changes({ environment: shared.environment, now })
   const held = claimed.flatMap((one): Held | [] => {
     const read = reads.get(one.job.id)
     if (read?.route === undefined) return needsMigration(shared)(one) ? [] : one
@@ -285,7 +288,7 @@ export async function migrateTaken(
     changes.migrate(read, read.route, migrated)
     return { ...one, job: migrated.job, migrated: migrated.facts }
   })
-  await changes.write(session)
+  await writeChanges(session, changes)
   return held
 }
 

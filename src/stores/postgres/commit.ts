@@ -28,8 +28,8 @@ import {
 } from '../commit-function.ts'
 import { StoreUnavailable } from '../errors.ts'
 import type { CommitAnswer, Held } from '../store.ts'
-import { answer } from './answer.ts'
-import { Changes } from './apply.ts'
+import { Changes } from '../verbs/changes.ts'
+import { writeChanges } from './apply.ts'
 import { endsConnection, Patience, toPawlError, untilDone } from './busy.ts'
 import { answerMsOf, type Database, type OwnSession, statement } from './connect.ts'
 import { lockHeld, type Shared } from './context.ts'
@@ -132,13 +132,13 @@ async function commitOnce(
   )
   session.allow(answerMsOf(timeoutMs))
   const { result, effects } = ran
-  const changes = new Changes()
+  const changes = new Changes({ environment, now: now() })
   const committed = committedCommand(held, effects, usage)
-  const after = answer(shared, changes, now(), read, committed, WORKER, result)
+  const after = changes.answer(read, committed, WORKER, result)
   // The lease ran out while the function ran: its writes must go, too.
   if (after.kind === 'rejected') throw after.error
   await insertEffects(session, now(), read.job, effects)
-  await changes.write(session)
+  await writeChanges(session, changes)
   return { kind: 'done', job: after.job, result }
 }
 

@@ -1,21 +1,14 @@
-/** What operators see of the outbox, and how they let an effect be tried again. */
+/** What operators see of the outbox. */
 import {
-  askerFor,
-  type EffectKey,
   EffectPage,
   type EffectRow,
-  parseKey,
   SCAN_CHUNK,
   type SeenEffect,
   toEffectInfo,
 } from '../effects.ts'
-import { JobDamaged } from '../errors.ts'
-import { NOTICE } from '../notices.ts'
-import type { Asker, EffectFilter, EffectInfo, Page } from '../store.ts'
-import { answer } from './answer.ts'
-import { Changes } from './apply.ts'
+import type { EffectFilter, EffectInfo, Page } from '../store.ts'
 import { type Session, type Statement, statement } from './connect.ts'
-import { isStorable, isUuid, lockAll, type Shared } from './context.ts'
+import { isUuid } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
 
 const windowOf = (where: string) =>
@@ -59,55 +52,4 @@ export async function listEffects(
       if (rest !== undefined) return rest
     }
   }
-}
-
-const RETRY = statement(
-  (s) => `
-  UPDATE ${s}.outbox SET state = 'pending', tries = 0, error = NULL, claim = NULL, run_at = $1
-  FROM unnest($2::uuid[], $3::text[], $4::int[]) AS asked (job, name, n)
-  WHERE outbox.job = asked.job AND outbox.job = ANY ($2::uuid[])
-    AND outbox.name = asked.name AND outbox.n = asked.n AND outbox.state <> 'delivered'
-    AND (outbox.claim IS NULL OR outbox.run_at <= $1)
-    AND (outbox.state = 'parked' OR outbox.run_at > $1 OR outbox.tries > 0)
-  RETURNING outbox.job, outbox.name, outbox.n`,
-)
-
-/** Makes effects due now, each with a fact of its own; answers which of them. */
-export async function retryEffects(
-  shared: Shared,
-  session: Session,
-  now: number,
-  texts: readonly string[],
-  asker: Asker,
-): Promise<boolean[]> {
-  const keys = texts.map(parseKey)
-  const sound = keys.filter((key) => key !== undefined && isStorable(key.name)) as EffectKey[]
-  const { reads, unknown } = await lockAll(
-    shared,
-    session,
-    sound.map(({ jobId }) => jobId),
-  )
-  for (const error of unknown.values()) if (error instanceof JobDamaged) throw error
-  const known = sound.filter(({ jobId }) => reads.has(jobId))
-  const rows = await session.query<{ job: string; name: string; n: number }>(RETRY, [
-    now,
-    arrayOf(known.map(({ jobId }) => jobId)),
-    arrayOf(known.map(({ name }) => name)),
-    arrayOf(known.map(({ n }) => n)),
-  ])
-  const open = new Set(rows.map(({ job, name, n }) => `${job}/${n}/${name}`))
-  const changes = new Changes()
-  const answers = keys.map((key) => {
-    const read = key && reads.get(key.jobId)
-    if (key === undefined || read === undefined) return false
-    // Of one that is asked for twice the first counts.
-    if (!open.delete(`${key.jobId}/${key.n}/${key.name}`)) return false
-    // A notice is no part of the job's life, which may be over.
-    if (key.name === NOTICE) return true
-    const told = answer(shared, changes, now, read, { kind: 'redrive' }, askerFor(key, asker))
-    if (told.kind === 'rejected') throw told.error
-    return true
-  })
-  await changes.write(session)
-  return answers
 }

@@ -6,18 +6,18 @@
  * keys wait for each other in one direction only.
  */
 import { JobExists, PawlError, TransitionRace } from '../../core/errors.ts'
-import type { Command } from '../../core/job/commands.ts'
 import { FACT_CODES } from '../../core/job/facts.ts'
 import { type Accepted, Acceptor, areKin, type Offer } from '../accept.ts'
 import { PLAIN_COLUMNS, SPECIAL_COLUMNS } from '../columns.ts'
-import { JobDamaged, KeyTaken } from '../errors.ts'
 import { codeOf } from '../outage.ts'
 import { factData, factPath } from '../rows.ts'
 import type { Enqueued } from '../store.ts'
-import { answer } from './answer.ts'
-import { Changes, placeOf } from './apply.ts'
+import { Changes } from '../verbs/changes.ts'
+import { answerConflict } from '../verbs/conflict.ts'
+import { type LockedRow, toRead } from '../verbs/reading.ts'
+import { placeOf, writeChanges } from './apply.ts'
 import { type Session, statement } from './connect.ts'
-import { type LockedRow, type Shared, toRead } from './context.ts'
+import type { Shared } from './context.ts'
 import { IN_JOINED } from './join.ts'
 import { refuseSurplus } from './queues.ts'
 import {
@@ -226,63 +226,31 @@ export async function answerTaken(
     arrayOf(keyed.map(({ job }) => job.type)),
     arrayOf(keyed.map(({ job }) => job.key)),
   ])
-  const holders = new Map(rows.map((row) => [keyOf(row), { row, read: toRead(shared, row) }]))
+  const holders = new Map(
+    rows.map((row) => [keyOf(row), { id: row.id, read: toRead(shared.machines, row, row.id) }]),
+  )
   const ids = arrayOf(met.map(({ job }) => job.id))
   if (redo) await session.query(LOCK_CREATED, [ids])
   type Created = { id: string; at: number; data: string; payload: string }
   const created = await session.query<Created>(SELECT_CREATED, [ids])
   const byId = new Map(created.map((row) => [row.id, row]))
-  const changes = new Changes()
+  const moment = { environment: shared.environment, now }
+  const changes = new Changes(moment)
   const answers = met.map((one): Enqueued | undefined => {
     const { job, fact, offer } = one
     const own = byId.get(job.id)
     const isOurs = own?.at === fact.at && own.data === factData(fact)
     if (redo && isOurs && own.payload === offer.item.input) return { kind: 'created', job }
     const holder = job.key === null ? undefined : holders.get(keyOf(job))
-    if (holder !== undefined) return answerKey(shared, changes, now, one, holder)
+    if (holder !== undefined) return answerConflict(moment, changes, one, holder)
     if (own !== undefined) return { kind: 'rejected', error: new JobExists(job.id) }
     // Whoever was in the way has gone in the meantime.
     return undefined
   })
-  await changes.write(session)
+  await writeChanges(session, changes)
   return answers
 }
 
 function keyOf({ type, key }: { readonly type: string; readonly key: string | null }): string {
   return `${type}\0${key}`
-}
-
-/** The key belongs to a job: that job is the answer, or gets the new input, or is the refusal. */
-function answerKey(
-  shared: Shared,
-  changes: Changes,
-  now: number,
-  { offer, job }: Accepted,
-  holder: { readonly row: LockedRow; readonly read: ReturnType<typeof toRead> },
-): Enqueued {
-  const { onConflict, input, command } = offer.item
-  const { row, read } = holder
-  if (read instanceof JobDamaged) return { kind: 'rejected', error: read }
-  if (onConflict === 'reject' || read === undefined) {
-    return { kind: 'rejected', error: new KeyTaken(job.type, job.key ?? '', row.id) }
-  }
-  if (onConflict !== 'replace') return { kind: 'existing', job: read.job }
-  const { runAt, priority } = command
-  const commands: Command[] = [
-    { kind: 'replace' },
-    ...(runAt === undefined ? [] : [{ kind: 'reschedule', runAt } as const]),
-    ...(priority === undefined ? [] : [{ kind: 'prioritise', priority } as const]),
-  ]
-  // All of it or nothing: a later command that is refused must not leave the first one done.
-  const trial = { ...read }
-  for (const given of commands) {
-    const tried = answer(shared, new Changes(), now, trial, given, offer.asker)
-    if (tried.kind === 'rejected') return tried
-  }
-  for (const given of commands) {
-    const payload = given.kind === 'replace' ? input : null
-    const done = answer(shared, changes, now, read, given, offer.asker, payload)
-    if (done.kind === 'rejected') throw new TransitionRace(read.job.id)
-  }
-  return { kind: 'replaced', job: read.job }
 }

@@ -11,9 +11,11 @@ import {
 } from '../migration.ts'
 import { toJob } from '../rows.ts'
 import type { Asker, Page } from '../store.ts'
-import { Changes } from './apply.ts'
+import { Changes } from '../verbs/changes.ts'
+import type { LockedRow } from '../verbs/reading.ts'
+import { writeChanges } from './apply.ts'
 import { type Session, statement } from './connect.ts'
-import type { LockedRow, Shared } from './context.ts'
+import type { Shared } from './context.ts'
 import { refreshMachines } from './machines.ts'
 import { arrayOf } from './rows-at-once.ts'
 
@@ -45,7 +47,7 @@ export async function migrateJobs(
   const window = await session.query<{ id: string }>(SELECT_WINDOW, [request.after ?? FIRST])
   const ids = arrayOf(window.map(({ id }) => id))
   const rows = await session.query<LockedRow>(LOCK_JOBS, [ids, arrayOf(plan.machines)])
-  const changes = new Changes()
+  const changes = new Changes({ environment: shared.environment, now })
   const items = rows.map((row): Migration => {
     const { name, version } = shared.machines.rows.find(({ id }) => id === row.machine) as Named
     const job = toJob(row, { name, version })
@@ -54,12 +56,12 @@ export async function migrateJobs(
     const { migration, migrated } = planMigration(route, job, context)
     if (migrated !== undefined && !request.dryRun) {
       const { lifecycle } = endOf(route as Route)
-      const read = { job, lifecycle, cancelAskedAt: row.cancel_asked_at }
+      const read = { ref: row.id, job, lifecycle, cancelAskedAt: row.cancel_asked_at }
       changes.migrate(read, route as Route, migrated)
     }
     return migration
   })
-  await changes.write(session)
+  await writeChanges(session, changes)
   const last = window[window.length - 1]?.id
   const isEnd = window.length < MIGRATION_WINDOW || last === undefined
   return { items, ...(!isEnd && { next: last }) }

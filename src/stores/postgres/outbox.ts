@@ -7,16 +7,13 @@
  * never meets those that others deliver. An effect is held while it has a claim and is not due.
  */
 import type { Job } from '../../core/job/job.ts'
-import { ENGINE } from '../asker.ts'
 import { COUNT_MAX } from '../damage.ts'
-import { type EffectRow, markOf, STATE_AFTER, strayWhy, toHeldEffect } from '../effects.ts'
+import { type EffectRow, markOf, strayWhy, toHeldEffect } from '../effects.ts'
 import { NOTICE } from '../notices.ts'
-import type { Answer, EffectClaim, EffectReport, HeldEffect } from '../store.ts'
-import { answer } from './answer.ts'
-import { Changes, TX } from './apply.ts'
+import type { EffectClaim, HeldEffect } from '../store.ts'
 import type { Ticket } from './claim.ts'
 import { type Session, statement } from './connect.ts'
-import { isStorable, isUuid, lockDelivered, type Shared } from './context.ts'
+import { isStorable } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
 
 /**
@@ -105,110 +102,6 @@ export async function claimEffects(
   return sound.map((row) => toHeldEffect(claimId, row))
 }
 
-const REPORT = statement(
-  (s) => `
-  UPDATE ${s}.outbox SET
-    state = report.state, run_at = report.run_at, error = report.error,
-    tries = outbox.tries - report.untried, claim = NULL
-  FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::bigint[], $5::text[], $6::int[])
-    AS report (eid, claim, state, run_at, error, untried)
-  WHERE outbox.eid = report.eid AND outbox.eid = ANY ($1::bigint[])
-    AND outbox.claim = report.claim
-  RETURNING report.eid || ' ' || report.claim AS hold, ${TX} AS tx`,
-)
-
-/**
- * Records deliveries, each under its claim; answers which of them were still the caller's. The jobs
- * are locked first, as everywhere, so that nobody waits in a circle.
- */
-export async function settleEffects(
-  shared: Shared,
-  session: Session,
-  now: number,
-  reports: readonly EffectReport[],
-): Promise<{ readonly answers: boolean[]; readonly finished: Answer[] }> {
-  const delivered = reports.filter(
-    ({ kind, effect }) => kind === 'delivered' && effect.name !== NOTICE,
-  )
-  // The doctor finishes a damaged job once it is repaired.
-  const reads = await lockDelivered(
-    shared,
-    session,
-    delivered.map(({ effect }) => effect.jobId),
-  )
-  // The first of several reports under one claim counts. Those of earlier claims do not hide it.
-  const first = new Map<string, EffectReport>()
-  for (const report of reports) {
-    const { ref, claim } = report.effect
-    const isSound = Number.isSafeInteger(ref) && isUuid(claim)
-    if (isSound && !first.has(holdOf(report))) first.set(holdOf(report), report)
-  }
-  const given = [...first.values()]
-  const rows = await session.query<{ hold: string; tx: number }>(REPORT, [
-    arrayOf(given.map(({ effect }) => effect.ref)),
-    arrayOf(given.map(({ effect }) => effect.claim)),
-    arrayOf(given.map(({ kind }) => STATE_AFTER[kind])),
-    arrayOf(given.map((report) => ('runAt' in report ? report.runAt : now))),
-    arrayOf(given.map((report) => (report.kind === 'delivered' ? null : report.error))),
-    arrayOf(given.map(({ kind }) => (kind === 'released' ? 1 : 0))),
-  ])
-  if (rows[0] !== undefined) session.wrote = { tx: rows[0].tx }
-  const done = new Set(rows.map(({ hold }) => hold))
-  const answers = reports.map(
-    (report) => first.get(holdOf(report)) === report && done.delete(holdOf(report)),
-  )
-  const touched = new Set(
-    reports.filter(({ kind }, i) => answers[i] && kind === 'delivered').map(jobIdOf),
-  )
-  const last = [...reads.values()].filter(({ job }) => touched.has(job.id))
-  return { answers, finished: await finishDelivered(shared, session, now, last) }
-}
-
-const jobIdOf = ({ effect }: EffectReport) => effect.jobId
-
-/** The effect of a report, under the claim of whoever reports. */
-function holdOf({ effect }: EffectReport): string {
-  return `${effect.ref} ${effect.claim}`
-}
-
-const OPEN_EFFECTS = statement(
-  (s) => `
-  SELECT DISTINCT job FROM ${s}.outbox
-  WHERE job = ANY ($1::uuid[]) AND state <> 'delivered' AND name <> '${NOTICE}'`,
-)
-
-/** Which of these jobs still have effects to deliver. */
-export async function findOpenEffects(
-  session: Session,
-  ids: readonly string[],
-): Promise<Set<string>> {
-  const rows = await session.query<{ job: string }>(OPEN_EFFECTS, [arrayOf(ids)])
-  return new Set(rows.map(({ job }) => job))
-}
-
-/** Finishes committed jobs that have nothing left to deliver (promise P10). */
-async function finishDelivered(
-  shared: Shared,
-  session: Session,
-  now: number,
-  reads: readonly Parameters<typeof answer>[3][],
-): Promise<Answer[]> {
-  if (reads.length === 0) return []
-  const open = await findOpenEffects(
-    session,
-    reads.map(({ job }) => job.id),
-  )
-  const changes = new Changes()
-  const finished = reads
-    .filter(({ job }) => !open.has(job.id))
-    .map((read) => {
-      const command = { kind: 'done', attempt: read.job.attempt } as const
-      return answer(shared, changes, now, read, command, ENGINE)
-    })
-  await changes.write(session)
-  return finished
-}
-
 const INSERT_EFFECTS = statement(
   (s) => `
   INSERT INTO ${s}.outbox (job, type, name, n, payload, run_at, mark)
@@ -245,20 +138,4 @@ export async function insertEffects(
       ),
     ),
   ])
-}
-
-const RESET_EFFECTS = statement(
-  (s) => `
-  UPDATE ${s}.outbox SET state = 'pending', tries = 0, error = NULL,
-    run_at = CASE WHEN claim IS NOT NULL AND run_at > $1 THEN run_at ELSE $1 END
-  WHERE job = ANY ($2::uuid[]) AND state <> 'delivered' AND name <> '${NOTICE}'`,
-)
-
-/** Lets what jobs have not delivered yet be delivered at once (rule G6). */
-export async function resetEffects(
-  session: Session,
-  now: number,
-  ids: readonly string[],
-): Promise<void> {
-  if (ids.length > 0) await session.query(RESET_EFFECTS, [now, arrayOf(ids)])
 }

@@ -11,12 +11,8 @@ import { LANES } from '../../core/job/lanes.ts'
 import type { Clock } from '../../core/ports.ts'
 import type { Accepted } from '../accept.ts'
 import { QueueFull } from '../errors.ts'
-import { isFailedWhenFull, needsRoom, shedCommand, shedder } from '../shedding.ts'
-import type { Answer, Asker } from '../store.ts'
-import { answer } from './answer.ts'
-import { Changes } from './apply.ts'
+import { needsRoom } from '../shedding.ts'
 import { type Session, statement } from './connect.ts'
-import { type LockedRow, type Read, type Shared, toSound } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
 
 const SELECT_BOUNDED = statement((s) => `SELECT name FROM ${s}.queues WHERE max_depth IS NOT NULL`)
@@ -100,7 +96,7 @@ export async function refuseSurplus(
   return refused
 }
 
-async function countReady(session: Session, queue: string, bound: number): Promise<number> {
+export async function countReady(session: Session, queue: string, bound: number): Promise<number> {
   const [row] = await session.query<{ jobs: number }>(COUNT_READY, [queue, bound])
   return row?.jobs ?? 0
 }
@@ -116,76 +112,4 @@ async function findThere(
   ]
   const rows = await session.query<{ id: string }>(SELECT_THERE, columns.map(arrayOf))
   return new Set(rows.map(({ id }) => id))
-}
-
-const SELECT_LIMITED = statement(
-  (s) => `
-  SELECT name, max_depth, max_wait_ms FROM ${s}.queues
-  WHERE max_depth IS NOT NULL OR max_wait_ms IS NOT NULL ORDER BY name`,
-)
-
-/** By each priority in turn, so that the oldest of each is found by the index. */
-const LOCK_LATE = statement(
-  (s) => `
-  WITH RECURSIVE priorities (priority) AS (
-    (SELECT priority FROM ${s}.jobs WHERE lane = ${LANES.ready} AND queue = $1
-      ORDER BY priority LIMIT 1)
-    UNION ALL
-    SELECT (SELECT priority FROM ${s}.jobs
-      WHERE lane = ${LANES.ready} AND queue = $1 AND priority > priorities.priority
-      ORDER BY priority LIMIT 1)
-    FROM priorities WHERE priorities.priority IS NOT NULL
-  )
-  SELECT late.* FROM priorities CROSS JOIN LATERAL (
-    SELECT * FROM ${s}.jobs
-    WHERE lane = ${LANES.ready} AND queue = $1 AND priority = priorities.priority AND run_at < $2
-      AND machine = ANY ($3::int[])
-    ORDER BY run_at, id LIMIT $4 FOR UPDATE SKIP LOCKED) AS late
-  LIMIT $4`,
-)
-
-/** The last ones that would be claimed. */
-const LOCK_SURPLUS = statement(
-  (s) => `
-  SELECT * FROM ${s}.jobs WHERE lane = ${LANES.ready} AND queue = $1 AND machine = ANY ($2::int[])
-  ORDER BY priority DESC, run_at DESC, id DESC LIMIT $3 FOR UPDATE SKIP LOCKED`,
-)
-
-/** The numbers of lifecycles whose jobs are accepted where there is no room for them. */
-function failedWhenFull({ machines }: Shared): string {
-  const ids = [...machines.byId].filter(([, lifecycle]) => isFailedWhenFull(lifecycle))
-  return arrayOf(ids.map(([id]) => id))
-}
-
-/** Ends up to `limit` jobs that their queues have no time or no room for. */
-export async function shed(
-  shared: Shared,
-  session: Session,
-  now: number,
-  limit: number,
-): Promise<Answer[]> {
-  type Limited = { name: string; max_depth: number | null; max_wait_ms: number | null }
-  const answers: Answer[] = []
-  const end = async (rows: readonly LockedRow[], asker: Asker) => {
-    const changes = new Changes()
-    for (const row of rows) {
-      const read = toSound(shared, row) as Read
-      answers.push(answer(shared, changes, now, read, shedCommand(read.lifecycle), asker))
-    }
-    await changes.write(session)
-  }
-  for (const { name, max_depth, max_wait_ms } of await session.query<Limited>(SELECT_LIMITED)) {
-    if (max_wait_ms !== null && answers.length < limit) {
-      const values = [name, now - max_wait_ms, shared.machines.known, limit - answers.length]
-      await end(await session.query<LockedRow>(LOCK_LATE, values), shedder(name, 'maxWait'))
-    }
-    if (max_depth !== null && answers.length < limit) {
-      const left = limit - answers.length
-      const surplus = (await countReady(session, name, max_depth + left)) - max_depth
-      if (surplus <= 0) continue
-      const values = [name, failedWhenFull(shared), surplus]
-      await end(await session.query<LockedRow>(LOCK_SURPLUS, values), shedder(name, 'maxDepth'))
-    }
-  }
-  return answers
 }

@@ -6,7 +6,7 @@
  * an advisory lock, which retention shares: else one that had not committed yet could take facts
  * out of a seal that it does not see.
  */
-import type { Sheaf } from '../archive.ts'
+import type { PrunedJob } from '../archive.ts'
 import { SealUnsettled } from '../errors.ts'
 import type { FactRow } from '../rows.ts'
 import {
@@ -231,8 +231,8 @@ const INSERT_REMOVALS = statement(
 export async function noteRemovals(
   session: Session,
   pruned: number,
-  collected: readonly Sheaf[],
-  removed: readonly Sheaf[],
+  collected: readonly PrunedJob[],
+  removed: readonly PrunedJob[],
 ): Promise<void> {
   if ((await lastSeal(session)) === undefined) return
   const ranges = await session.query<SealRange>(SELECT_RANGES, [...reachOf(removed)])

@@ -21,9 +21,9 @@ import { contextOf, WORKER } from '../asker.ts'
 import { findPayloadFault } from '../requests.ts'
 import { factData, factPath, factStatuses } from '../rows.ts'
 import type { Answer, ClaimRequest, Ref, Settled, Settlement } from '../store.ts'
+import { Changes } from '../verbs/changes.ts'
 import { mayRetry } from '../waiting-retries.ts'
-import { answer } from './answer.ts'
-import { Changes, placeOf, TX } from './apply.ts'
+import { placeOf, TX, writeChanges } from './apply.ts'
 import {
   CLAIM_PARAMETERS,
   CLAIMED_COLUMNS,
@@ -293,7 +293,7 @@ export async function settle(
   const retries = settlements.some(({ command }) => mayRetry(command))
     ? await findWaitingRetries(session, now)
     : undefined
-  const changes = new Changes()
+  const changes = new Changes({ environment: shared.environment, now })
   const answers = settlements.map((settlement, i): Answer => {
     const read = reads[i]
     if (read === undefined || read instanceof PawlError) {
@@ -304,15 +304,15 @@ export async function settle(
     if (error !== undefined) return { kind: 'rejected', error }
     if (command.kind !== 'step') {
       if (mayRetry(command)) read.retriesAhead = retries?.next(read.job.queue) ?? 0
-      return answer(shared, changes, now, read, command, WORKER, payload)
+      return changes.answer(read, command, WORKER, payload)
     }
     const key = stepKey(read.job.id, command.name, command.n)
     const asked = known.has(key) ? { ...command, known: true as const } : command
-    const answered = answer(shared, changes, now, read, asked, WORKER, payload)
+    const answered = changes.answer(read, asked, WORKER, payload)
     if (answered.kind === 'done') known.add(key)
     return answered
   })
-  await changes.write(session)
+  await writeChanges(session, changes)
   if (next === undefined) return { answers, claimed: [] }
   const claimed = await claim(shared, session, ticket, next)
   if (changes.isEmpty && claimed.length > 0) {

@@ -3,50 +3,36 @@ import { StaleFence } from '../../core/errors.ts'
 import type { Usage } from '../../core/job/commands.ts'
 import type { Clock } from '../../core/ports.ts'
 import type { Offer } from '../accept.ts'
-import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
 import type { JobDamaged } from '../errors.ts'
 import { checkMigration, type Migration, type MigrationRequest } from '../migration.ts'
 import type { Trouble } from '../outage.ts'
 import { checkQueueChange, type QueueChange, type QueueRecord } from '../queue-records.ts'
-import { ReadSide } from '../read-side.ts'
-import {
-  checkClaim,
-  checkEffectClaim,
-  checkLease,
-  checkLimit,
-  checkName,
-  checkProgress,
-  checkPrune,
-  checkReports,
-  checkRetry,
-} from '../requests.ts'
+import { checkClaim, checkEffectClaim, checkLease, checkName, checkProgress } from '../requests.ts'
 import type * as contract from '../store.ts'
+import { VerbSide } from '../verb-side.ts'
+import type { Tx, Verb } from '../verbs/operations.ts'
 import { mayWake } from '../waking.ts'
 import { compactCounts } from './apply.ts'
 import { claim, newTicket, recall, type Ticket } from './claim.ts'
 import { commit } from './commit.ts'
 import type { Database, OwnSession, Session } from './connect.ts'
-import type { Shared } from './context.ts'
-import { retryEffects } from './effects.ts'
+import { atOf, type Shared } from './context.ts'
 import { acceptAll, addJobs, addNew, addWithin, answerTaken } from './enqueue.ts'
 import { PostgresExamination } from './examination.ts'
 import { heartbeat } from './heartbeat.ts'
 import { Isolation } from './isolation.ts'
 import { insideTransaction } from './join.ts'
 import { migrateJobs } from './migrate-jobs.ts'
-import { claimEffects, settleEffects } from './outbox.ts'
-import { promote } from './promote.ts'
-import { harvest, removeHarvest } from './prune.ts'
+import { perform } from './operations.ts'
+import { claimEffects } from './outbox.ts'
 import { changeQueue } from './queue-records.ts'
-import { BoundedQueues, shed } from './queues.ts'
+import { BoundedQueues } from './queues.ts'
 import { PLACES, QUERIES } from './reads.ts'
-import { recover } from './recover.ts'
 import { Runner } from './runner.ts'
 import { type Access, PostgresRuns } from './runs.ts'
 import { PostgresSeals } from './seals.ts'
 import { Settling } from './settling.ts'
-import { cancel, tell } from './tell.ts'
 import { runTransaction } from './transaction.ts'
 import { WakeUps } from './wake.ts'
 import { removeWorker, reportWorker } from './workers.ts'
@@ -54,9 +40,6 @@ import { Group, Slots, Writer } from './writer.ts'
 
 /** After how many writes the roll-up of ended jobs is made small again. */
 const TIDY_EVERY = 500
-
-/** What a verb of the contract takes. */
-type Verb<K extends 'tell' | 'cancel' | 'settleEffects'> = Parameters<contract.Store[K]>
 
 /** What an open store is made of. */
 export interface Parts {
@@ -68,7 +51,7 @@ export interface Parts {
 }
 
 /** A store on PostgreSQL; `open.ts` makes them. */
-export class PostgresStore extends ReadSide<Session> implements contract.Store {
+export class PostgresStore extends VerbSide<Session> implements contract.Store {
   readonly runs: PostgresRuns
   readonly examination: PostgresExamination
   readonly seals: PostgresSeals
@@ -184,6 +167,20 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     )
   }
 
+  protected perform<T>(name: string, verb: (tx: Tx) => Verb<T>): Promise<T> {
+    const { shared } = this.#parts
+    return this.#change(name, (session, now) => perform(atOf(shared, session, now), verb))
+  }
+
+  protected look<T>(verb: (tx: Tx) => Verb<T>): Promise<T> {
+    const { shared } = this.#parts
+    return this.read((session) => perform(atOf(shared, session, this.now()), verb))
+  }
+
+  protected aroundDamage<T>(verb: () => Promise<T>): Promise<T> {
+    return this.#isolation.around(verb)
+  }
+
   enqueue(
     items: readonly contract.EnqueueItem[],
     { asker = CLIENT, tx, onJoined }: contract.EnqueueOptions = {},
@@ -252,17 +249,6 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
           carried,
         ),
     })
-  }
-
-  tell(...[ids, command, asker, seqs]: Verb<'tell'>): Promise<contract.Answer[]> {
-    return this.#change('tell', (session, now) =>
-      tell(this.#parts.shared, session, now, ids, command, asker, seqs),
-    )
-  }
-
-  cancel(...[ids, asker, seqs]: Verb<'cancel'>): Promise<contract.Answer[]> {
-    const { shared } = this.#parts
-    return this.#change('cancel', (session, now) => cancel(shared, session, now, ids, asker, seqs))
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
@@ -348,45 +334,11 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     })
   }
 
-  async settleEffects(...[reports, onMoved]: Verb<'settleEffects'>): Promise<boolean[]> {
-    checkReports(reports)
-    const { answers, finished } = await this.#change('settleEffects', (session, now) =>
-      settleEffects(this.#parts.shared, session, now, reports),
-    )
-    onMoved?.(finished)
-    return answers
-  }
-
-  async retryEffects(keys: readonly string[], asker: contract.Asker): Promise<boolean[]> {
-    checkRetry(keys, asker)
-    return this.#change('retryEffects', (session, now) =>
-      retryEffects(this.#parts.shared, session, now, keys, asker),
-    )
-  }
-
   async heartbeat(beats: readonly contract.Beat[], leaseMs: number): Promise<contract.Heartbeat> {
     checkLease(leaseMs)
     checkProgress(beats, this.#parts.shared.payloadBounds)
     return this.#write('heartbeat', (now) =>
       this.#runner.atOnce((session) => heartbeat(session, now, beats, leaseMs)),
-    )
-  }
-
-  async promote(limit: number, onMoved?: contract.OnMoved): Promise<number> {
-    checkLimit(limit)
-    const { shared } = this.#parts
-    const promoted = await this.#isolation.around(() =>
-      this.#change('promote', (session, now) => promote(shared, session, now, limit)),
-    )
-    onMoved?.(promoted)
-    return promoted.length
-  }
-
-  async recover(limit: number): Promise<contract.Answer[]> {
-    checkLimit(limit)
-    const { shared } = this.#parts
-    return this.#isolation.around(() =>
-      this.#change('recover', (session, now) => recover(shared, session, now, limit)),
     )
   }
 
@@ -422,14 +374,6 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
     )
   }
 
-  async shed(limit: number): Promise<contract.Answer[]> {
-    checkLimit(limit)
-    const { shared } = this.#parts
-    return this.#isolation.around(() =>
-      this.#change('shed', (session, now) => shed(shared, session, now, limit)),
-    )
-  }
-
   async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {
     checkName('worker', worker.id)
     return this.#write('reportWorker', (now) =>
@@ -440,16 +384,6 @@ export class PostgresStore extends ReadSide<Session> implements contract.Store {
   removeWorker(id: string): Promise<void> {
     return this.#write('removeWorker', () =>
       this.#runner.atOnce((session) => removeWorker(session, id)),
-    )
-  }
-
-  async prune(request: contract.PruneRequest): Promise<number> {
-    const { endedBefore, limit, archive } = checkPrune(request)
-    const collected = await this.read((session) => harvest(session, endedBefore, limit))
-    if (collected.length === 0) return 0
-    await archive?.(textOf(collected))
-    return this.#change('prune', (session, now) =>
-      removeHarvest(session, now, collected, endedBefore, archive !== undefined),
     )
   }
 

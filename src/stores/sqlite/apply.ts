@@ -1,7 +1,6 @@
 /**
- * How a decided fact reaches the file: the folded row under the fence of what was read, and the
- * fact. Both or neither, inside the caller's transaction. `applyFact` returns nothing where the row
- * no longer is what the decision was made on; then nothing was written.
+ * How decided facts reach the file: the folded rows under the numbers of the facts that they were
+ * decided on, the facts, notices, and the roll-up of ended jobs, inside the caller's transaction.
  */
 import { TransitionRace } from '../../core/errors.ts'
 import { evolve } from '../../core/job/evolve.ts'
@@ -17,19 +16,20 @@ import {
   SHARED_FACT_COLUMNS,
   sharedFactValues,
 } from '../columns.ts'
-import { endOf, type Migrated, type Route } from '../machines.ts'
 import { noticeOf } from '../notices.ts'
 import { creationMark, factData, type Value } from '../rows.ts'
+import { type Changes, EndedCounts } from '../verbs/changes.ts'
 import type { Connection } from './connect.ts'
 import { insertNotice } from './notices.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 
 /** The lane is the first of the columns that change. */
-const SET_JOB = `
-  UPDATE pawl_jobs SET ${CHANGING_COLUMNS.map(({ name }) => `${name} = ?`).join(', ')},
-    cancel_asked_at = CASE WHEN ?1 <> ${LANES.ended} THEN cancel_asked_at END
-  WHERE rid = ?`
+const CHANGED = `
+  ${CHANGING_COLUMNS.map(({ name }) => `${name} = ?`).join(', ')},
+  cancel_asked_at = CASE WHEN ?1 <> ${LANES.ended} THEN cancel_asked_at END`
+const SET_JOB = `UPDATE pawl_jobs SET ${CHANGED} WHERE rid = ?`
 const UPDATE_JOB = `${SET_JOB} AND seq = ?`
+const UPDATE_MIGRATED = `UPDATE pawl_jobs SET ${CHANGED}, machine = ? WHERE rid = ? AND seq = ?`
 
 /** Facts of one call are mostly alike: the same step, at the same time, under the same claim. */
 const SHARED = namesOf(SHARED_FACT_COLUMNS)
@@ -44,54 +44,25 @@ const INSERT_CLOSINGS = insertInto(
 /** The ledger itself says which job a first fact creates. */
 const INSERT_CREATIONS = insertInto('pawl_ledger', SHARED, 'job, seq, creates, payload')
 
-/** Writes the row that a fact folds to, and the fact; nothing if the row has moved on. */
-export function applyFact(
-  connection: Connection,
-  lifecycle: Lifecycle,
-  rid: number,
-  before: Job,
-  fact: Fact,
-  payload: string | null = null,
-  pending?: Pending,
-): Job | undefined {
-  const job = evolve(before, fact)
-  const lane = LANES[laneOf(lifecycle, job, fact.at)]
-  const changes = connection.run(UPDATE_JOB, ...mutableColumns(job, lane), rid, before.seq)
-  if (changes === 0) return undefined
-  const notice = noticeOf(lifecycle, before, fact)
-  if (notice !== undefined) insertNotice(connection, rid, notice)
+/**
+ * Writes what a call has decided. Facts and counts are left to `pending` if it is given. Throws
+ * `TransitionRace` if a row is not what the decision was made on: inside one transaction that
+ * cannot happen.
+ */
+export function writeChanges(connection: Connection, changes: Changes, pending?: Pending): void {
+  if (changes.isEmpty) return
   const written = pending ?? new Pending()
-  written.add(rid, before, job, fact, payload)
-  if (pending === undefined) written.write(connection)
-  return job
-}
-
-const MIGRATE_JOB = `
-  UPDATE pawl_jobs SET
-    machine = ?, lane = ?, state = ?, seq = ?, updated_at = ?, blocked_reason = ?
-  WHERE rid = ? AND seq = ?`
-
-/** Writes the facts of a migration and the row that they fold to; throws if the row moved on. */
-export function applyMigration(
-  connection: Connection,
-  rid: number,
-  route: Route,
-  before: Job,
-  { job, facts }: Migrated,
-): void {
-  const { machine, lifecycle } = endOf(route)
-  const lane = LANES[laneOf(lifecycle, job, job.updatedAt)]
-  const { state, seq, updatedAt, blockedReason } = job
-  const values = [machine, lane, state, seq, updatedAt, blockedReason]
-  const changes = connection.run(MIGRATE_JOB, ...values, rid, before.seq)
-  if (changes === 0) throw new TransitionRace(job.id)
-  const pending = new Pending()
-  // Of an ended job the roll-up counts the state, which the migration may rename.
-  for (const [i, fact] of facts.entries()) {
-    const isLast = i === facts.length - 1
-    pending.add(rid, before, isLast ? job : before, fact, null)
+  for (const row of changes.rows()) {
+    const fence = [row.ref, row.before.seq] as const
+    const count = row.isMigrated
+      ? connection.run(UPDATE_MIGRATED, ...changingValues(row), row.machine, ...fence)
+      : connection.run(UPDATE_JOB, ...changingValues(row), ...fence)
+    if (count === 0) throw new TransitionRace(row.job.id)
+    written.count(row.before, row.job)
   }
-  pending.write(connection)
+  for (const { ref, notice } of changes.notices) insertNotice(connection, ref as number, notice)
+  for (const { ref, fact, payload } of changes.facts) written.add(ref as number, fact, payload)
+  if (pending === undefined) written.write(connection)
 }
 
 /** Writes the row and the fact of a job whose present row is not trusted; see `../damage.ts`. */
@@ -137,7 +108,8 @@ export function applySuccess(
   const { id, seq, attempt } = before
   const fence = [rid, id, seq, attempt, execution.claim, execution.leaseUntil] as const
   if (connection.run(UPDATE_SUCCEEDED, job.state, fact.at, ...fence) === 0) return undefined
-  pending.add(rid, before, job, fact, payload)
+  pending.add(rid, fact, payload)
+  pending.count(before, job)
   return job
 }
 
@@ -197,8 +169,12 @@ export class Pending {
   readonly #counts = new EndedCounts()
   #facts: PendingFact[] = []
 
-  add(rid: number, before: Job, after: Job, fact: Fact, payload: string | null): void {
+  add(rid: number, fact: Fact, payload: string | null): void {
     this.#facts.push({ rid, fact, payload, shared: sharedFactValues(fact) })
+  }
+
+  /** Notes how a job changed, for the roll-up of ended jobs. */
+  count(before: Job, after: Job): void {
     this.#counts.note(before, after)
   }
 
@@ -207,36 +183,12 @@ export class Pending {
       insertFacts(connection, (block[0] as PendingFact).shared, block)
     }
     this.#facts = []
-    this.#counts.write(connection)
+    for (const { queue, state, jobs } of this.#counts.take()) {
+      connection.run(COUNT_ENDED, queue, state, jobs)
+    }
   }
 }
 
 const COUNT_ENDED = `
   INSERT INTO pawl_ended_counts (queue, state, jobs) VALUES (?, ?, ?)
   ON CONFLICT (queue, state) DO UPDATE SET jobs = jobs + excluded.jobs`
-
-/** Keeps the roll-up of ended jobs in step: one write for all jobs of a call, not one for each. */
-class EndedCounts {
-  readonly #changes = new Map<string, { queue: string; state: string; jobs: number }>()
-
-  /** A redriven job is no longer an ended one. */
-  note(before: Job, after: Job): void {
-    if (before.state === after.state) return
-    if (before.outcome !== null) this.#add(before, -1)
-    if (after.outcome !== null) this.#add(after, 1)
-  }
-
-  #add({ queue, state }: Job, jobs: number): void {
-    const change = this.#changes.get(`${state} ${queue}`)
-    if (change === undefined) this.#changes.set(`${state} ${queue}`, { queue, state, jobs })
-    else change.jobs += jobs
-  }
-
-  /** Writes what was noted, inside the transaction of the facts. */
-  write(connection: Connection): void {
-    for (const { queue, state, jobs } of this.#changes.values()) {
-      connection.run(COUNT_ENDED, queue, state, jobs)
-    }
-    this.#changes.clear()
-  }
-}

@@ -12,10 +12,11 @@ import { contextOf, ENGINE } from '../asker.ts'
 import { CLAIM_COLUMNS, claimedRow, namesOf, RARE_COLUMNS, unpackClaimed } from '../columns.ts'
 import { readRow } from '../damage.ts'
 import { JobDamaged } from '../errors.ts'
-import { followRoute, type Route } from '../machines.ts'
+import { endOf, followRoute, type Route } from '../machines.ts'
 import type { Value } from '../rows.ts'
 import type { ClaimRequest, Held } from '../store.ts'
-import { applyMigration } from './apply.ts'
+import { Changes } from '../verbs/changes.ts'
+import { writeChanges } from './apply.ts'
 import type { Connection } from './connect.ts'
 import type { NumberedRow, Shared } from './context.ts'
 
@@ -216,7 +217,10 @@ function migrateTaken(
   const migrated = followRoute(route, job, contextOf(environment, ENGINE, now), fence)
   // A route is taken only if its mappings fit: every one has a target for the held state.
   if ('kind' in migrated) throw migrated.error
-  applyMigration(connection, ref as number, route, job, migrated)
+  const changes = new Changes({ environment, now })
+  const { lifecycle } = endOf(route)
+  changes.migrate({ ref, job, lifecycle, route, cancelAskedAt: null }, route, migrated)
+  writeChanges(connection, changes)
   return { ref, job: migrated.job, input, migrated: migrated.facts }
 }
 

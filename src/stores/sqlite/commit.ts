@@ -21,10 +21,12 @@ import {
   runFunction,
 } from '../commit-function.ts'
 import type { CommitAnswer, Held } from '../store.ts'
-import { answer } from './answer.ts'
+import { Changes } from '../verbs/changes.ts'
+import type { Read } from '../verbs/reading.ts'
+import { writeChanges } from './apply.ts'
 import { typed } from './busy.ts'
 import type { Connection } from './connect.ts'
-import { type Read, readHeld, type Shared } from './context.ts'
+import { readHeld, type Shared } from './context.ts'
 import { insertEffects } from './outbox.ts'
 import { accessTo } from './transaction.ts'
 
@@ -46,9 +48,11 @@ export async function commit(
   return typed(() => {
     const end = shared.clock.now()
     const committed = committedCommand(held, effects, usage)
-    const after = answer(shared, connection, end, begun, committed, WORKER, result)
+    const changes = new Changes({ environment: shared.environment, now: end })
+    const after = changes.answer(begun, committed, WORKER, result)
     // The lease ran out while the function ran: its writes must go, too.
     if (after.kind === 'rejected') throw after.error
+    writeChanges(connection, changes)
     insertEffects(connection, end, begun, effects)
     return { kind: 'done', job: after.job, result }
   })
@@ -63,11 +67,12 @@ function begin(
 ): Read | CommitAnswer {
   const read = readHeld(shared, connection, held)
   if (read instanceof PawlError) return { kind: 'rejected', error: read }
-  const { job, lifecycle, rid } = read
+  const { job, lifecycle, ref } = read
   const context = contextOf(shared.environment, WORKER, now)
   const decision = decide(lifecycle, job, commitCommand(held), context)
   if (decision.kind === 'rejected') return decision
-  if (decision.kind === 'same') return { kind: 'same', job, result: resultOf(connection, rid) }
+  if (decision.kind === 'same')
+    return { kind: 'same', job, result: resultOf(connection, ref as number) }
   return read
 }
 

@@ -1,20 +1,13 @@
-/** What operators see of the outbox, and how they let an effect be tried again. */
-import { PawlError } from '../../core/errors.ts'
+/** What operators see of the outbox. */
 import {
-  askerFor,
   EffectPage,
   type EffectRow,
-  parseKey,
   SCAN_CHUNK,
   type SeenEffect,
   toEffectInfo,
 } from '../effects.ts'
-import { JobDamaged } from '../errors.ts'
-import { NOTICE } from '../notices.ts'
-import type { Asker, EffectFilter, EffectInfo, Page } from '../store.ts'
-import { answer } from './answer.ts'
+import type { EffectFilter, EffectInfo, Page } from '../store.ts'
 import type { Connection } from './connect.ts'
-import { readJob, type Shared } from './context.ts'
 
 const SEEN = 'SELECT eid, state, type FROM pawl_outbox'
 
@@ -52,31 +45,4 @@ export function listEffects(
       if (rest !== undefined) return rest
     }
   }
-}
-
-const RETRY = `
-  UPDATE pawl_outbox SET state = 'pending', tries = 0, error = NULL, claim = NULL, run_at = ?1
-  WHERE job = ?2 AND name = ?3 AND n = ?4 AND state <> 'delivered'
-    AND (claim IS NULL OR run_at <= ?1) AND (state = 'parked' OR run_at > ?1 OR tries > 0)`
-
-/** Makes effects due now, each with a fact of its own; answers which of them. */
-export function retryEffects(
-  shared: Shared,
-  connection: Connection,
-  now: number,
-  keys: readonly string[],
-  asker: Asker,
-): boolean[] {
-  return keys.map((text) => {
-    const key = parseKey(text)
-    const read = key && readJob(shared, connection, key.jobId)
-    if (read instanceof JobDamaged) throw read
-    if (key === undefined || read === undefined || read instanceof PawlError) return false
-    if (connection.run(RETRY, now, read.rid, key.name, key.n) === 0) return false
-    // A notice is no part of the job's life, which may be over.
-    if (key.name === NOTICE) return true
-    const told = answer(shared, connection, now, read, { kind: 'redrive' }, askerFor(key, asker))
-    if (told.kind === 'rejected') throw told.error
-    return true
-  })
 }

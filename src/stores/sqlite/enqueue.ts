@@ -3,23 +3,21 @@
  * write transaction, where nobody can take it in between.
  */
 
-import { JobExists, PawlError, TransitionRace } from '../../core/errors.ts'
-import type { Command } from '../../core/job/commands.ts'
-import { decide } from '../../core/job/decide.ts'
-import { evolve } from '../../core/job/evolve.ts'
-import type { Fact } from '../../core/job/facts.ts'
+import { JobExists, PawlError } from '../../core/errors.ts'
 import { type Accepted, Acceptor, areKin } from '../accept.ts'
-import { CLIENT, contextOf, ENGINE } from '../asker.ts'
+import { CLIENT } from '../asker.ts'
 import { namesOf, PLAIN_COLUMNS, SPECIAL_COLUMNS, sharedFactValues, valuesOf } from '../columns.ts'
-import { JobDamaged, KeyTaken, QueueFull } from '../errors.ts'
-import { followRoute } from '../machines.ts'
+import { QueueFull } from '../errors.ts'
 import type { Value } from '../rows.ts'
 import { needsRoom } from '../shedding.ts'
 import type { Asker, Enqueued, EnqueueItem, EnqueueOptions } from '../store.ts'
-import { applyFact, applyMigration, insertCreations } from './apply.ts'
+import { Changes } from '../verbs/changes.ts'
+import { answerConflict } from '../verbs/conflict.ts'
+import { toRead } from '../verbs/reading.ts'
+import { insertCreations, writeChanges } from './apply.ts'
 import { isUniqueViolation, typed } from './busy.ts'
 import type { Connection } from './connect.ts'
-import { type NumberedRow, type Read, type Shared, toRead } from './context.ts'
+import type { NumberedRow, Shared } from './context.ts'
 import { endOf, joinTransaction } from './join.ts'
 import { withNumbersInside } from './machines.ts'
 import { Room } from './queues.ts'
@@ -148,8 +146,7 @@ function insertSpecial(
   accepted: Accepted,
   room: Room,
 ): Enqueued {
-  const { item, asker } = accepted.offer
-  const { type, key, queue } = item.command
+  const { type, key, queue } = accepted.offer.item.command
   const row = findTaken(connection, type, key)
   if (row === undefined) {
     const maxDepth = needsRoom(accepted) ? room.depthOf(queue) : undefined
@@ -158,61 +155,12 @@ function insertSpecial(
     }
     return insertJob(connection, accepted)
   }
-  const taken = toRead(shared, row)
-  if (taken instanceof JobDamaged) return { kind: 'rejected', error: taken }
-  return taken === undefined
-    ? { kind: 'rejected', error: new KeyTaken(type, key as string, row.id) }
-    : settleConflict(shared, connection, now, item, taken, asker)
-}
-
-/** The key belongs to a job: that job is the answer, or gets the new input, or is the refusal. */
-function settleConflict(
-  shared: Shared,
-  connection: Connection,
-  now: number,
-  { command, input, onConflict }: EnqueueItem,
-  taken: Read,
-  asker: Asker,
-): Enqueued {
-  const { type, key = '', runAt, priority } = command
-  if (onConflict === 'reject') {
-    return { kind: 'rejected', error: new KeyTaken(type, key, taken.job.id) }
-  }
-  if (onConflict !== 'replace') return { kind: 'existing', job: taken.job }
-  const commands: Command[] = [
-    { kind: 'replace' },
-    ...(runAt === undefined ? [] : [{ kind: 'reschedule', runAt } as const]),
-    ...(priority === undefined ? [] : [{ kind: 'prioritise', priority } as const]),
-  ]
-  // All of it or nothing: a later command that is refused must not leave the first one done.
-  const { route } = taken
-  const engine = contextOf(shared.environment, ENGINE, now)
-  const migrated = route && followRoute(route, taken.job, engine)
-  if (migrated !== undefined && 'kind' in migrated) return migrated
-  let read = { ...taken, job: migrated?.job ?? taken.job }
-  let { job } = read
-  const facts: Fact[] = []
-  for (const given of commands) {
-    const decision = decide(
-      read.lifecycle,
-      read.job,
-      given,
-      contextOf(shared.environment, asker, now),
-    )
-    if (decision.kind === 'rejected') return decision
-    if (decision.kind === 'same') continue
-    facts.push(decision.fact)
-    read = { ...read, job: evolve(read.job, decision.fact) }
-  }
-  if (route && migrated) applyMigration(connection, taken.rid, route, taken.job, migrated)
-  for (const fact of facts) {
-    const payload = fact.trigger === 'replace' ? input : null
-    const after = applyFact(connection, taken.lifecycle, taken.rid, job, fact, payload)
-    // Inside one transaction nobody can have moved the row; if it happens all the same, say so.
-    if (after === undefined) throw new TransitionRace(job.id)
-    job = after
-  }
-  return { kind: 'replaced', job }
+  const moment = { environment: shared.environment, now }
+  const changes = new Changes(moment)
+  const holder = { id: row.id, read: toRead(shared.machines, row, row.rid) }
+  const answered = answerConflict(moment, changes, accepted, holder)
+  writeChanges(connection, changes)
+  return answered
 }
 
 function findTaken(

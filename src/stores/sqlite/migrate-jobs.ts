@@ -1,7 +1,7 @@
 /** Migrates live jobs of earlier versions of a lifecycle, a window of rows at a time. */
 import { LANES } from '../../core/job/lanes.ts'
 import { contextOf } from '../asker.ts'
-import type { Route } from '../machines.ts'
+import { endOf, type Route } from '../machines.ts'
 import {
   MIGRATION_WINDOW,
   type Migration,
@@ -11,7 +11,8 @@ import {
 } from '../migration.ts'
 import { toJob } from '../rows.ts'
 import type { Asker, Page } from '../store.ts'
-import { applyMigration } from './apply.ts'
+import { Changes } from '../verbs/changes.ts'
+import { writeChanges } from './apply.ts'
 import type { Connection } from './connect.ts'
 import type { NumberedRow, Shared } from './context.ts'
 import { refreshMachines } from './machines.ts'
@@ -42,6 +43,7 @@ export function migrateJobs(
   const last = window?.last ?? after
   const machines = JSON.stringify(plan.machines)
   const rows = connection.all<NumberedRow>(SELECT_JOBS, after, last, machines)
+  const changes = new Changes({ environment: shared.environment, now })
   const items = rows.map((row): Migration => {
     const { name, version } = shared.machines.rows.find(({ id }) => id === row.machine) as Named
     const job = toJob(row, { name, version })
@@ -49,10 +51,13 @@ export function migrateJobs(
     const context = contextOf(shared.environment, asker, now)
     const { migration, migrated } = planMigration(route, job, context)
     if (migrated !== undefined && !request.dryRun) {
-      applyMigration(connection, row.rid, route as Route, job, migrated)
+      const { lifecycle } = endOf(route as Route)
+      const read = { ref: row.rid, job, lifecycle, cancelAskedAt: row.cancel_asked_at }
+      changes.migrate(read, route as Route, migrated)
     }
     return migration
   })
+  writeChanges(connection, changes)
   const isEnd = (window?.rows ?? 0) < MIGRATION_WINDOW
   return { items, ...(!isEnd && { next: String(last) }) }
 }

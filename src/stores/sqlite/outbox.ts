@@ -6,15 +6,13 @@
  * Taking an effect moves its due time to the end of the lease, so that whoever looks for due ones
  * never meets those that others deliver. An effect is held while it has a claim and is not due.
  */
-import { PawlError } from '../../core/errors.ts'
-import { ENGINE } from '../asker.ts'
 import { COUNT_MAX } from '../damage.ts'
-import { type EffectRow, markOf, STATE_AFTER, strayWhy, toHeldEffect } from '../effects.ts'
+import { type EffectRow, markOf, strayWhy, toHeldEffect } from '../effects.ts'
 import { NOTICE } from '../notices.ts'
-import type { Answer, EffectClaim, EffectReport, HeldEffect } from '../store.ts'
-import { answer } from './answer.ts'
+import type { EffectClaim, HeldEffect } from '../store.ts'
+import type { Read } from '../verbs/reading.ts'
 import type { Connection } from './connect.ts'
-import { type Read, readDelivered, type Shared } from './context.ts'
+import type { Shared } from './context.ts'
 
 const SELECT_DUE = `
   SELECT eid, run_at FROM pawl_outbox
@@ -82,56 +80,6 @@ export function claimEffects(
   })
 }
 
-const REPORT = `
-  UPDATE pawl_outbox SET state = ?, run_at = ?, error = ?, tries = tries - ?, claim = NULL
-  WHERE eid = ? AND claim = ? AND state = 'pending'`
-
-/** Records deliveries, each under its claim; answers which of them were still the caller's. */
-export function settleEffects(
-  shared: Shared,
-  connection: Connection,
-  now: number,
-  reports: readonly EffectReport[],
-): { readonly answers: boolean[]; readonly finished: Answer[] } {
-  const touched = new Set<string>()
-  const answers = reports.map((report) => {
-    const { effect, kind } = report
-    const runAt = 'runAt' in report ? report.runAt : now
-    const error = kind === 'delivered' ? null : report.error
-    const untried = kind === 'released' ? 1 : 0
-    const { ref, claim } = effect
-    const state = STATE_AFTER[kind]
-    const changes = connection.run(REPORT, state, runAt, error, untried, ref, claim)
-    if (changes > 0 && kind === 'delivered' && effect.name !== NOTICE) touched.add(effect.jobId)
-    return changes > 0
-  })
-  const finished = [...touched].flatMap((id) => finishIfDelivered(shared, connection, now, id))
-  return { answers, finished }
-}
-
-const OPEN_EFFECTS = `
-  SELECT 1 FROM pawl_outbox
-  WHERE job = ? AND state <> 'delivered' AND name <> '${NOTICE}' LIMIT 1`
-
-/** Whether a job still has effects to deliver. */
-export function hasOpenEffects(connection: Connection, rid: number): boolean {
-  return connection.get(OPEN_EFFECTS, rid) !== undefined
-}
-
-/** Finishes a committed job that has nothing left to deliver (promise P10). */
-function finishIfDelivered(
-  shared: Shared,
-  connection: Connection,
-  now: number,
-  jobId: string,
-): Answer[] {
-  const read = readDelivered(shared, connection, jobId)
-  // The doctor finishes a damaged job once it is repaired.
-  if (read instanceof PawlError || hasOpenEffects(connection, read.rid)) return []
-  const command = { kind: 'done', attempt: read.job.attempt } as const
-  return [answer(shared, connection, now, read, command, ENGINE)]
-}
-
 const INSERT_EFFECT = `
   INSERT INTO pawl_outbox (job, type, name, n, payload, run_at, mark)
   VALUES (?, ?, ?, ?, ?, ?, ?)`
@@ -140,7 +88,7 @@ const INSERT_EFFECT = `
 export function insertEffects(
   connection: Connection,
   now: number,
-  { rid, job: { id, type } }: Pick<Read, 'rid' | 'job'>,
+  { ref, job: { id, type } }: Pick<Read, 'ref' | 'job'>,
   effects: readonly { readonly name: string; readonly payload: string }[],
 ): void {
   const numbers = new Map<string, number>()
@@ -148,16 +96,6 @@ export function insertEffects(
     const n = (numbers.get(name) ?? 0) + 1
     numbers.set(name, n)
     const mark = markOf({ job_id: id, type, name, n, payload })
-    connection.run(INSERT_EFFECT, rid, type, name, n, payload, now, mark)
+    connection.run(INSERT_EFFECT, ref, type, name, n, payload, now, mark)
   }
-}
-
-const RESET_EFFECTS = `
-  UPDATE pawl_outbox SET state = 'pending', tries = 0, error = NULL,
-    run_at = CASE WHEN claim IS NOT NULL AND run_at > ?1 THEN run_at ELSE ?1 END
-  WHERE job = ?2 AND state <> 'delivered' AND name <> '${NOTICE}'`
-
-/** Lets what a job has not delivered yet be delivered at once (rule G6). */
-export function resetEffects(connection: Connection, now: number, rid: number): void {
-  connection.run(RESET_EFFECTS, now, rid)
 }

@@ -5,7 +5,7 @@
  * some went.
  */
 
-import type { Sheaf } from '../archive.ts'
+import type { PrunedJob } from '../archive.ts'
 import { SealUnsettled } from '../errors.ts'
 import type { FactRow } from '../rows.ts'
 import {
@@ -161,8 +161,8 @@ const INSERT_REMOVAL = `
 export function noteRemovals(
   connection: Connection,
   pruned: number,
-  collected: readonly Sheaf[],
-  removed: readonly Sheaf[],
+  collected: readonly PrunedJob[],
+  removed: readonly PrunedJob[],
 ): void {
   if (connection.get(SELECT_LAST) === undefined) return
   const ranges = connection.all<SealRange>(SELECT_RANGES, ...reachOf(removed))

@@ -9,9 +9,9 @@ import { decide } from '../../core/job/decide.ts'
 import { contextOf, WORKER } from '../asker.ts'
 import { findPayloadFault } from '../requests.ts'
 import type { Answer, Settlement } from '../store.ts'
+import { Changes } from '../verbs/changes.ts'
 import { mayRetry, type WaitingRetries } from '../waiting-retries.ts'
-import { answer } from './answer.ts'
-import { applySuccess, Pending } from './apply.ts'
+import { applySuccess, Pending, writeChanges } from './apply.ts'
 import type { Connection } from './connect.ts'
 import { readHeld, type Shared } from './context.ts'
 import { hasStep } from './query.ts'
@@ -82,9 +82,13 @@ function settleOne(
   }
   // What is pending is not in the ledger yet, where a step is looked for.
   if (command.kind === 'step') pending.write(connection)
-  const known = command.kind === 'step' && hasStep(connection, read.rid, command.name, command.n)
+  const known =
+    command.kind === 'step' && hasStep(connection, read.ref as number, command.name, command.n)
   const asked = known ? { ...command, known } : command
-  return answer(shared, connection, now, read, asked, WORKER, payload, pending)
+  const changes = new Changes({ environment: shared.environment, now })
+  const answered = changes.answer(read, asked, WORKER, payload)
+  writeChanges(connection, changes, pending)
+  return answered
 }
 
 function payloadFault({ payloadBounds }: Shared, payload: string | undefined) {

@@ -3,37 +3,32 @@ import { StaleFence } from '../../core/errors.ts'
 import type { Usage } from '../../core/job/commands.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import { systemEnvironment } from '../../environment/system.ts'
-import { textOf } from '../archive.ts'
 import { CLIENT } from '../asker.ts'
 import { isDamage, settleEach } from '../damage.ts'
 import { type JobDamaged, StoreClosed, StoreUnsafe } from '../errors.ts'
 import { checkMigration, type Migration, type MigrationRequest } from '../migration.ts'
 import { checkQueueChange, type QueueChange, type QueueRecord } from '../queue-records.ts'
-import { ReadSide } from '../read-side.ts'
 import {
   checkClaim,
   checkEffectClaim,
   checkLease,
-  checkLimit,
   checkName,
   checkProgress,
-  checkPrune,
-  checkReports,
-  checkRetry,
   isStep,
   payloadBoundsOf,
 } from '../requests.ts'
 import { lookAtOpening } from '../soundness.ts'
 import type * as contract from '../store.ts'
 import { logTimeChange, type TimeStatus } from '../store-time.ts'
+import { VerbSide } from '../verb-side.ts'
+import type { Tx, Verb } from '../verbs/operations.ts'
 import { mayWake } from '../waking.ts'
 import { toPawlError, whileBusy } from './busy.ts'
 import { claim, hasReady } from './claim.ts'
 import { FileClock } from './clock.ts'
 import { commit } from './commit.ts'
 import { type Connection, connect, explain, warnOfOldSqlite } from './connect.ts'
-import type { Shared } from './context.ts'
-import { retryEffects } from './effects.ts'
+import { atOf, type Shared } from './context.ts'
 import { enqueue, enqueueJoined, type Order } from './enqueue.ts'
 import { SqliteExamination } from './examination.ts'
 import { abandon, FileGuard } from './file-guard.ts'
@@ -44,18 +39,14 @@ import { fileOf, isInTransaction } from './join.ts'
 import { registerMachines, withNumbers } from './machines.ts'
 import { migrate } from './migrate.ts'
 import { migrateJobs } from './migrate-jobs.ts'
+import { perform } from './operations.ts'
 import { checkSqliteOptions, type SqliteOptions } from './options.ts'
-import { claimEffects, findDueEffects, settleEffects } from './outbox.ts'
-import { promote } from './promote.ts'
-import { harvest, removeHarvest } from './prune.ts'
+import { claimEffects, findDueEffects } from './outbox.ts'
 import { changeQueue } from './queue-records.ts'
-import { shed } from './queues.ts'
 import { PLACES, QUERIES } from './reads.ts'
-import { recover } from './recover.ts'
 import { SqliteRuns } from './runs.ts'
 import { SqliteSeals } from './seals.ts'
 import { settle } from './settle.ts'
-import { cancel, tell } from './tell.ts'
 import { runTransaction } from './transaction.ts'
 import { WakeUps } from './wake.ts'
 import { removeWorker, reportWorker } from './workers.ts'
@@ -160,10 +151,7 @@ interface Parts {
   readonly guard: FileGuard | undefined
 }
 
-/** What a verb of the contract takes. */
-type Verb<K extends 'tell' | 'cancel'> = Parameters<contract.Store[K]>
-
-class SqliteStore extends ReadSide<Connection> implements contract.Store {
+class SqliteStore extends VerbSide<Connection> implements contract.Store {
   readonly runs: SqliteRuns
   readonly examination: SqliteExamination
   readonly seals: SqliteSeals
@@ -223,6 +211,18 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     return result
   }
 
+  protected perform<T>(name: string, verb: (tx: Tx) => Verb<T>): Promise<T> {
+    return this.#write(name, (db, now) => perform(atOf(this.#shared, db, now), verb))
+  }
+
+  protected look<T>(verb: (tx: Tx) => Verb<T>): Promise<T> {
+    return this.read((db) => perform(atOf(this.#shared, db, this.now()), verb))
+  }
+
+  protected aroundDamage<T>(verb: () => Promise<T>): Promise<T> {
+    return this.#isolation.around(verb)
+  }
+
   onWake(listener: () => void): () => void {
     return this.#wakeUps.subscribe(listener)
   }
@@ -249,14 +249,6 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     )
     this.#wakeUps.signal()
     return answers
-  }
-
-  tell(...[ids, command, asker, seqs]: Verb<'tell'>): Promise<contract.Answer[]> {
-    return this.#write('tell', (db, now) => tell(this.#shared, db, now, ids, command, asker, seqs))
-  }
-
-  cancel(...[ids, asker, seqs]: Verb<'cancel'>): Promise<contract.Answer[]> {
-    return this.#write('cancel', (db, now) => cancel(this.#shared, db, now, ids, asker, seqs))
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
@@ -351,45 +343,10 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     return this.#write('claimEffects', (db, now) => claimEffects(this.#shared, db, now, request))
   }
 
-  async settleEffects(
-    reports: readonly contract.EffectReport[],
-    onMoved?: contract.OnMoved,
-  ): Promise<boolean[]> {
-    checkReports(reports)
-    const { answers, finished } = await this.#write('settleEffects', (db, now) =>
-      settleEffects(this.#shared, db, now, reports),
-    )
-    onMoved?.(finished)
-    return answers
-  }
-
-  async retryEffects(keys: readonly string[], asker: contract.Asker): Promise<boolean[]> {
-    checkRetry(keys, asker)
-    return this.#write('retryEffects', (db, now) =>
-      retryEffects(this.#shared, db, now, keys, asker),
-    )
-  }
-
   async heartbeat(beats: readonly contract.Beat[], leaseMs: number): Promise<contract.Heartbeat> {
     checkLease(leaseMs)
     checkProgress(beats, this.#shared.payloadBounds)
     return this.#write('heartbeat', (db, now) => heartbeat(db, now, beats, leaseMs))
-  }
-
-  async promote(limit: number, onMoved?: contract.OnMoved): Promise<number> {
-    checkLimit(limit)
-    const promoted = await this.#isolation.around(() =>
-      this.#write('promote', (db, now) => promote(this.#shared, db, now, limit)),
-    )
-    onMoved?.(promoted)
-    return promoted.length
-  }
-
-  async recover(limit: number): Promise<contract.Recovered[]> {
-    checkLimit(limit)
-    return this.#isolation.around(() =>
-      this.#write('recover', (db, now) => recover(this.#shared, db, now, limit)),
-    )
   }
 
   async migrate(
@@ -417,13 +374,6 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
     return this.#write(`${change.action}Queue`, (db, now) => changeQueue(db, now, change, asker))
   }
 
-  async shed(limit: number): Promise<contract.Answer[]> {
-    checkLimit(limit)
-    return this.#isolation.around(() =>
-      this.#write('shed', (db, now) => shed(this.#shared, db, now, limit)),
-    )
-  }
-
   async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {
     checkName('worker', worker.id)
     return this.#write('reportWorker', (db, now) => {
@@ -433,16 +383,6 @@ class SqliteStore extends ReadSide<Connection> implements contract.Store {
 
   removeWorker(id: string): Promise<void> {
     return this.#write('removeWorker', (db) => removeWorker(db, id))
-  }
-
-  async prune(request: contract.PruneRequest): Promise<number> {
-    const { endedBefore, limit, archive } = checkPrune(request)
-    const collected = await this.read((db) => harvest(db, endedBefore, limit))
-    if (collected.length === 0) return 0
-    await archive?.(textOf(collected))
-    return this.#write('prune', (db, now) =>
-      removeHarvest(db, now, collected, endedBefore, archive !== undefined),
-    )
   }
 
   close(): Promise<void> {

@@ -1,0 +1,145 @@
+/**
+ * What one call has decided and not yet written. Each command is decided on the present state of a
+ * job that was read in this transaction, and what was decided becomes that state. Everything is
+ * written at once, at the end: each row that changed, every fact, notices, and the roll-up of ended
+ * jobs. A job of an earlier version of its lifecycle is migrated first; if the command is refused
+ * or changes nothing, the job stays what it was.
+ */
+import type { Command } from '../../core/job/commands.ts'
+import { decide } from '../../core/job/decide.ts'
+import { evolve } from '../../core/job/evolve.ts'
+import type { Fact } from '../../core/job/facts.ts'
+import { enteredAt, type Job } from '../../core/job/job.ts'
+import { LANES, laneOf } from '../../core/job/lanes.ts'
+import { contextOf, ENGINE } from '../asker.ts'
+import type { FactEntry, JobFold } from '../columns.ts'
+import { endOf, followRoute, type Migrated, type Route } from '../machines.ts'
+import { type NoticeRow, noticeOf } from '../notices.ts'
+import type { Answer, Asker, Ref } from '../store.ts'
+import type { Moment } from './operations.ts'
+import type { Read } from './reading.ts'
+
+/** A row that changed, as it was read and as it is now. */
+export interface ChangedRow extends JobFold {
+  readonly ref: Ref
+  readonly before: Job
+  /** Whether the job now follows another version of its lifecycle: `machine` is its number. */
+  readonly isMigrated: boolean
+}
+
+/** A fact or a notice, with the handle of its job. */
+export type Referring<T> = T & { readonly ref: Ref }
+
+interface Change {
+  readonly before: Job
+  readonly read: Read
+  readonly at: number
+  readonly machine: number | undefined
+}
+
+/** What one call changes. */
+export class Changes {
+  readonly facts: Referring<FactEntry>[] = []
+  readonly notices: { readonly ref: Ref; readonly notice: NoticeRow }[] = []
+  readonly #moment: Moment
+  readonly #rows = new Map<string, Change>()
+
+  constructor(moment: Moment) {
+    this.#moment = moment
+  }
+
+  get isEmpty(): boolean {
+    return this.facts.length === 0
+  }
+
+  /** Decides a command on a job that was locked in this transaction, and notes the decision. */
+  answer(read: Read, command: Command, asker: Asker, payload: string | null = null): Answer {
+    const { environment, now } = this.#moment
+    const { lifecycle, route, retriesAhead } = read
+    const context = contextOf(environment, asker, now, retriesAhead)
+    const migrated = route && followRoute(route, read.job, contextOf(environment, ENGINE, now))
+    if (migrated !== undefined && 'kind' in migrated) return migrated
+    const decision = decide(lifecycle, migrated?.job ?? read.job, command, context)
+    if (decision.kind === 'rejected') return decision
+    if (decision.kind === 'same') return { kind: 'same', job: read.job }
+    const { fact } = decision
+    if (route && migrated) this.migrate(read, route, migrated)
+    const since = enteredAt(read.job)
+    this.add(read, fact, payload)
+    const hops = migrated && { migrated: migrated.facts }
+    return { kind: 'done', job: read.job, fact, since, ...hops }
+  }
+
+  /** Notes a fact of a job, which then is what the fact makes of it. */
+  add(read: Read, fact: Fact, payload: string | null): void {
+    const { ref, job } = read
+    this.#note(read, fact.at)
+    this.facts.push({ ref, fact, payload })
+    const notice = noticeOf(read.lifecycle, job, fact)
+    if (notice !== undefined) this.notices.push({ ref, notice })
+    read.job = evolve(job, fact)
+  }
+
+  /** Notes the migration of a job, which then is what the migration makes of it. */
+  migrate(read: Read, route: Route, { job, facts }: Migrated): void {
+    this.#note(read, job.updatedAt, endOf(route).machine)
+    for (const fact of facts) this.facts.push({ ref: read.ref, fact, payload: null })
+    read.job = job
+    read.route = undefined
+  }
+
+  #note(read: Read, at: number, machine?: number): void {
+    const known = this.#rows.get(read.job.id)
+    const before = known?.before ?? read.job
+    this.#rows.set(read.job.id, { before, read, at, machine: machine ?? known?.machine })
+  }
+
+  /** The rows that changed. */
+  rows(): ChangedRow[] {
+    return Array.from(this.#rows.values(), ({ before, read, at, machine }) => {
+      const { ref, job, lifecycle } = read
+      return {
+        ref,
+        before,
+        job,
+        lane: LANES[laneOf(lifecycle, job, at)],
+        machine: machine ?? 0,
+        isMigrated: machine !== undefined,
+        leaseUntil: job.execution?.leaseUntil ?? null,
+      }
+    })
+  }
+}
+
+/** By how much the number of ended jobs of a queue and a state changes. */
+export interface EndedCount {
+  readonly queue: string
+  readonly state: string
+  readonly jobs: number
+}
+
+/** Gathers how the roll-up of ended jobs changes; a redriven job is no longer an ended one. */
+export class EndedCounts {
+  readonly #counts = new Map<string, EndedCount>()
+
+  note(before: Job, after: Job): void {
+    if (before.state === after.state) return
+    this.#add(before, -1)
+    this.#add(after, 1)
+  }
+
+  #add({ queue, state, outcome }: Job, by: number): void {
+    if (outcome === null) return
+    const key = `${state}\0${queue}`
+    const jobs = (this.#counts.get(key)?.jobs ?? 0) + by
+    this.#counts.set(key, { queue, state, jobs })
+  }
+
+  /** What was noted since it was last taken. */
+  take(): EndedCount[] {
+    if (this.#counts.size === 0) return []
+    const counts = [...this.#counts.values()].filter(({ jobs }) => jobs !== 0)
+    this.#counts.clear()
+    return counts
+  }
+}

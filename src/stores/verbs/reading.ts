@@ -1,0 +1,95 @@
+/** How a row becomes a job on which this process can decide, the same in every store. */
+import { LifecycleUnknown, type PawlError } from '../../core/errors.ts'
+import type { Job } from '../../core/job/job.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { readRow, unknownMachine } from '../damage.ts'
+import { JobDamaged } from '../errors.ts'
+import { endOf, type Machines, type Route } from '../machines.ts'
+import type { JobRow } from '../rows.ts'
+import type { Ref } from '../store.ts'
+import type { Locked } from './operations.ts'
+
+/** A job as it was read and locked. What is decided on it becomes its present state. */
+export interface Read {
+  /** The store's own handle of the row. */
+  readonly ref: Ref
+  job: Job
+  /** The version that decides. */
+  readonly lifecycle: Lifecycle
+  /** The job follows an earlier version: what is decided on it migrates it first. */
+  route?: Route | undefined
+  readonly cancelAskedAt: number | null
+  /** How many retries wait in its queue; read only for commands that may add one. */
+  retriesAhead?: number
+}
+
+/** The row of a job, with the request to cancel it. */
+export type LockedRow = JobRow & { readonly cancel_asked_at: number | null }
+
+/** A row as a job, if this process knows its lifecycle or can migrate it; or why it is none. */
+export function toRead(
+  machines: Machines,
+  row: LockedRow,
+  ref: Ref,
+): Read | JobDamaged | undefined {
+  const { machine, cancel_asked_at: cancelAskedAt } = row
+  const lifecycle = machines.byId.get(machine)
+  const route = machines.routes.get(machine)
+  const own = lifecycle ?? route?.before
+  if (own === undefined) return undefined
+  const job = readRow(row, own, ref)
+  if (job instanceof JobDamaged) return job
+  if (lifecycle !== undefined) return { ref, job, lifecycle, cancelAskedAt }
+  return route && { ref, job, lifecycle: endOf(route).lifecycle, route, cancelAskedAt }
+}
+
+/** The same for a job that only needs to be finished: its version may be a stored definition. */
+export function toDelivered(
+  machines: Machines,
+  row: LockedRow,
+  ref: Ref,
+): Read | JobDamaged | undefined {
+  const read = toRead(machines, row, ref)
+  if (read !== undefined) return read
+  const lifecycle = machines.storedAt(row.machine)
+  if (lifecycle === undefined) return undefined
+  const job = readRow(row, lifecycle, ref)
+  return job instanceof JobDamaged
+    ? job
+    : { ref, job, lifecycle, cancelAskedAt: row.cancel_asked_at }
+}
+
+/** The same for a verb that cannot go on with a damaged row: throws `JobDamaged`. */
+export function toSound(machines: Machines, row: LockedRow, ref: Ref): Read | undefined {
+  const read = toRead(machines, row, ref)
+  if (read instanceof JobDamaged) throw read
+  return read
+}
+
+/** Rule G9: the job is left alone, and the caller learns which version it follows. */
+export function unknownLifecycle(
+  { rows }: Machines,
+  job: Pick<JobRow, 'machine' | 'id'>,
+  ref: Ref,
+): PawlError {
+  const row = rows.find(({ id }) => id === job.machine)
+  if (row === undefined) return unknownMachine(job, ref)
+  return new LifecycleUnknown(row.name, row.version)
+}
+
+/** Rows that were locked, as jobs by their ids. */
+export function toLocked(
+  machines: Machines,
+  rows: readonly { readonly row: LockedRow; readonly ref: Ref }[],
+  read = toRead,
+): Locked {
+  const reads = new Map<string, Read>()
+  const unknown = new Map<string, PawlError>()
+  for (const { row, ref } of rows) {
+    const found = read(machines, row, ref)
+    if (found instanceof JobDamaged) unknown.set(row.id, found)
+    else if (found !== undefined) reads.set(row.id, found)
+    else unknown.set(row.id, unknownLifecycle(machines, row, ref))
+  }
+  return { reads, unknown }
+}
