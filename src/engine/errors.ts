@@ -133,6 +133,28 @@ export class JobChanged extends PawlError {
   }
 }
 
+/** There is no effect with this key. */
+export class EffectNotFound extends PawlError {
+  readonly code = 'E_EFFECT_NOT_FOUND'
+  constructor(key: string) {
+    super(`There is no effect ${key}`, 'List the effects of its job: pawl effect list --job ID.', {
+      key,
+    })
+  }
+}
+
+/** The effect was delivered, and a second delivery could do its work twice. */
+export class EffectDelivered extends PawlError {
+  readonly code = 'E_EFFECT_DELIVERED'
+  constructor(key: string) {
+    super(
+      `Effect ${key} was delivered: retry does not apply`,
+      'Only effects that are parked or wait for their next try can be retried.',
+      { key },
+    )
+  }
+}
+
 /** The job does not wait for approval. */
 export class JobNotStalled extends PawlError {
   readonly code = 'E_JOB_NOT_STALLED'

@@ -57,7 +57,9 @@ export function outageOf(cause: unknown): Outage {
   const message = withoutSecrets(wordsOf(cause))
   const named = address === '' || message.includes(address) ? message : `${address}: ${message}`
   const state = isSqlState(code) ? ` (SQLSTATE ${code})` : ''
-  const missing = state === '' && code !== '' && !message.includes(code) ? ` (${code})` : ''
+  // A code of Pawl is part of `details`: a message has one code, that of the error itself.
+  const isForeign = !(cause instanceof PawlError) && state === '' && code !== ''
+  const missing = isForeign && !message.includes(code) ? ` (${code})` : ''
   return describe(`${named}${state}${missing}`, code)
 }
 

@@ -150,6 +150,7 @@ describe('the view of a job in our own names', () => {
       crashCount: 0,
       maxCrashes: 3,
       releaseCount: 0,
+      maxReleases: 100,
       priority: 4,
       runAt: START,
       createdAt: START,

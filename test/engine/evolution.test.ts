@@ -85,6 +85,26 @@ describe.each(STORES)('a rolling deploy on $name', ({ fresh }) => {
     expect(await next.pawl.doctor().check({ full: true })).toMatchObject({ ok: true, jobs: 21 })
   })
 
+  it('tells that a job was migrated when it came due', async () => {
+    const store = await fresh()
+    const old = await releaseOf(store, parcel1, () => {
+      throw new Error('nobody is at home')
+    })
+    const handle = await old.pawl.enqueue(old.job, {})
+    const worker = await old.pawl.work({ checkup: false })
+    const state = async () => (await handle.get()).state
+    await expect.poll(state, { timeout: 10_000 }).toBe('missed')
+    await worker.stop()
+    const { id } = handle
+    const next = await releaseOf(store, parcel2)
+    const told = async () => {
+      await next.pawl.store.promote(10)
+      return next.events.find(({ type }) => type === 'migrated')
+    }
+    await expect.poll(told, { timeout: 10_000 }).toMatchObject({ from: 1, to: 2, job: { id } })
+    expect(next.counted).toEqual(['parcel 1 2'])
+  })
+
   it('explains, foresees and migrates what the old release has left', async () => {
     const store = await fresh()
     const old = await releaseOf(store, parcel1)

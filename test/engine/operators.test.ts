@@ -357,8 +357,14 @@ describe.each(Object.entries(stores))('an operator on %s', (_name, openStore) =>
     const [first = '', second = ''] = keys
     expect(await ada.retryEffects(first)).toMatchObject({ matched: 1, done: 1 })
     expect(await ada.retryEffects({ keys: [first, second, second, 'x/y/1'] })).toMatchObject({
-      ...{ matched: 3, done: 1, same: 2 },
+      ...{ matched: 3, done: 1, same: 1, refused: 1 },
+      refusals: [{ key: 'x/y/1', code: 'E_EFFECT_NOT_FOUND' }],
     })
+    // One that is due already is as wanted, as a job is.
+    expect(await ada.retryEffects(first)).toMatchObject({ done: 0, same: 1, refused: 0 })
+    const absent = { code: 'E_EFFECT_NOT_FOUND' }
+    await expect(ada.retryEffects('x/y/1')).rejects.toMatchObject(absent)
+    await expect(ada.retryEffects('x/y/1', { dryRun: true })).rejects.toMatchObject(absent)
     expect(await ada.retryEffects({ filter, limit: 8 })).toMatchObject({ done: 8, more: true })
     const signal = AbortSignal.abort()
     expect(await ada.retryEffects({ filter }, { signal })).toMatchObject({ done: 0, more: true })

@@ -6,10 +6,11 @@ import { NOTICE } from '../../stores/notices.ts'
 import type { EffectFilter, EffectInfo, EffectState } from '../../stores/store.ts'
 import { confirm } from '../confirm.ts'
 import { UsageInvalid } from '../errors.ts'
-import { EXIT, type ExitCode } from '../exit-codes.ts'
+import { EXIT, type ExitCode, exitCodeOf } from '../exit-codes.ts'
 import { withPawl } from '../opening.ts'
 import { PAGING_OPTIONS, walkOf } from '../paging.ts'
 import { type Call, type CommandSpec, hasFlag, type OptionSpec, textOf, wholeOf } from '../spec.ts'
+import { visible } from '../visible.ts'
 import { identityOf, OPERATOR_OPTIONS } from './job-act.ts'
 
 const FILTER_OPTIONS: readonly OptionSpec[] = [
@@ -111,24 +112,29 @@ async function retry(call: Call): Promise<ExitCode> {
   })
 }
 
-function countsOf({ matched, done, same }: EffectsReport): string {
-  return `${matched} matched, ${done} done, ${same} same`
+function countsOf({ matched, done, same, refused }: EffectsReport): string {
+  const counts = `${matched} matched, ${done} done, ${same} same`
+  return refused > 0 ? `${counts}, ${refused} refused` : counts
 }
 
-function report({ output, interrupted, args }: Call, result: EffectsReport): ExitCode {
+function report({ output, interrupted }: Call, result: EffectsReport): ExitCode {
   const { keys: _, ...told } = result
   if (output.json) output.record({ verb: 'retry', ...told })
   else {
     const dry = result.dryRun ? ' (dry run, nothing was written)' : ''
     output.line(`retry: ${countsOf(result)}${dry}`)
     if (result.more) output.say('There are more effects that match.')
+    for (const { key, code, message, hint } of result.refusals) {
+      output.line(`  ${visible(key)} refused: ${visible(message)} (${code}). ${visible(hint)}`)
+    }
     if (result.same > 0 && !result.dryRun) {
-      output.say('Same: not there, delivered, being delivered, or due already.')
+      output.say('Same: being delivered or due already; by a filter also delivered.')
     }
   }
   if (interrupted.aborted) return EXIT.interrupted
-  // Whoever named effects wants each of them tried again.
-  return args.length > 0 && result.same > 0 ? EXIT.conflict : EXIT.ok
+  if (result.refused === 0) return EXIT.ok
+  const codes = new Set(result.refusals.map(exitCodeOf))
+  return codes.size === 1 ? ([...codes][0] as ExitCode) : EXIT.conflict
 }
 
 const KEY = '0198a1b2-0000-7000-8000-000000000001/mail/1'

@@ -82,6 +82,7 @@ function standardView(job: Job, lifecycle: Lifecycle): JobView {
     crashCount: job.crashes,
     maxCrashes: policy.crashesMax,
     releaseCount: job.releases,
+    maxReleases: policy.releasesMax,
     priority: job.priority,
     runAt: job.runAt,
     createdAt: job.createdAt,

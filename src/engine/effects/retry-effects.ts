@@ -8,7 +8,8 @@ import { CommandInvalid } from '../../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
 import { canRetry, parseKey } from '../../stores/effects.ts'
 import { checkEffectFilter } from '../../stores/filters.ts'
-import type { Asker, EffectFilter, Store } from '../../stores/store.ts'
+import type { Asker, EffectFilter, EffectInfo, Store } from '../../stores/store.ts'
+import { EffectDelivered, EffectNotFound } from '../errors.ts'
 import { checkNotEmpty } from '../operators/selection.ts'
 import { pagesOf } from '../pages.ts'
 
@@ -37,8 +38,12 @@ export interface EffectsReport {
   readonly matched: number
   /** Effects that are due now with fresh tries; in a dry run, those that would be. */
   readonly done: number
-  /** Effects that are unknown, delivered, being delivered or due already. */
+  /** Effects that are being delivered or due already; with a filter also delivered ones. */
   readonly same: number
+  /** Keys of effects that were delivered, or that do not exist. */
+  readonly refused: number
+  /** The first of these. */
+  readonly refusals: readonly EffectRefusal[]
   /** The first keys of the selection. */
   readonly sample: readonly string[]
   /** In a dry run by a filter: the selected keys, at most 10,000. */
@@ -47,12 +52,23 @@ export interface EffectsReport {
   readonly more: boolean
 }
 
+/** An effect that was named, and that cannot be retried. */
+interface EffectRefusal {
+  readonly key: string
+  readonly code: string
+  readonly message: string
+  readonly hint: string
+}
+
 const BATCH = 100
 const JOB_PAGE = 1000
 const KEYS_MAX = 10_000
 const SAMPLE_MAX = 20
 
-/** Retries effects, a bounded number per transaction. */
+/**
+ * Retries effects, a bounded number per transaction. A single key that cannot be retried throws
+ * `EffectNotFound` or `EffectDelivered`.
+ */
 export async function retryEffects(
   store: Store,
   asker: Asker,
@@ -62,17 +78,25 @@ export async function retryEffects(
   checkFields(options, OPTIONS, { what: 'options' })
   checkSelection(selection)
   const { dryRun = false, signal } = options
-  const report = { dryRun, matched: 0, done: 0, same: 0, sample: [] as string[], more: false }
+  const counts = { matched: 0, done: 0, same: 0, refused: 0 }
+  const [sample, refusals]: [string[], EffectRefusal[]] = [[], []]
+  const report = { dryRun, ...counts, refusals, sample, more: false }
   const isBulk = typeof selection === 'object' && !('keys' in selection)
   const listed: string[] = []
   for await (const { keys, more } of batchesOf(store, selection)) {
     if (signal?.aborted) return { ...report, more: true }
     const became = dryRun ? await foresee(store, keys) : await store.retryEffects(keys, asker)
     const retried = became.filter(Boolean).length
+    const left = keys.filter((_, i) => !became[i])
+    const errors = isBulk ? [] : await findRefusals(store, left)
+    const [only] = errors
+    if (typeof selection === 'string' && only !== undefined) throw only
     if (dryRun && isBulk) listed.push(...keys.slice(0, KEYS_MAX - listed.length))
     report.matched += keys.length
     report.done += retried
-    report.same += keys.length - retried
+    report.same += left.length - errors.length
+    report.refused += errors.length
+    refusals.push(...errors.slice(0, SAMPLE_MAX - refusals.length).map(toldOf))
     report.sample.push(...keys.slice(0, SAMPLE_MAX - report.sample.length))
     report.more ||= more
   }
@@ -81,15 +105,45 @@ export async function retryEffects(
 
 /** Returns for each key whether the effect would become due. */
 async function foresee(store: Store, keys: readonly string[]): Promise<boolean[]> {
+  const effects = await effectsOf(store, keys)
+  return keys.map((key) => {
+    const effect = effects.get(key)
+    return effect !== undefined && canRetry(effect, store.now())
+  })
+}
+
+/** The errors of effects that were not made due because they do not exist or were delivered. */
+async function findRefusals(
+  store: Store,
+  keys: readonly string[],
+): Promise<(EffectNotFound | EffectDelivered)[]> {
+  const effects = await effectsOf(store, keys)
+  return keys.flatMap((key): (EffectNotFound | EffectDelivered)[] => {
+    const effect = effects.get(key)
+    if (effect === undefined) return [new EffectNotFound(key)]
+    return effect.state === 'delivered' ? [new EffectDelivered(key)] : []
+  })
+}
+
+function toldOf(error: EffectNotFound | EffectDelivered): EffectRefusal {
+  const { code, message, hint, details } = error
+  return { key: String(details.key), code, message, hint }
+}
+
+/** The effects of all jobs that the keys name, by key. */
+async function effectsOf(
+  store: Store,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, EffectInfo>> {
   const jobs = new Set(keys.flatMap((key) => parseKey(key)?.jobId ?? []))
-  const due = new Set<string>()
+  const found = new Map<string, EffectInfo>()
   for (const jobId of jobs) {
     const ask = (page: { limit: number; after?: string }) => store.listEffects({ jobId }, page)
     for await (const { items } of pagesOf(ask, { size: JOB_PAGE })) {
-      for (const effect of items) if (canRetry(effect, store.now())) due.add(effect.key)
+      for (const effect of items) found.set(effect.key, effect)
     }
   }
-  return keys.map((key) => due.has(key))
+  return found
 }
 
 const PART: FieldChecks<Part> = { limit: (value) => count(value, 1, Number.MAX_SAFE_INTEGER) }

@@ -64,6 +64,16 @@ export const METRICS = {
     labels: ['queue'],
     help: 'Leases that recovery in this process found expired.',
   },
+  pawl_handlers_silent_total: {
+    kind: 'counter',
+    labels: ['queue', 'kind'],
+    help: 'Warnings about handlers without activity under a valid lease (`stallWarning`).',
+  },
+  pawl_queue_changes_total: {
+    kind: 'counter',
+    labels: ['queue', 'action'],
+    help: 'Queues that this process paused, resumed or limited.',
+  },
   pawl_jobs_isolated_total: {
     kind: 'counter',
     labels: ['lane'],
@@ -142,6 +152,14 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
     case 'expired':
       metrics.count('pawl_leases_expired_total', queueOf(event.job))
       break
+    case 'silent':
+      metrics.count('pawl_handlers_silent_total', kindOf(event.job))
+      break
+    case 'queue': {
+      const { queue, action } = event.record
+      metrics.count('pawl_queue_changes_total', { queue, action })
+      break
+    }
     case 'isolated':
       metrics.count('pawl_jobs_isolated_total', { lane: event.lane ?? '' })
       break

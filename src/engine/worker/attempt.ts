@@ -9,7 +9,7 @@
 import type { JsonBounds } from '../../core/canonical-json.ts'
 import { encode } from '../../core/canonical-json.ts'
 import { name as checkName } from '../../core/checks.ts'
-import { CommandInvalid, Committed, LeaseLost, StaleFence } from '../../core/errors.ts'
+import { CommandInvalid, Committed, LeaseLost, messageOf, StaleFence } from '../../core/errors.ts'
 import { classify, type Failure, toBoundedText } from '../../core/failure.ts'
 import { USAGE_MAX } from '../../core/job/checks.ts'
 import type { Fence, Usage } from '../../core/job/commands.ts'
@@ -360,7 +360,7 @@ export class Attempt {
       const command = { kind: 'commit', fence: this.fence, ...this.#usageField() } as const
       return this.#settlement({ held: this.#heldNow(), command, payload })
     } catch (error) {
-      const message = toBoundedText(`The result cannot be stored: ${String(error)}`)
+      const message = toBoundedText(`The result cannot be stored: ${messageOf(error)}`)
       return this.#failed({ class: 'terminal', kind: 'validation', message })
     }
   }
