@@ -13,6 +13,7 @@ const VERBS = [
   'settle',
   'heartbeat',
   'commit',
+  'transaction',
   'claimEffects',
   'settleEffects',
   'retryEffects',

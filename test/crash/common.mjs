@@ -79,6 +79,7 @@ export function itemsAt(start) {
     ],
     group: [['grouped', standard, {}]],
     joined: [['joined', standard, {}]],
+    transacted: [['transacted', standard, {}]],
   }
   // Ids count apart from those that the store takes for its claims.
   let last = 0

@@ -66,6 +66,14 @@ async function joinUsersTransaction() {
   crashPoint('enqueueTx.committed')
 }
 
+/** A row of the user's own and a job, in a transaction that the store has opened. */
+function transact() {
+  return store.transaction(async (tx) => {
+    await tx.query(`INSERT INTO user_notes VALUES ('transacted')`)
+    await store.enqueue(items.transacted, { tx })
+  })
+}
+
 async function deliver() {
   effects.push(...(await store.claimEffects({ limit: 10, leaseMs: 30_000 })))
   return effects.length
@@ -98,6 +106,7 @@ const story = [
       ]),
   ],
   ['joined', joinUsersTransaction],
+  ['transacted', transact],
   ['report', () => store.reportWorker({ id: 'worker-2', state: 'polling', info: '{}' })],
   ['forget', () => store.removeWorker('worker-2')],
   ['submit', () => store.tell([idOf('held-back')], { kind: 'submit' }, CLIENT)],
