@@ -1,4 +1,4 @@
-// What the tests of the core know as `pawl` and `pawl/testing`: without the stores and the engine,
+// What the tests of the core import as `pawl` and `pawl/…`: without the stores and the engine,
 // which would be loaded anew for each mutant.
 export * from '../src/core/canonical-json.ts'
 export * from '../src/core/checks.ts'
@@ -48,6 +48,7 @@ export * from '../src/engine/errors.ts'
 export * from '../src/http/errors.ts'
 export * from '../src/runs/errors.ts'
 export * from '../src/runs/journal/errors.ts'
+export * from '../src/stores/errors.ts'
 export * from '../src/testing/given.ts'
 export * from '../src/testing/job-script.ts'
 export * from '../src/testing/manual-clock.ts'

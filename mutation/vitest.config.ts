@@ -6,7 +6,7 @@ import { CheapestFirst } from './cheapest-first.ts'
 const core = fileURLToPath(new URL('core.ts', import.meta.url))
 
 export default defineConfig({
-  resolve: { alias: [{ find: /^pawl(\/testing)?$/, replacement: core }] },
+  resolve: { alias: [{ find: /^pawl(\/(errors|rules|runs|testing))?$/, replacement: core }] },
   test: {
     include: [
       'test/core/**/*.test.ts',
