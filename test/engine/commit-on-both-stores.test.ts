@@ -23,8 +23,8 @@ async function open(
   name: string,
   jobs: Parameters<typeof createPawl>[0]['jobs'],
   wrap: (store: Store) => Store = (store) => store,
+  environment = systemEnvironment(),
 ): Promise<Pawl> {
-  const environment = systemEnvironment()
   const store = await openStore(name, { lifecycles: LIFECYCLES, environment, logger: SILENT })
   const pawl = await createPawl({ store: wrap(store), jobs: jobs ?? [] })
   onTestFinished(async () => {
@@ -108,6 +108,31 @@ describe.each(PLACES)('on $name', ({ name, place }) => {
     expect(codes).toEqual(['E_COMMIT_TOO_SLOW', ...inside, 'E_COMMITTED'])
     expect(await bookings()).toEqual([{ job: handle.id, attempt: 1 }])
     expect(await handle.get()).toMatchObject({ attempt: 1, failures: 0, state: 'succeeded' })
+  })
+
+  it('a commit is too slow also for a process whose timers are late', { timeout }, async () => {
+    const { store, pawl: client, bookings } = await place()
+    const codes: unknown[] = []
+    const job = defineJob({
+      name: 'late',
+      run: async (context) => {
+        const slow = async (tx: Tx) => {
+          await insert(tx, isPostgres, context)
+          await new Promise(() => {})
+        }
+        await context.commit(slow).catch((error: unknown) => codes.push(codeOf(error)))
+      },
+    })
+    const system = systemEnvironment()
+    const { timers } = system
+    const after: typeof timers.after = (ms, done) => timers.after(ms + 300, done)
+    const environment = { ...system, timers: { ...timers, after } }
+    const pawl = await open(store, [job], undefined, environment)
+    await pawl.work({ lease: '3s' })
+    const handle = await client.enqueue(job, null)
+    await handle.result({ timeout: '10s' })
+    expect(codes).toEqual(['E_COMMIT_TOO_SLOW'])
+    expect(await bookings()).toEqual([])
   })
 
   it('a commit whose answer was lost is found by the next call', { timeout }, async () => {

@@ -90,7 +90,11 @@ describe('several stores', () => {
     await migrating.query('BEGIN')
     const lock = 'SELECT pg_advisory_xact_lock(hashtext($1), 1)'
     await migrating.query(lock, [`pawl migrate "${schema}"`])
-    const busy = openPostgresStore({ ...FEW, schema, timeoutMs: 200 })
+    // Connected already: a connection that takes longer than the time-out is another error.
+    const pool = new pg.Pool({ connectionString: url, max: 2 })
+    onTestFinished(() => pool.end())
+    await Promise.all([pool.query('SELECT 1'), pool.query('SELECT 1')])
+    const busy = openPostgresStore({ pool, schema, timeoutMs: 500 })
     await expect(busy).rejects.toMatchObject({ code: 'E_STORE_BUSY' })
     const waiting = opened({ ...FEW, schema })
     await migrating.query('ROLLBACK')

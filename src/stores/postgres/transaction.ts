@@ -153,8 +153,10 @@ export function settingsOf(boundMs: number): string {
   const timeoutMs = Math.max(boundMs, STATEMENT_MIN_MS)
   return [
     `statement_timeout = ${timeoutMs}`,
-    // A holder that falls silent must not keep the row locked for longer than it keeps its lease.
-    `idle_in_transaction_session_timeout = ${timeoutMs}`,
+    // A holder that falls silent must not keep the row locked for longer than it keeps its lease,
+    // of which the bound is at most a third. Twice the bound, because a process whose timer is late
+    // must still get its own error (E_COMMIT_TOO_SLOW), not that of a connection that was ended.
+    `idle_in_transaction_session_timeout = ${2 * timeoutMs}`,
     'plan_cache_mode TO DEFAULT',
     'enable_seqscan TO DEFAULT',
     'random_page_cost TO DEFAULT',
