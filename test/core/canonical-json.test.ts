@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { DEFAULT_BOUNDS, decode, encode, type Json, utf8Length, ValueInvalid } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
+import { encodeText } from '../../src/core/canonical-json.ts'
 
 /** The place and the reason of a refusal. */
 function refusalOf(run: () => unknown): { path: unknown; why: unknown } {
@@ -289,6 +290,11 @@ describe('for any value', () => {
       }),
       { numRuns: 1000 },
     )
+  })
+
+  it('of a short text is the canonical text of any value', () => {
+    for (const text of ['', 'a', '"\\\n', 'ö€😀']) expect(encodeText(text)).toBe(encode(text))
+    expect(refusalOf(() => encodeText('\ud800')).path).toBe('$')
   })
 
   it('the length in bytes is what Node counts', () => {

@@ -1,7 +1,7 @@
 // The times that the fact which closes an attempt records.
 import { decide, executionsOf, type Fact, leased, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
-import { timingOf } from '../../src/core/job/timing.ts'
+import { queueMsOf, timingOf } from '../../src/core/job/timing.ts'
 import { awaken, crash, EVERY_LIFECYCLE, FINAL, factOf, played, TRANSIENT } from './job-play.ts'
 
 const closings = (facts: readonly Fact[]) => facts.filter(({ timing }) => timing !== undefined)
@@ -54,5 +54,10 @@ describe('the times of an attempt', () => {
     const job = { runAt: 5, createdAt: 1, startedAt: null }
     const times = { queueMs: 4, durationMs: 0 }
     expect(timingOf(job, { statuses: ['ABORTED'] }, 9)).toEqual(times)
+  })
+
+  it('of a job that was never due have no wait', () => {
+    expect(queueMsOf({ runAt: null }, 9)).toBe(0)
+    expect(queueMsOf({ runAt: 5 }, 9)).toBe(4)
   })
 })

@@ -124,6 +124,14 @@ describe('fix attempts', () => {
     }
   })
 
+  it('count on entry in older logs, whose events say so', () => {
+    const script = runIn('VALIDATING')
+    const data = { from_state: 'VALIDATING', to_state: 'FIXING', fixing: true }
+    const seq = script.run.last_seq + 1
+    const entered = { ...script.events.at(-1), seq, type: 'RUN_STATE_CHANGED', data } as RunEvent
+    expect(evolveRun(script.run, entered)).toMatchObject({ run_state: 'FIXING', fix_attempts: 1 })
+  })
+
   it('are not spent by the report of an item that had ended before', () => {
     const script = unvalidated()
     start(script, 'page')
