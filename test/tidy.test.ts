@@ -14,6 +14,7 @@ import { type Rule, readFiles, type SourceFile } from './tidy/files.ts'
 import { documentedExports } from './tidy/public-api.ts'
 import { shortFiles, shortFunctions, shortLines } from './tidy/size.ts'
 import { allTestsRun, noSleeps } from './tidy/tests.ts'
+import { noRetiredWords, termsAreDefinedOnce, termsAreUsed } from './tidy/words.ts'
 
 /** A small repository: texts by path. */
 type Sample = Readonly<Record<string, string>>
@@ -43,6 +44,12 @@ const architecture = existsSync(architecturePath) ? readFileSync(architecturePat
 const entries = shipped
   .map(({ path }) => path)
   .filter((path) => path === 'src/index.ts' || path.startsWith('src/entries/'))
+
+const glossaryPath = 'docs/concepts/glossary.md'
+const glossary = documents.filter(({ path }) => path === glossaryPath)
+const otherTexts = [...shipped, ...documents].filter(({ path }) => path !== glossaryPath)
+/** The folders whose comments and messages are already rewritten to plain English. Add the next. */
+const plainFolders = ['src/core', 'src/environment', 'src/audit', 'src/engine', 'src/testing']
 
 const core = (text: string): Sample => ({ 'src/core/job.ts': text })
 const engine = (text: string): Sample => ({ 'src/engine/claim.ts': text })
@@ -252,6 +259,42 @@ const documentation: Case[] = [
   },
 ]
 
+const term = (name: string, meaning = 'Something.') => `| ${name} | ${meaning} |\n`
+
+const words: Case[] = [
+  {
+    promise: 'every term of the glossary is used in the code or in the documents',
+    rule: termsAreUsed(glossary.map(({ text }) => text).join('')),
+    files: otherTexts,
+    breaking: [core('const nothing = 1')],
+    keeping: [],
+  },
+  {
+    promise: 'the glossary defines each term once, in a sentence',
+    rule: termsAreDefinedOnce,
+    files: glossary,
+    breaking: [doc(term('lease') + term('lease')), doc(term('lease', 'a right'))],
+    keeping: [doc(`| term | meaning |\n|---|---|\n${term('lease')}${term('fence')}`)],
+  },
+  {
+    promise: 'retired words do not occur in folders that are rewritten',
+    rule: noRetiredWords(plainFolders),
+    files: shipped,
+    breaking: [
+      core('// As document 003 says.'),
+      core('/** Returns the job that was given\n * back. */'),
+      core(`fail('nobody holds the job')`),
+      core('fail(`a kind of job`)'),
+      core('// Nothing where the job has ended.'),
+    ],
+    keeping: [
+      core('// The `Asker` is a type. See R3.'),
+      core(`import { nobody } from './asker.ts'`),
+      { 'src/unlisted/a.ts': '// Whoever holds it.' },
+    ],
+  },
+]
+
 const testing: Case[] = [
   {
     promise: 'no test is left out',
@@ -278,6 +321,7 @@ for (const { promise, rule, files, breaking, keeping } of [
   ...structure,
   ...readability,
   ...documentation,
+  ...words,
   ...testing,
 ]) {
   describe(promise, () => {

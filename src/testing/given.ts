@@ -27,7 +27,7 @@ interface Snapshot {
 
 /** A history to which commands can be given. */
 export interface Given<S> {
-  /** Gives a command. The function receives the script and returns the decision. */
+  /** Sends a command. The function receives the script and returns the decision. */
   when(act: (script: S) => Decided): Then
 }
 

@@ -114,7 +114,7 @@ export class JobScript {
     return this.tell({ kind: 'claim', claim, worker, leaseUntil, start }, { actor: 'worker' })
   }
 
-  /** Gives a command in the name of an operator. */
+  /** Sends a command in the name of an operator. */
   operate(command: Command, operator = 'ann', note = 'looked into it'): Decision {
     const actor = command.kind === 'repair' ? 'doctor' : 'operator'
     return this.tell(command, { actor, operator, note })

@@ -95,7 +95,7 @@ export type Command =
 
 export type CommandKind = Command['kind']
 
-/** The inputs from outside: the time, a random number, and who sent the command. */
+/** The inputs from outside: the time, a random number, and the requester. */
 export interface Context {
   /** The store's clock, in milliseconds since the epoch. */
   readonly now: number

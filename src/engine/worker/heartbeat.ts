@@ -6,7 +6,7 @@
  * Each lease is renewed by its own fence, never "all leases of this worker". A lease is due for
  * renewal after a third of its length, and one statement renews all that are due.
  *
- * If the store cannot be reached, nobody can report a lost lease. So a lease that was not renewed
+ * If the store cannot be reached, a lost lease cannot be noticed. So a lease that was not renewed
  * for its whole length, by the clock of this process, counts as lost: another worker may hold the
  * job by then, and the handler must stop.
  */
