@@ -2,8 +2,9 @@
 // the doctor lets it go on. On both databases, with constraints and triggers in place unless said.
 import type { Job } from 'pawl'
 import { LIFECYCLES, standard } from 'pawl/rules'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'
+import { createPawl } from '../../src/engine/create-pawl.ts'
 import { circumstancesOf } from '../../src/engine/operators/circumstances.ts'
 import { explain } from '../../src/engine/operators/explain.ts'
 import type { Held, Store } from '../../src/stores/store.ts'
@@ -290,6 +291,12 @@ describe.each(STORES)('a job whose machine has no row on $name', ({ open }) => {
       expect(answer).toMatchObject({ kind: 'rejected', error: damaged })
     }
     await expect(circumstancesOf(store, LIFECYCLES, id)).rejects.toMatchObject(damaged)
+    const pawl = await createPawl({ store: await examined.again() })
+    onTestFinished(() => pawl.close())
+    const operator = pawl.operator({ name: 'ann', reason: 'x' })
+    await expect(operator.cancel(id)).rejects.toMatchObject(damaged)
+    const { refused } = await operator.cancel({ ids: [id] })
+    expect(refused).toBe(1)
     await expectRepaired(examined, id)
     expect(idsOf(await store.claim(REQUEST))).toEqual([id])
   })

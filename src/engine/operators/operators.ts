@@ -235,7 +235,7 @@ export class Operator {
     return tally.report()
   }
 
-  #stepsOf({ jobs, missing, moved = [] }: Batch, plan: Plan): [Job | string, Step][] {
+  #stepsOf({ jobs, missing, damaged = [], moved = [] }: Batch, plan: Plan): [Job | string, Step][] {
     const planned = jobs.map((job): [Job, Step] => {
       const decided = this.#decided(job)
       if ('lifecycle' in decided) return [job, plan(decided.job, decided.lifecycle)]
@@ -245,6 +245,7 @@ export class Operator {
     })
     const lost = [
       ...missing.map((id) => [id, new JobNotFound(id)] as const),
+      ...damaged.map((error) => [String(error.details.jobId), error] as const),
       ...moved.map((id) => [id, new JobChanged(id)] as const),
     ].map(([id, error]): [string, Step] => [id, { kind: 'refuse', error }])
     return [...planned, ...lost]

@@ -7,6 +7,7 @@ import { count, flag, listOf } from '../../core/checks.ts'
 import { CommandInvalid } from '../../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
 import type { Job } from '../../core/job/job.ts'
+import { JobDamaged } from '../../stores/errors.ts'
 import { checkJobFilter } from '../../stores/filters.ts'
 import type { JobFilter, Store } from '../../stores/store.ts'
 import { pagesOf } from '../pages.ts'
@@ -37,6 +38,8 @@ const IDS_MAX = 10_000
 export interface Batch {
   readonly jobs: readonly Job[]
   readonly missing: readonly string[]
+  /** Why jobs that were asked for by their ids cannot be read. */
+  readonly damaged?: readonly JobDamaged[]
   /** Ids of `among` that no longer match the filter. */
   readonly moved?: readonly string[]
   /** Whether `limit` ends the selection although more jobs match. */
@@ -107,11 +110,26 @@ async function readBatch(store: Store, ids: readonly string[]): Promise<Batch> {
   const texts = ids.filter((id) => typeof id === 'string')
   const found = new Map((await store.getMany(texts)).map((job) => [job.id, job]))
   const jobs = texts.flatMap((id) => found.get(id) ?? [])
+  const unread = ids.filter((id) => !found.has(id)).map(String)
+  const damaged = (await Promise.all(unread.map((id) => damageOf(store, id)))).flat()
+  const named = new Set(damaged.map(({ details }) => details.jobId))
   return {
     jobs,
-    missing: ids.filter((id) => !found.has(id)).map(String),
+    missing: unread.filter((id) => !named.has(id)),
+    damaged,
     more: false,
     isGuarded: false,
+  }
+}
+
+/** Reads of many jobs leave out those that cannot be read; the read of one says why. */
+async function damageOf(store: Store, id: string): Promise<JobDamaged[]> {
+  try {
+    await store.get(id)
+    return []
+  } catch (error) {
+    if (error instanceof JobDamaged) return [error]
+    throw error
   }
 }
 
