@@ -243,9 +243,9 @@ function parked({ job }: Circumstances, lifecycle: Lifecycle): Explanation {
 function waiting(circumstances: Circumstances): Explanation {
   const { job, now } = circumstances
   if (isDue(job, now)) {
-    const lonely = findNobody(circumstances)
+    const unserved = findUnserved(circumstances)
     const since = `It is due since ${moment(job.runAt ?? now, now)}`
-    if (lonely !== undefined) return { ...lonely, says: `${since}, but ${lonely.says}` }
+    if (unserved !== undefined) return { ...unserved, says: `${since}, but ${unserved.says}` }
     return { kind: 'waiting', says: `${since}, and is made ready when a worker next claims.` }
   }
   const until = job.runAt === null ? 'its time is set' : moment(job.runAt, now)
@@ -265,9 +265,9 @@ function ready(circumstances: Circumstances): Explanation {
     const command = `pawl queue resume --reason … ${word(queue.name)}`
     return { kind: 'paused', says, command }
   }
-  const lonely = findNobody(circumstances)
-  if (lonely !== undefined) {
-    return { ...lonely, says: `It is ready, but ${lonely.says.slice(0, -1)}${bound}.` }
+  const unserved = findUnserved(circumstances)
+  if (unserved !== undefined) {
+    return { ...unserved, says: `It is ready, but ${unserved.says.slice(0, -1)}${bound}.` }
   }
   const able = workers.filter((worker) => takes(worker, job))
   const taken = able.reduce((sum, { running }) => sum + running, 0)
@@ -287,23 +287,23 @@ function ready(circumstances: Circumstances): Explanation {
 }
 
 /** Why no live worker claims a job, as half a sentence; undefined if one does. */
-function findNobody({ job, workers }: Circumstances): Explanation | undefined {
+function findUnserved({ job, workers }: Circumstances): Explanation | undefined {
   const alive = workers.filter(isWorking)
   const there = alive.filter(({ queues }) => queues?.includes(job.queue) ?? true)
   const command = `pawl work --jobs ./jobs.ts`
-  const nobody = (says: string, more = ''): Explanation => ({
+  const unserved = (says: string, more = ''): Explanation => ({
     kind: 'no-worker',
     says,
     command: `${command}${more}`,
   })
-  if (alive.length === 0) return nobody('no worker is alive.')
+  if (alive.length === 0) return unserved('no worker is alive.')
   if (there.length === 0) {
     const all = counted(alive.length, 'live worker')
     const says = `none of ${all} claims from its queue ${job.queue}.`
-    return nobody(says, ` --queue=${quoted(job.queue)}`)
+    return unserved(says, ` --queue=${quoted(job.queue)}`)
   }
   if (there.some((worker) => knows(worker, job.type))) return undefined
-  return nobody(
+  return unserved(
     `none of ${counted(there.length, 'worker')} of its queue knows the type ${job.type}.`,
   )
 }
