@@ -55,6 +55,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   outbox: ['job', 'name', 'n'],
   workers: ['id'],
   queues: ['name'],
+  queue_records: ['number'],
   machines: ['id'],
   ended_counts: ['queue', 'state'],
   duties: ['name'],
@@ -75,6 +76,8 @@ const OWN_TABLES: Readonly<Record<Kind, typeof TABLES>> = {
 const WEIGHTED = ['jobs', 'jobs', 'jobs', 'jobs', 'ledger', 'ledger', 'outbox', 'outbox']
 const WORDS = ['oops', '', '{', '[1]', '{}', 'null', '"x"', '"\u0000', '{"retry":5}', 'bogus']
 const NUMBERS = [-1, 0, 1, 99, 2 ** 31 - 1, -(2 ** 31)]
+/** Far ahead, and still a time that can be written down: the year 2200. */
+const FAR = '7258118400000'
 const HUGE = ['9223372036854775807', '-9223372036854775808', '9007199254740993']
 
 interface Damage {
@@ -98,7 +101,12 @@ async function damageOf(random: () => number, clinic: Clinic): Promise<Damage | 
   // The number of a row is no field of it.
   const numbers = ['rid', 'pos', 'eid']
   const column = pick(Object.keys(row).filter((name) => !numbers.includes(name)))
-  const values = ['NULL', ...WORDS.map(quoted), ...NUMBERS.map(String), ...HUGE]
+  // What another row has is sound by itself, and wrong here.
+  const borrowed = pick(rows)[column]
+  const values = ['NULL', ...WORDS.map(quoted), ...NUMBERS.map(String), ...HUGE, FAR, FAR]
+  if (borrowed !== row[column] && !(borrowed instanceof Uint8Array)) {
+    values.push(...Array.from({ length: 4 }, () => quoted(borrowed)))
+  }
   const sql = `UPDATE @${table} SET ${column} = ${pick(values)} WHERE ${where}`
   // The bounds of queues and the like are settings: no facts say what they were.
   const isKept = ['jobs', 'ledger', 'outbox'].includes(table)
