@@ -297,8 +297,8 @@ const EFFECTS: readonly Canary[] = [
     'P10',
     change(
       sqlite('commit'),
-      'insertEffects(connection, end, begun.rid, begun.job.type, effects)',
-      'insertEffects(connection, end, begun.rid, begun.job.type, effects.slice(1))',
+      'insertEffects(connection, end, begun, effects)',
+      'insertEffects(connection, end, begun, effects.slice(1))',
     ),
   ),
   canary(
@@ -451,7 +451,7 @@ const DOCTOR: readonly Canary[] = [
   canary(
     'the doctor does not see that a job has no row',
     'P1',
-    change('doctor/checks/jobs-have-rows.js', 'row === null', 'false'),
+    change('doctor/checks/jobs-have-rows.js', 'row !== null', 'true'),
   ),
 ]
 
