@@ -1,8 +1,10 @@
 /** Verbs that are written once; how they reach the database is the affair of each store. */
+
 import { textOf } from './archive.ts'
 import { ReadSide } from './read-side.ts'
 import { checkLimit, checkPrune, checkReports, checkRetry } from './requests.ts'
 import type * as contract from './store.ts'
+import type { VerbName } from './verb-table.ts'
 import { retryEffects, settleEffects } from './verbs/effects.ts'
 import type { Tx, Verb } from './verbs/operations.ts'
 import { promote } from './verbs/promote.ts'
@@ -18,7 +20,7 @@ type Args<K extends keyof contract.Store> = contract.Store[K] extends (...args: 
 /** The part of a store that both databases have in common. */
 export abstract class VerbSide<S> extends ReadSide<S> {
   /** Runs a verb in a transaction of its own or with others; durable when it resolves. */
-  protected abstract perform<T>(name: string, verb: (tx: Tx) => Verb<T>): Promise<T>
+  protected abstract perform<T>(name: VerbName, verb: (tx: Tx) => Verb<T>): Promise<T>
 
   /** Runs a verb that only reads. */
   protected abstract look<T>(verb: (tx: Tx) => Verb<T>): Promise<T>

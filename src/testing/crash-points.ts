@@ -6,35 +6,14 @@
  *   written     everything is written but not committed, so all of it is rolled back
  *   committed   everything is committed, but the process does not receive the answer
  */
-const VERBS = [
-  'enqueue',
-  'tell',
-  'claim',
-  'settle',
-  'heartbeat',
-  'commit',
-  'transaction',
-  'claimEffects',
-  'settleEffects',
-  'retryEffects',
-  'cancel',
-  'promote',
-  'recover',
-  'pauseQueue',
-  'resumeQueue',
-  'limitQueue',
-  'shed',
-  'reportWorker',
-  'removeWorker',
-  'prune',
-  'seal',
-] as const
+import { type CrashingVerb, crashingVerbs } from '../stores/verb-table.ts'
+
 const MOMENTS = ['begun', 'written', 'committed'] as const
 
 /** A point at which a process can die: a verb of the store, and the stage of its transaction. */
-export type CrashPoint = `${(typeof VERBS)[number]}.${(typeof MOMENTS)[number]}`
+export type CrashPoint = `${CrashingVerb}.${(typeof MOMENTS)[number]}`
 
 /** All crash points. */
-export const CRASH_POINTS: readonly CrashPoint[] = VERBS.flatMap((verb) =>
+export const CRASH_POINTS: readonly CrashPoint[] = crashingVerbs().flatMap((verb) =>
   MOMENTS.map((moment) => `${verb}.${moment}` as const),
 )

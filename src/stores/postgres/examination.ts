@@ -1,4 +1,5 @@
 /** A schema of PostgreSQL, as the doctor sees and mends it. */
+
 import type {
   Dossier,
   Drift,
@@ -10,6 +11,7 @@ import type {
 } from '../examination.ts'
 import type { MachineFault } from '../machines.ts'
 import type { Ref } from '../store.ts'
+import type { VerbName } from '../verb-table.ts'
 import { CATALOGUE_SETTINGS } from './catalogue.ts'
 import type { OwnSession } from './connect.ts'
 import type { Shared } from './context.ts'
@@ -27,7 +29,7 @@ import { returnEffects, strayEffects } from './stray-effects.ts'
 export interface Access {
   now(): number
   look<T>(settings: string, work: (session: OwnSession) => Promise<T>): Promise<T>
-  change<T>(verb: string, work: (session: OwnSession, now: number) => Promise<T>): Promise<T>
+  change<T>(verb: VerbName, work: (session: OwnSession, now: number) => Promise<T>): Promise<T>
 }
 
 /** All statements of a transaction see the same moment. */

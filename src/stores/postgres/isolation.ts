@@ -1,7 +1,9 @@
 /** How this store goes on without damaged rows; `../damage.ts` has the rules. */
+
 import { aroundDamage, IsolatedJobs } from '../damage.ts'
 import type { JobDamaged } from '../errors.ts'
 import type { ClaimRequest, Isolated, Ref } from '../store.ts'
+import type { VerbName } from '../verb-table.ts'
 import { candidates } from './claim.ts'
 import type { Session } from './connect.ts'
 import { isUuid, type Shared } from './context.ts'
@@ -12,7 +14,7 @@ export interface IsolationAccess {
   readonly shared: Shared
   now(): number
   read<T>(work: (session: Session) => Promise<T>): Promise<T>
-  change<T>(verb: string, work: (session: Session, now: number) => Promise<T>): Promise<T>
+  change<T>(verb: VerbName, work: (session: Session, now: number) => Promise<T>): Promise<T>
 }
 
 /** Sets damaged rows aside, and keeps what is to be reported of them. */

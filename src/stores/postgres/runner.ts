@@ -2,7 +2,9 @@
  * How the verbs of one store reach the database: each within its time, again after a conflict or an
  * outage, and, if an answer was lost, only after finding out what became of the try before.
  */
+
 import type { Environment } from '../../environment/system.ts'
+import type { VerbName } from '../verb-table.ts'
 import { hasCommitted } from './apply.ts'
 import { Patience, untilDone } from './busy.ts'
 import type { Database, OwnSession, Session, Trail } from './connect.ts'
@@ -79,7 +81,7 @@ export class Runner {
    * became of it, and nothing is done twice.
    */
   transact<T>(
-    verb: string,
+    verb: VerbName,
     work: (session: OwnSession, redo: boolean) => Promise<T>,
     { patience = this.patience(), isUnsure }: Carried = {},
   ): Promise<T> {

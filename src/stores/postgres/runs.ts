@@ -16,6 +16,7 @@ import type {
   RunRow,
   RunTables,
 } from '../runs.ts'
+import type { VerbName } from '../verb-table.ts'
 import { type OwnSession, type Session, type Statement, statement } from './connect.ts'
 import { arrayOf } from './rows-at-once.ts'
 
@@ -99,12 +100,12 @@ export interface Access {
   read<T>(work: (session: Session) => Promise<T>): Promise<T>
   /** One statement; `redo` tells that an earlier try may have been done. */
   write<T>(
-    verb: string,
+    verb: VerbName,
     work: (session: OwnSession, now: number, redo: boolean) => Promise<T>,
   ): Promise<T>
   /** Several statements in one transaction. */
   change<T>(
-    verb: string,
+    verb: VerbName,
     work: (session: OwnSession, now: number, redo: boolean) => Promise<T>,
   ): Promise<T>
 }
@@ -212,7 +213,7 @@ export class PostgresRuns implements RunTables {
   }
 
   #update(
-    verb: string,
+    verb: VerbName,
     made: Statement,
     { runId, fence }: Grip,
     valuesAt: (now: number) => (string | number)[],

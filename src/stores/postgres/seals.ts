@@ -6,6 +6,7 @@
  * an advisory lock, which retention shares: else one that had not committed yet could take facts
  * out of a seal that it does not see.
  */
+
 import type { PrunedJob } from '../archive.ts'
 import { SealUnsettled } from '../errors.ts'
 import type { FactRow } from '../rows.ts'
@@ -34,6 +35,7 @@ import {
   toRemoval,
   toSeal,
 } from '../seals.ts'
+import type { VerbName } from '../verb-table.ts'
 import { TX } from './apply.ts'
 import { type Session, statement } from './connect.ts'
 import { firstOpen, NO_JOB } from './query.ts'
@@ -88,7 +90,7 @@ const GROWTH = 4
 /** How the store reads and writes. */
 interface Access {
   read<T>(work: (session: Session) => Promise<T>): Promise<T>
-  change<T>(verb: string, work: (session: Session, now: number) => Promise<T>): Promise<T>
+  change<T>(verb: VerbName, work: (session: Session, now: number) => Promise<T>): Promise<T>
 }
 
 /** The tables in a schema. */

@@ -11,8 +11,8 @@ import { checkQueueChange, type QueueChange, type QueueRecord } from '../queue-r
 import { checkClaim, checkEffectClaim, checkLease, checkName, checkProgress } from '../requests.ts'
 import type * as contract from '../store.ts'
 import { VerbSide } from '../verb-side.ts'
+import { mayWake, type VerbName } from '../verb-table.ts'
 import type { Tx, Verb } from '../verbs/operations.ts'
-import { mayWake } from '../waking.ts'
 import { compactCounts } from './apply.ts'
 import { claim, newTicket, recall, type Ticket } from './claim.ts'
 import { commit } from './commit.ts'
@@ -136,7 +136,7 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
   }
 
   /** Runs a verb that writes, and wakes who may wait for what it wrote. */
-  #write<T>(verb: string, work: (now: number) => Promise<T>): Promise<T> {
+  #write<T>(verb: VerbName, work: (now: number) => Promise<T>): Promise<T> {
     const { clock, shared } = this.#parts
     return this.#writer.run(async () => {
       clock.refresh?.()
@@ -159,7 +159,7 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
 
   /** Runs a verb that reads, decides and writes in one transaction. */
   #change<T>(
-    verb: string,
+    verb: VerbName,
     work: (session: OwnSession, now: number, redo: boolean) => Promise<T>,
   ): Promise<T> {
     return this.#write(verb, (now) =>
@@ -167,7 +167,7 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
     )
   }
 
-  protected perform<T>(name: string, verb: (tx: Tx) => Verb<T>): Promise<T> {
+  protected perform<T>(name: VerbName, verb: (tx: Tx) => Verb<T>): Promise<T> {
     const { shared } = this.#parts
     return this.#change(name, (session, now) => perform(atOf(shared, session, now), verb))
   }
@@ -369,7 +369,7 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
 
   #changeQueue(change: QueueChange, asker: contract.Asker): Promise<QueueRecord | undefined> {
     checkQueueChange(change, asker)
-    return this.#change(`${change.action}Queue`, (session, now) =>
+    return this.#change(`${change.action}Queue` as const, (session, now) =>
       changeQueue(session, now, change, asker),
     )
   }

@@ -1,4 +1,5 @@
 /** A SQLite file, as the doctor sees and mends it. */
+
 import type {
   Dossier,
   Drift,
@@ -10,6 +11,7 @@ import type {
 } from '../examination.ts'
 import type { MachineFault } from '../machines.ts'
 import type { Ref } from '../store.ts'
+import type { VerbName } from '../verb-table.ts'
 import type { Connection } from './connect.ts'
 import type { Shared } from './context.ts'
 import { counters, dossierOf, dossiers, duplicates, scan, storage } from './examine.ts'
@@ -26,7 +28,7 @@ import type { Work } from './writer.ts'
 /** How the store reads and writes. */
 export interface Access {
   read<T>(work: (connection: Connection) => T): Promise<T>
-  write<T>(verb: string, work: Work<T>): Promise<T>
+  write<T>(verb: VerbName, work: Work<T>): Promise<T>
 }
 
 /** The doctor's way into a file. */

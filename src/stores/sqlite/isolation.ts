@@ -1,7 +1,9 @@
 /** How this store goes on without damaged rows; `../damage.ts` has the rules. */
+
 import { aroundDamage, IsolatedJobs } from '../damage.ts'
 import type { JobDamaged } from '../errors.ts'
 import type { ClaimRequest, Isolated, Ref } from '../store.ts'
+import type { VerbName } from '../verb-table.ts'
 import { candidates } from './claim.ts'
 import type { Connection } from './connect.ts'
 import type { Shared } from './context.ts'
@@ -13,7 +15,7 @@ export interface IsolationAccess {
   readonly shared: Shared
   now(): number
   read<T>(work: (connection: Connection) => T): Promise<T>
-  write<T>(verb: string, work: Work<T>): Promise<T>
+  write<T>(verb: VerbName, work: Work<T>): Promise<T>
 }
 
 /** Sets damaged rows aside, and keeps what is to be reported of them. */

@@ -12,6 +12,7 @@ import type {
   RunRow,
   RunTables,
 } from '../runs.ts'
+import type { VerbName } from '../verb-table.ts'
 import type { Connection } from './connect.ts'
 import type { Work } from './writer.ts'
 
@@ -35,7 +36,7 @@ const APPEND = `
 /** How the store reads and writes. */
 interface Access {
   read<T>(work: (connection: Connection) => T): Promise<T>
-  write<T>(verb: string, work: Work<T>): Promise<T>
+  write<T>(verb: VerbName, work: Work<T>): Promise<T>
 }
 
 /** The tables in a SQLite file. */
@@ -136,7 +137,7 @@ export class SqliteRuns implements RunTables {
   }
 
   #update(
-    verb: string,
+    verb: VerbName,
     sql: string,
     { runId, fence }: Grip,
     valuesAt: (now: number) => (string | number)[],

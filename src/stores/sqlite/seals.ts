@@ -33,6 +33,7 @@ import {
   toRemoval,
   toSeal,
 } from '../seals.ts'
+import type { VerbName } from '../verb-table.ts'
 import type { Connection } from './connect.ts'
 import type { Work } from './writer.ts'
 
@@ -66,7 +67,7 @@ const SELECT_ASIDE = `
 /** How the store reads and writes. */
 interface Access {
   read<T>(work: (connection: Connection) => T): Promise<T>
-  write<T>(verb: string, work: Work<T>): Promise<T>
+  write<T>(verb: VerbName, work: Work<T>): Promise<T>
 }
 
 /** The tables in a SQLite file. */

@@ -21,8 +21,8 @@ import { lookAtOpening } from '../soundness.ts'
 import type * as contract from '../store.ts'
 import { logTimeChange, type TimeStatus } from '../store-time.ts'
 import { VerbSide } from '../verb-side.ts'
+import { mayWake, type VerbName } from '../verb-table.ts'
 import type { Tx, Verb } from '../verbs/operations.ts'
-import { mayWake } from '../waking.ts'
 import { toPawlError, whileBusy } from './busy.ts'
 import { claim, hasReady } from './claim.ts'
 import { FileClock } from './clock.ts'
@@ -180,7 +180,7 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     this.#enqueue = (connection, now, orders) => enqueue(shared, connection, now, orders)
     const access = {
       read: <T>(work: (connection: Connection) => T) => this.read(work),
-      write: <T>(verb: string, work: Work<T>) => this.#writer.write(verb, work),
+      write: <T>(verb: VerbName, work: Work<T>) => this.#writer.write(verb, work),
     }
     this.#isolation = new Isolation({ shared, now: () => this.now(), ...access })
     this.runs = new SqliteRuns(access, () => this.now())
@@ -205,13 +205,13 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     }
   }
 
-  async #write<T>(verb: string, work: Work<T>): Promise<T> {
+  async #write<T>(verb: VerbName, work: Work<T>): Promise<T> {
     const result = await this.#writer.write(verb, work)
     if (mayWake(verb, result)) this.#wakeUps.signal()
     return result
   }
 
-  protected perform<T>(name: string, verb: (tx: Tx) => Verb<T>): Promise<T> {
+  protected perform<T>(name: VerbName, verb: (tx: Tx) => Verb<T>): Promise<T> {
     return this.#write(name, (db, now) => perform(atOf(this.#shared, db, now), verb))
   }
 
@@ -371,7 +371,9 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
 
   #changeQueue(change: QueueChange, asker: contract.Asker): Promise<QueueRecord | undefined> {
     checkQueueChange(change, asker)
-    return this.#write(`${change.action}Queue`, (db, now) => changeQueue(db, now, change, asker))
+    return this.#write(`${change.action}Queue` as const, (db, now) =>
+      changeQueue(db, now, change, asker),
+    )
   }
 
   async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {

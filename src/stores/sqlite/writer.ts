@@ -13,9 +13,11 @@
  *
  * No busy error reaches a caller before the time-out: see `busy.ts`.
  */
+
 import type { Environment } from '../../environment/system.ts'
 import { isLasting, StoreBusy, StoreClosed } from '../errors.ts'
 import { assertOutside, runInside } from '../inside-commit.ts'
+import type { VerbName } from '../verb-table.ts'
 import { toPawlError, typed, whileBusy } from './busy.ts'
 import type { Connection } from './connect.ts'
 import { DiskRoom } from './disk-room.ts'
@@ -41,7 +43,7 @@ export interface TransactionClock {
 
 interface Task {
   /** The verb, by which crash points are named. */
-  readonly verb: string
+  readonly verb: VerbName
   /** Waits for its caller, and must have the transaction to itself. */
   readonly alone: boolean
   readonly work: JointWork<unknown, unknown>
@@ -93,17 +95,17 @@ export class Writer {
   }
 
   /** Does the work in a transaction, perhaps together with others'; durable when it resolves. */
-  write<T>(verb: string, work: Work<T>): Promise<T> {
+  write<T>(verb: VerbName, work: Work<T>): Promise<T> {
     return this.#enqueue(verb, (connection, now) => [work(connection, now)], undefined, false)
   }
 
   /** The same for work that is done at once for all neighbours who ask for it. */
-  writeTogether<I, T>(verb: string, work: JointWork<I, T>, input: I): Promise<T> {
+  writeTogether<I, T>(verb: VerbName, work: JointWork<I, T>, input: I): Promise<T> {
     return this.#enqueue(verb, work as JointWork<unknown, T>, input, false)
   }
 
   /** Does work that may wait, in a transaction of its own; durable when it resolves. */
-  writeAlone<T>(verb: string, work: Work<Promise<T>>): Promise<T> {
+  writeAlone<T>(verb: VerbName, work: Work<Promise<T>>): Promise<T> {
     const inside: JointWork<unknown, Promise<T>> = (connection, now) => [
       runInside(this, () => work(connection, now)),
     ]
@@ -131,7 +133,7 @@ export class Writer {
   }
 
   async #enqueue<T>(
-    verb: string,
+    verb: VerbName,
     work: JointWork<unknown, T>,
     input: unknown,
     alone: boolean,
