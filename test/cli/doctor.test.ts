@@ -119,7 +119,7 @@ describe.each([
     const before = await dump(clinic)
     const refused = [
       { args: ['doctor', '--apply'], why: 'must say why' },
-      { args: ['doctor', '--apply', '--reason', ' '], why: 'must say why' },
+      { args: ['doctor', '--apply', '--reason', ' '], why: '--reason must not be empty' },
       { args: [...APPLY, '--plan'], why: '--plan or --apply' },
     ]
     for (const { args, why } of refused) {

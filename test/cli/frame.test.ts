@@ -73,7 +73,7 @@ describe('a wrong command line ends with exit code 2 and says why', () => {
     [['job', 'show'], /Missing required argument 'id'/],
     [['job', 'show', ID, ID], /Too many arguments/],
     [['job', 'cancel', ID], /must say why/],
-    [['job', 'cancel', ID, '--reason', ' '], /must say why/],
+    [['job', 'cancel', ID, '--reason', ' '], /--reason must not be empty/],
     [['job', 'cancel', '--reason', 'x'], /No job is named/],
     [['job', 'cancel', ID, '--all', '--reason', 'x'], /more than one way/],
     [['job', 'cancel', ID, '--limit', '3', '--reason', 'x'], /--limit is for conditions/],

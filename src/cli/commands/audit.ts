@@ -14,6 +14,8 @@ import { visible, visibleJson } from '../visible.ts'
 async function list(call: Call): Promise<undefined> {
   const { output, interrupted } = call
   const walk = walkOf(call)
+  // Mistakes in the options are found before the store is opened.
+  auditFilterOf(call, call.environment.clock.now())
   const order = hasFlag(call, 'oldest') ? 'oldest' : 'newest'
   let after: string | undefined
   let shown = 0
@@ -41,6 +43,7 @@ async function list(call: Call): Promise<undefined> {
 
 async function exportAll(call: Call): Promise<undefined> {
   const { output } = call
+  auditFilterOf(call, call.environment.clock.now())
   const format = textOf(call, 'format') ?? 'ndjson'
   const file = textOf(call, 'out')
   const payloads = hasFlag(call, 'payloads')

@@ -20,6 +20,8 @@ const TAIL_WAIT_MS = 1000
 async function list(call: Call): Promise<undefined> {
   const { output } = call
   const walk = walkOf(call)
+  // Mistakes in the options are found before the store is opened.
+  filterOf(call, call.environment.clock.now())
   let after: string | undefined
   await withPawl(call, async ({ store }) => {
     const filter = filterOf(call, store.now())
