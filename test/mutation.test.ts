@@ -1,7 +1,8 @@
 // Whether the mutation run could begin. It takes too long to be part of `npm test`, so that nobody
 // would notice for weeks that its tests no longer find what they ask for.
-import * as pawl from 'pawl'
+
 import { PawlError } from 'pawl'
+import * as pawl from 'pawl/errors'
 import { expect, it } from 'vitest'
 import * as core from '../mutation/core.ts'
 
