@@ -1,6 +1,6 @@
 # Shortcuts; the work is done by the npm scripts in package.json.
 .DEFAULT_GOAL := help
-.PHONY: help start test types lint fix docs build clean
+.PHONY: help start test prove types lint fix docs build clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -10,6 +10,9 @@ start: ## Run the showcase
 
 test: ## Run every check; one step alone with ONLY=<step>
 	@npm test --silent -- $(if $(ONLY),--only $(ONLY))
+
+prove: ## Repeat the tests at length, on further servers and on Node 24
+	@npm run --silent prove
 
 types: ## Check the types
 	@npm run --silent types

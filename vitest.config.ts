@@ -1,5 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { isProof, proofs, proveOnly } from './test/support/extent.ts'
+import { useQuickFolder } from './test/support/quick-folder.ts'
+
+useQuickFolder()
 
 /**
  * The seed of all random choices in tests (test/support/seed.ts), fixed unless it is asked for.
@@ -8,6 +12,9 @@ import { defineConfig } from 'vitest/config'
 const seed = seedFrom(process.env.PAWL_TEST_SEED)
 
 const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url))
+
+/** Tests of pure functions: no store, process, file or real time. They cover the whole core. */
+const rules = ['conformance/rules', 'core', 'invariants', 'machine', 'transitions']
 
 /** Tests with processes of their own, which they stop and kill; they need the machine. */
 const alone = [
@@ -19,24 +26,31 @@ const alone = [
   'processes',
   'runs/processes',
   'sim',
-].map((folder) => `test/${folder}/**/*.test.ts`)
+]
 
-/** What tells nothing of a second Node that the first has not told: left out where time is short. */
+/** What tells nothing of a second Node that the first has not told: left out to save time. */
 const alike = [
-  'chaos/chaos',
   'cli/{audit,doctor,hostile,jobs,places,runs,runs-in-store}',
   'conformance/000-invariants-both-stores',
-  'contract/postgres-{debian,pooled}',
   'doctor/{corruption,fuzz}',
-  'engine/processes/{orders,outage}',
-  'interleavings/postgres-pairs',
-  'model',
+  'engine/processes/orders',
   'postgres/faults/*',
-  'sim/canaries',
   'stores/{examination,examination-schema,postgres-examination,postgres-opening}',
-  'support/postgres/server',
 ].map((name) => `test/${name}.test.ts`)
 const left = process.env.PAWL_TEST_BRIEF === undefined ? [] : alike
+
+const below = (folders: string[]) => folders.map((folder) => `test/${folder}/**/*.test.ts`)
+const isAlone = (path: string) => alone.some((folder) => path.startsWith(`test/${folder}/`))
+
+/** The files of each project, in `npm test` and in `npm run prove`. */
+const files = isProof
+  ? { rules: [], together: proofs.filter((path) => !isAlone(path)), alone: proofs.filter(isAlone) }
+  : {
+      rules: [...below(rules), 'src/**/*.test.ts'],
+      together: ['test/**/*.test.ts'],
+      alone: below(alone),
+    }
+const exclude = isProof ? [] : [...left, ...proveOnly]
 
 export default defineConfig({
   resolve: {
@@ -49,26 +63,31 @@ export default defineConfig({
   test: {
     env: { PAWL_TEST_SEED: String(seed) },
     setupFiles: ['test/support/setup.ts'],
-    globalSetup: ['test/support/postgres/global-setup.ts'],
     projects: [
+      {
+        extends: true,
+        test: { name: 'rules', include: files.rules, sequence: { groupOrder: 0 } },
+      },
       {
         extends: true,
         test: {
           name: 'together',
-          include: ['test/**/*.test.ts', 'src/**/*.test.ts'],
-          exclude: [...alone, ...left],
+          include: files.together,
+          exclude: [...exclude, ...below([...rules, ...alone])],
+          globalSetup: ['test/support/postgres/global-setup.ts'],
           maxWorkers: 2,
-          sequence: { groupOrder: 0 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
         test: {
           name: 'alone',
-          include: alone,
-          exclude: left,
+          include: files.alone,
+          exclude,
+          globalSetup: ['test/support/postgres/global-setup.ts'],
           maxWorkers: 1,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],
@@ -76,18 +95,21 @@ export default defineConfig({
     server: { deps: { external: [/\/dist\/.*\.js$/] } },
     // Processes rather than threads: a test may send itself signals or change its directory.
     pool: 'forks',
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // A worker keeps what it has loaded for its next file: to start a process and to load the
+    // sources for each of 250 files took longer than most of the tests themselves.
+    isolate: false,
+    // Ends what hangs. What a promise says about time is asserted by its test, and a busy machine is
+    // no failure.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     coverage: {
       provider: 'v8',
-      include: ['src/**/*.ts'],
+      // The core holds every rule, hence every branch of it is exercised, by the tests of rules.
+      include: ['src/core/**/*.ts'],
       exclude: ['src/**/*.test.ts'],
       reporter: [['text', { skipFull: true }], 'json-summary'],
       reportsDirectory: '.build/coverage',
-      thresholds: {
-        // The core holds every rule, hence every branch of it is exercised.
-        'src/core/**': { branches: 100, functions: 100, lines: 100, statements: 100 },
-      },
+      thresholds: { branches: 100, functions: 100, lines: 100, statements: 100 },
     },
   },
 })

@@ -5,7 +5,7 @@ interface Failure {
   readonly lines: readonly string[]
 }
 
-export function failedTests(path: string): Failure[]
+export function failedTests(path: string, details?: string): Failure[]
 export function failedStep(name: string, output: string): Failure
 export function failureLines(
   failures: readonly Failure[],

@@ -15,23 +15,33 @@ const LINES_MAX = 25
 
 /**
  * Reads the failed tests from the JSON report of vitest, and the files that could not be loaded.
+ * The reporter (progress.mjs) has written to `details` how each test failed, with the difference of
+ * its values, and which errors came outside of tests.
  *
  * @param {string} path
+ * @param {string} [details]
  * @returns {Failure[]}
  */
-export function failedTests(path) {
+export function failedTests(path, details) {
   if (!existsSync(path)) return []
-  return JSON.parse(readFileSync(path, 'utf8')).testResults.flatMap((file) => {
+  const { tests = {}, unhandled = [] } = details && existsSync(details) ? read(details) : {}
+  const inTests = read(path).testResults.flatMap((file) => {
     const where = relative(process.cwd(), file.name)
     const failed = file.assertionResults.filter(({ status }) => status === 'failed')
     if (failed.length === 0 && file.status === 'failed')
       return [{ where, lines: firstLines(file.message) }]
-    return failed.map(({ ancestorTitles, title, failureMessages }) => ({
-      where,
-      name: [...ancestorTitles, title].join(' › '),
-      lines: firstLines(failureMessages.join('\n')),
-    }))
+    return failed.map(({ ancestorTitles, title, failureMessages }) => {
+      const name = [...ancestorTitles, title].join(' › ')
+      const texts = tests[`${where} › ${name}`] ?? failureMessages
+      return { where, name, lines: firstLines(texts.join('\n')) }
+    })
   })
+  const outside = unhandled.map(({ file, text }) => ({
+    where: file ?? 'tests',
+    name: 'an error outside of any test',
+    lines: firstLines(text),
+  }))
+  return [...inTests, ...outside]
 }
 
 /**
@@ -63,6 +73,10 @@ export function failureLines(failures, { failuresMax = FAILURES_MAX, linesMax = 
   const list = shown.length > 1 ? shown.map((failure) => `FAILED  ${title(failure)}`) : []
   const more = failures.length - shown.length
   return [...details, ...list, ...(more > 0 ? [`and ${more} more failures`] : [])]
+}
+
+function read(path) {
+  return JSON.parse(readFileSync(path, 'utf8'))
 }
 
 /** The first lines of an error, without colours and without frames inside of packages. */

@@ -15,20 +15,21 @@ const env = {
 const signalExitCodes = { SIGINT: 130, SIGTERM: 143 }
 
 /**
- * Runs a command to its end and collects what it prints, or with `stream` shows it at once on
- * stderr. When this process is asked to stop, it asks the command to stop and waits for that, since
- * an interrupted npm first takes back what it has done; asked again, it waits no longer.
+ * Runs a command to its end and collects what it prints. With `progress` what it writes to file
+ * descriptor 3 is shown at once on stderr. When this process is asked to stop, it asks the command
+ * to stop and waits for that, since an interrupted npm first takes back what it has done; asked
+ * again, it waits no longer.
  *
  * @param {string} command
  * @param {string[]} args
- * @param {{ stream?: boolean }} [options]
+ * @param {{ progress?: boolean, env?: Record<string, string> }} [options]
  * @returns {Promise<{ ok: boolean, stdout: string, stderr: string }>}
  */
-export function run(command, args, { stream = false } = {}) {
+export function run(command, args, { progress = false, env: more = {} } = {}) {
   return new Promise((settle) => {
     const child = spawn(command, args, {
-      env,
-      stdio: stream ? ['ignore', 2, 2] : ['ignore', 'pipe', 'pipe'],
+      env: { ...env, ...more },
+      stdio: ['ignore', 'pipe', 'pipe', ...(progress ? [2] : [])],
       // npm and the tools are batch files on Windows, which only a shell can start.
       shell: process.platform === 'win32',
     })

@@ -112,6 +112,7 @@ describe('a table of requirements', () => {
     expect(report).toEqual({
       rows: 12,
       tested: 9,
+      later: 0,
       open: 3,
       openByArea: new Map([
         ['engine', ['R4', 'R5']],
@@ -188,7 +189,7 @@ describe('after a run of all tests', () => {
   })
 
   function checkRan(...rows: string[]) {
-    return checkRequirements(tableOf(rows), (path) => files[path], readReport(report, '/repo'))
+    return checkRequirements(tableOf(rows), (path) => files[path], readReport([report], '/repo'))
   }
 
   it('a row whose test was skipped is open, and listed', () => {
@@ -201,6 +202,17 @@ describe('after a run of all tests', () => {
     )
     expect({ open, tested, problems }).toEqual({ open: 2, tested: 3, problems: [] })
     expect(openByArea).toEqual(new Map([['skipped on this machine', ['R2', 'R3']]]))
+  })
+
+  it('a row whose test belongs to another run is tested, and counted as such', () => {
+    const named = row('R1', '`test/a.test.ts` › is put together 7 times')
+    const ran = readReport([report], '/repo', (path) => path === 'test/a.test.ts')
+    const { tested, later, problems } = checkRequirements(
+      tableOf([named, row('R2', '`test/a.test.ts` › plain title')]),
+      (path) => files[path],
+      ran,
+    )
+    expect({ tested, later, problems }).toEqual({ tested: 2, later: 1, problems: [] })
   })
 
   it('a row whose test did not run is refused', () => {

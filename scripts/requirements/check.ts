@@ -15,8 +15,9 @@
 //     store contract is named by its file below test/contract/store;
 //   - `open: <area>`, for a statement whose work is still to come.
 //
-// With the report of a complete run of the tests, each named test must have run. A row whose test
-// was skipped on this machine is open.
+// With the reports of a complete run of the tests, each named test must have run, in `npm test` or,
+// for the files that test/support/extent.ts names, in `npm run prove`. A row whose test was skipped
+// on this machine is open.
 
 import { type Reach, reachOf } from './reach.ts'
 import type { Ran } from './report.ts'
@@ -26,6 +27,8 @@ import { isNamed, testsIn, type WrittenTest } from './titles.ts'
 export interface RequirementsReport {
   readonly rows: number
   readonly tested: number
+  /** How many of the tested ones name a test that this run did not have, but another one has. */
+  readonly later: number
   readonly open: number
   readonly openByArea: ReadonlyMap<string, readonly string[]>
   readonly problems: readonly string[]
@@ -78,6 +81,7 @@ export function checkRequirements(
 
   const rows = readRows(markdown)
   let tested = 0
+  let later = 0
   if (rows.length === 0) problems.push('there are no requirements to check')
   for (const { line, cells } of rows) {
     const [id = '', about = '', , , test = ''] = cells
@@ -102,12 +106,16 @@ export function checkRequirements(
     const found = problemsOfTests(test, subjectsOf(about), files, ran)
     found.problems.forEach(report)
     if (found.problems.length > 0) continue
-    if (found.isSkipped) isOpen(SKIPPED)
-    else tested += 1
+    if (found.isSkipped) {
+      isOpen(SKIPPED)
+    } else {
+      tested += 1
+      if (found.isLater) later += 1
+    }
   }
 
   const open = [...openByArea.values()].flat().length
-  return { rows: rows.length, tested, open, openByArea, problems }
+  return { rows: rows.length, tested, later, open, openByArea, problems }
 }
 
 const subjectsOf = (about: string) => about.split(/,\s*/)
@@ -117,7 +125,11 @@ function problemsOfTests(
   about: readonly string[],
   files: Files,
   ran: Ran | undefined,
-): { readonly problems: readonly string[]; readonly isSkipped: boolean } {
+): {
+  readonly problems: readonly string[]
+  readonly isSkipped: boolean
+  readonly isLater: boolean
+} {
   const problems: string[] = []
   const entries: Entry[] = []
   for (const text of cell.split(/\s*<br\s*\/?>\s*/)) {
@@ -130,14 +142,18 @@ function problemsOfTests(
     }
   }
   for (const entry of entries) problems.push(...problemsOfEntry(entry, files))
-  if (problems.length > 0) return { problems, isSkipped: false }
+  if (problems.length > 0) return { problems, isSkipped: false, isLater: false }
   problems.push(...problemsOfReach(entries, about, files))
   const endings = entries.map((entry) => ran?.(entry.path, entry.title))
   for (const [i, { path, title }] of entries.entries()) {
     if (endings[i] === 'missing')
       problems.push(`names a test of ${path} that did not run: ${title}`)
   }
-  return { problems, isSkipped: endings.includes('skipped') }
+  return {
+    problems,
+    isSkipped: endings.includes('skipped'),
+    isLater: endings.includes('later'),
+  }
 }
 
 function problemsOfEntry({ path, title }: Entry, files: Files): string[] {

@@ -231,8 +231,12 @@ describe('output', () => {
     const child = place.start(['job', 'tail'])
     const over = ended(child)
     child.stdout.destroy()
-    await place.ok('job', 'enqueue', 'mail')
-    await place.ok('job', 'enqueue', 'mail')
+    let isOver = false
+    void over.then(() => {
+      isOver = true
+    })
+    // Before its first line it does not notice that its reader has gone.
+    while (!isOver) await place.ok('job', 'enqueue', 'mail')
     expect((await over).code).toBe(0)
   })
 })

@@ -4,6 +4,7 @@
 import type { Job } from 'pawl'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Report } from '../../src/doctor/doctor.ts'
+import { thorough } from '../support/extent.ts'
 import { freshServerDatabase } from '../support/postgres/databases.ts'
 import {
   admit,
@@ -309,7 +310,7 @@ const DAMAGES: readonly Damage[] = [
   },
 ]
 
-const SIZE = 10_000
+const SIZE = thorough(1000, 10_000)
 const OPERATOR = { operator: 'ann', reason: 'found it in the morning' }
 
 describe.each<Kind>(['sqlite', 'postgres'])('a damaged store on %s', (kind) => {

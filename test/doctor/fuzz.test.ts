@@ -9,11 +9,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sealUp } from '../../src/audit/seal-up.ts'
 import type { Job } from '../../src/core/job/job.ts'
 import { SeededRandom } from '../../src/testing/seeded-random.ts'
+import { thorough } from '../support/extent.ts'
 import { freshServerDatabase } from '../support/postgres/databases.ts'
 import { seedOf, testSeed } from '../support/seed.ts'
 import { admit, type Clinic, type Kind, liftGuards, openClinic } from './clinic.ts'
 
-const ROUNDS = { sqlite: 500, postgres: 100 } as const
+const ROUNDS = { sqlite: thorough(20, 500), postgres: thorough(10, 100) } as const
 const factor = Number(process.env.PAWL_TEST_FUZZ ?? 1)
 
 type Row = Record<string, unknown>

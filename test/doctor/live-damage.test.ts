@@ -25,11 +25,12 @@ import type { Store } from '../../src/stores/store.ts'
 import { SeededRandom } from '../../src/testing/seeded-random.ts'
 import { testEnvironment } from '../../src/testing/test-environment.ts'
 import { AUTHOR, JournalBench } from '../contract/journal/bench.ts'
+import { thorough } from '../support/extent.ts'
 import { freshServerDatabase } from '../support/postgres/databases.ts'
 import { seedOf } from '../support/seed.ts'
 import { admit, type Clinic, type Kind, liftGuards, openClinic } from './clinic.ts'
 
-const ROUNDS = { sqlite: 30, postgres: 12 } as const
+const ROUNDS = { sqlite: thorough(8, 60), postgres: thorough(3, 24) } as const
 const factor = Number(process.env.PAWL_TEST_FUZZ ?? 1)
 const PATIENCE_MS = 30_000
 

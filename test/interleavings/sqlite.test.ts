@@ -10,12 +10,13 @@ import fc from 'fast-check'
 import type { Lifecycle } from 'pawl'
 import { LIFECYCLES, leased, standard } from 'pawl/rules'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { thorough } from '../support/extent.ts'
 import { testSeed as seed } from '../support/seed.ts'
 import { SCENES, type SceneName } from './scenes.ts'
 import { type Meeting, SqliteStage } from './sqlite-stage.ts'
 import { VERB_NAMES, type VerbName } from './verbs.ts'
 
-const asked = Number(process.env.PAWL_TEST_INTERLEAVINGS ?? 0)
+const asked = Number(process.env.PAWL_TEST_INTERLEAVINGS ?? thorough(0, 2))
 const lifecycles = asked > 0 ? LIFECYCLES : [standard, leased]
 const times = Math.max(1, asked)
 const ORDERS = 3

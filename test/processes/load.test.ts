@@ -7,6 +7,7 @@ import { DEFAULT_POLICY, type Fact, type JobPolicy, standard } from 'pawl/rules'
 import { openSqliteStore, type Store, systemEnvironment } from 'pawl/sqlite'
 import { ManualClock } from 'pawl/testing'
 import { expect, it } from 'vitest'
+import { thorough } from '../support/extent.ts'
 import { testSeed as seed } from '../support/seed.ts'
 import { withHelpers } from './children.ts'
 import { freshFolder } from './folder.ts'
@@ -24,8 +25,8 @@ import {
 const LOAD = new URL('./load.mjs', import.meta.url)
 const PROCESSES = 4
 const DAY_MS = 24 * 60 * 60 * 1000
-const jobs = Number(process.env.PAWL_TEST_JOBS ?? 2000)
-const seconds = Number(process.env.PAWL_TEST_SECONDS ?? 5)
+const jobs = Number(process.env.PAWL_TEST_JOBS ?? thorough(500, 2000))
+const seconds = Number(process.env.PAWL_TEST_SECONDS ?? thorough(2, 5))
 
 /** What a process counted. */
 interface Load {

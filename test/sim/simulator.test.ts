@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { FAULT_KINDS } from '../../sim/faults.ts'
 import { simulate } from '../../sim/world.ts'
+import { thorough } from '../support/extent.ts'
 import { seedOf } from '../support/seed.ts'
 import { runProgram } from './program.ts'
 
-const SEEDS = Number(process.env.PAWL_TEST_SEEDS ?? 2000)
+const SEEDS = Number(process.env.PAWL_TEST_SEEDS ?? thorough(200, 2000))
 
 describe('the engine under every kind of fault', () => {
   it('keeps every promise, and every job comes to its end once all is well', async () => {

@@ -122,7 +122,7 @@ async function cached(key: string, make: (place: string) => Promise<void>): Prom
 
 function cacheFolder(): string {
   const own = process.getuid?.()
-  const folder = join(tmpdir(), `pawl-postgres-${own ?? 'cache'}`)
+  const folder = join(process.env.PAWL_TEST_CACHE ?? tmpdir(), `pawl-postgres-${own ?? 'cache'}`)
   mkdirSync(folder, { recursive: true })
   // What stands there is going to be executed.
   if (own !== undefined && statSync(folder).uid !== own) throw new Error(`${folder} is not ours.`)
