@@ -313,7 +313,7 @@ export class RunEnded extends PawlError {
   constructor(runId: string, state: string) {
     super(
       `Run ${runId} has ended in ${state}`,
-      'To continue from an earlier event, fork the run.',
+      'Fork it from an earlier event to continue.',
       { runId, state },
     )
   }

@@ -51,7 +51,7 @@ describe('the fields of an object', () => {
   it('of a definition are refused as part of it', () => {
     expect(() => checkDefinition('defineThing', { dry: true }, CHECKS)).not.toThrow()
     expect(() => checkDefinition('defineThing', { dr: true } as never, CHECKS)).toThrow(
-      'defineThing cannot be defined so: "dr" is not known; known are dry, label, anything',
+      'Invalid definition of defineThing: "dr" is not known; known fields: dry, label, anything',
     )
   })
 

@@ -198,7 +198,7 @@ describe('a state in a filter', () => {
 
 describe('a store', () => {
   it('refuses options that it does not have, before it opens anything', async () => {
-    const unknown = { code: 'E_COMMAND_INVALID', message: /is not known; known are/ }
+    const unknown = { code: 'E_COMMAND_INVALID', message: /is not known; known fields:/ }
     const bad = { path: ':memory:', timeoutMs: 5, connections: 3 } as never
     await expect(openSqliteStore(bad)).rejects.toMatchObject(unknown)
     const other = { connectionString: 'postgres://127.0.0.1:1/none', busyTimeoutMs: 5 } as never
