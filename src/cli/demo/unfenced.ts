@@ -35,7 +35,7 @@ const REPLACEMENTS: readonly Replacement[] = [
   },
   {
     file: 'stores/sqlite/commit.js',
-    find: 'const after = answer(shared, connection, end, begun, committed, WORKER, result);',
+    find: 'const after = changes.answer(begun, committed, WORKER, result);',
     put: accepted('begun.job'),
   },
   {
@@ -47,7 +47,7 @@ const REPLACEMENTS: readonly Replacement[] = [
   },
   {
     file: 'stores/postgres/commit.js',
-    find: 'const after = answer(shared, changes, now(), read, committed, WORKER, result);',
+    find: 'const after = changes.answer(read, committed, WORKER, result);',
     put: accepted('read.job'),
   },
 ]
