@@ -58,6 +58,8 @@ const SAMPLES: readonly (readonly [name: string, code: string, make: () => PawlE
   ['JobRunning', 'E_JOB_RUNNING', () => new pawl.JobRunning('job-1', 'retry', false)],
   ['JobChanged', 'E_JOB_CHANGED', () => new pawl.JobChanged('job-1')],
   ['JobNotStalled', 'E_JOB_NOT_STALLED', () => new pawl.JobNotStalled('job-1')],
+  ['EffectDelivered', 'E_EFFECT_DELIVERED', () => new pawl.EffectDelivered('j/mail/1')],
+  ['EffectNotFound', 'E_EFFECT_NOT_FOUND', () => new pawl.EffectNotFound('j/mail/1')],
   ['EffectUnknown', 'E_EFFECT_UNKNOWN', () => new pawl.EffectUnknown('order', 'mail')],
   ['DeliveryTimeout', 'E_DELIVERY_TIMEOUT', () => new pawl.DeliveryTimeout('job-1/mail/1', 100)],
   [

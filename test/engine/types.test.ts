@@ -101,7 +101,7 @@ describe('the compiler', () => {
     const bench = await EngineBench.open([key])
     // @ts-expect-error: the key alone cannot be run.
     await expect(bench.pawl.work({ jobs: [key] })).rejects.toThrow('has none')
-    await expect(bench.pawl.work()).rejects.toThrow('code')
+    await expect(bench.pawl.work()).rejects.toThrow('with a handler')
     const stranger = defineJob({ name: 'stranger', run: () => 1 })
     await expect(bench.pawl.work({ jobs: [stranger] })).rejects.toThrow('stranger')
     await expect(bench.pawl.work({ jobs: [invoice, invoice] })).rejects.toThrow('invoice')
