@@ -61,8 +61,6 @@ const SAMPLES: readonly (readonly [name: string, code: string, make: () => PawlE
   ['EffectDelivered', 'E_EFFECT_DELIVERED', () => new pawl.EffectDelivered('j/mail/1')],
   ['EffectNotFound', 'E_EFFECT_NOT_FOUND', () => new pawl.EffectNotFound('j/mail/1')],
   ['EffectUnknown', 'E_EFFECT_UNKNOWN', () => new pawl.EffectUnknown('order', 'mail')],
-  ['EffectNotFound', 'E_EFFECT_NOT_FOUND', () => new pawl.EffectNotFound('j/mail/1')],
-  ['EffectDelivered', 'E_EFFECT_DELIVERED', () => new pawl.EffectDelivered('j/mail/1')],
   ['DeliveryTimeout', 'E_DELIVERY_TIMEOUT', () => new pawl.DeliveryTimeout('job-1/mail/1', 100)],
   [
     'RunDefinitionUnknown',
