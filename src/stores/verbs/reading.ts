@@ -43,7 +43,12 @@ export function toRead(
   return route && { ref, job, lifecycle: endOf(route).lifecycle, route, cancelAskedAt }
 }
 
-/** The same for a job that only needs to be finished: its version may be a stored definition. */
+/** Whether this process knows the version that a row follows, or can migrate it. */
+export function isKnown({ byId, routes }: Machines, { machine }: LockedRow): boolean {
+  return byId.has(machine) || routes.has(machine)
+}
+
+/** The same for a job that only needs to be finished, also by a stored definition of its version. */
 export function toDelivered(
   machines: Machines,
   row: LockedRow,

@@ -1,7 +1,14 @@
 /** Jobs by their ids, and what is written of them. */
 import { LANES } from '../../../core/job/lanes.ts'
 import type { Locked } from '../../verbs/operations.ts'
-import { type LockedRow, type Read, toDelivered, toLocked, toRead } from '../../verbs/reading.ts'
+import {
+  isKnown,
+  type LockedRow,
+  type Read,
+  toDelivered,
+  toLocked,
+  toRead,
+} from '../../verbs/reading.ts'
 import { TX } from '../apply.ts'
 import { statement } from '../connect.ts'
 import { isUuid, LOCK } from '../context.ts'
@@ -19,7 +26,7 @@ async function lockBy(
   const found = await session.query<LockedRow>(LOCK, [arrayOf(ids.filter(isUuid))])
   const rows = found.map((row) => ({ row, ref: row.id }))
   // Another process may have registered a lifecycle since.
-  const isNew = rows.some(({ row, ref }) => read(machines, row, ref) === undefined)
+  const isNew = rows.some(({ row }) => !isKnown(machines, row))
   if (isNew) await refreshMachines(session, machines)
   return toLocked(machines, rows, read)
 }

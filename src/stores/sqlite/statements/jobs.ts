@@ -1,7 +1,14 @@
 /** Jobs by their ids, and what is written of them. */
 import { LANES } from '../../../core/job/lanes.ts'
 import type { Locked } from '../../verbs/operations.ts'
-import { type LockedRow, type Read, toDelivered, toLocked, toRead } from '../../verbs/reading.ts'
+import {
+  isKnown,
+  type LockedRow,
+  type Read,
+  toDelivered,
+  toLocked,
+  toRead,
+} from '../../verbs/reading.ts'
 import { refreshMachines } from '../machines.ts'
 import { hasStep } from '../query.ts'
 import { findWaitingRetries } from '../retries.ts'
@@ -17,7 +24,7 @@ function lockBy(at: At, ids: readonly string[], read: typeof toRead): Locked {
     return row === undefined ? [] : { row, ref: row.rid }
   })
   // Another process may have registered a lifecycle since.
-  const isNew = rows.some(({ row, ref }) => read(machines, row, ref) === undefined)
+  const isNew = rows.some(({ row }) => !isKnown(machines, row))
   if (isNew) refreshMachines(connection, machines)
   return toLocked(machines, rows, read)
 }
