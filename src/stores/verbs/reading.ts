@@ -48,7 +48,7 @@ export function isKnown({ byId, routes }: Machines, { machine }: LockedRow): boo
   return byId.has(machine) || routes.has(machine)
 }
 
-/** The same for a job that only needs to be finished, also by a stored definition of its version. */
+/** The same for a job that only needs to be finished: a stored definition will do. */
 export function toDelivered(
   machines: Machines,
   row: LockedRow,
