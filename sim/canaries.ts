@@ -24,6 +24,9 @@ export interface Canary {
 const sqlite = (file: string) => `stores/sqlite/${file}.js`
 const core = (file: string) => `core/job/${file}.js`
 
+/** A lane as the statements name it. */
+const lane = (name: string) => `\${LANES.${name}}`
+
 function canary(name: string, promise: string, ...changes: readonly Change[]): Canary {
   return { name, promise, changes }
 }
@@ -65,12 +68,16 @@ const OWNERSHIP: readonly Canary[] = [
   canary(
     'jobs are claimed that somebody holds',
     'P2',
-    change(sqlite('claim'), 'WHERE lane = 2 AND queue = ?1', 'WHERE lane IN (2, 3) AND queue = ?1'),
+    change(
+      sqlite('claim'),
+      `WHERE lane = ${lane('ready')} AND queue = ?1`,
+      'WHERE lane IN (2, 3) AND queue = ?1',
+    ),
   ),
   canary(
     'leases are taken back before they end',
     'P7',
-    change(sqlite('recover'), 'lease_until <= ?1', 'lease_until <= ?1 + 1500'),
+    change(sqlite('statements/recover'), 'lease_until <= ?1', 'lease_until <= ?1 + 1500'),
     change(core('decide-attempt'), 'if (!isExpired(job, context.now))', 'if (false)'),
   ),
   canary(
@@ -160,17 +167,17 @@ const BUDGETS: readonly Canary[] = [
     'P11',
     change(
       sqlite('claim'),
-      'WHERE lane = 2 AND queue = ?1 AND run_at <=',
+      `WHERE lane = ${lane('ready')} AND queue = ?1 AND run_at <=`,
       'WHERE lane IN (1, 2) AND queue = ?1 AND run_at - 5000 <=',
     ),
     change(
       sqlite('claim'),
-      "'SELECT 1 FROM pawl_jobs WHERE lane = 2 LIMIT 1'",
-      "'SELECT 1 FROM pawl_jobs WHERE lane IN (1, 2) LIMIT 1'",
+      `SELECT 1 FROM pawl_jobs WHERE lane = ${lane('ready')} LIMIT 1`,
+      'SELECT 1 FROM pawl_jobs WHERE lane IN (1, 2) LIMIT 1',
     ),
     change(
       sqlite('claim'),
-      'SELECT min(queue) FROM pawl_jobs WHERE lane = 2\n',
+      `SELECT min(queue) FROM pawl_jobs WHERE lane = ${lane('ready')}\n`,
       'SELECT min(queue) FROM pawl_jobs WHERE lane IN (1, 2)\n',
     ),
   ),
@@ -205,10 +212,10 @@ const RECORDS: readonly Canary[] = [
     'cancellations are answered and not written',
     'P1',
     change(
-      sqlite('answer'),
-      'const after = applyFact(',
-      "if (command.kind === 'cancel') return { kind: 'done', job, fact: decision.fact };\n" +
-        '    const after = applyFact(',
+      'stores/verbs/changes.js',
+      'const since = enteredAt(read.job);',
+      "if (command.kind === 'cancel') return { kind: 'done', job: read.job, fact };\n" +
+        '        const since = enteredAt(read.job);',
     ),
   ),
   canary(
@@ -223,7 +230,7 @@ const RECORDS: readonly Canary[] = [
   canary(
     'a column does not follow the facts',
     'P9',
-    change(sqlite('apply'), '        job.failures,\n', '        0,\n'),
+    change('stores/columns.js', '        job.failures,\n', '        0,\n'),
   ),
   canary(
     'facts are rewritten',
@@ -234,10 +241,10 @@ const RECORDS: readonly Canary[] = [
       'CREATE TRIGGER pawl_ledger_is_never_updated BEFORE UPDATE ON pawl_ledger WHEN 0\n',
     ),
     change(
-      sqlite('promote'),
-      'const promoted = [];',
-      'const promoted = [];\n' +
-        "    connection.run('UPDATE pawl_ledger SET worker = NULL WHERE kind = 20');",
+      sqlite('statements/promote'),
+      'lockDue: (at, limit) => ',
+      'lockDue: (at, limit) => at.connection.run(' +
+        "'UPDATE pawl_ledger SET worker = NULL WHERE kind = 20') * 0 || ",
     ),
   ),
   canary(
@@ -248,9 +255,17 @@ const RECORDS: readonly Canary[] = [
       'BEFORE DELETE ON pawl_jobs WHEN OLD.lane <> 5',
       'BEFORE DELETE ON pawl_jobs WHEN 0',
     ),
-    change(sqlite('prune'), 'WHERE lane = 5 AND ended_at < ?', 'WHERE created_at < ?'),
-    change(sqlite('prune'), 'ORDER BY ended_at, rid', 'ORDER BY rid'),
-    change(sqlite('prune'), 'rid = ? AND seq = ? AND lane = 5', 'rid = ? AND seq = ?'),
+    change(
+      sqlite('statements/prune'),
+      `WHERE lane = ${lane('ended')} AND ended_at < ?`,
+      'WHERE created_at < ?',
+    ),
+    change(sqlite('statements/prune'), 'ORDER BY ended_at, rid', 'ORDER BY rid'),
+    change(
+      sqlite('statements/prune'),
+      `rid = ? AND seq = ? AND lane = ${lane('ended')}`,
+      'rid = ? AND seq = ?',
+    ),
   ),
   canary(
     'one key has several jobs',
@@ -274,9 +289,9 @@ const VERSIONS: readonly Canary[] = [
     'migrations write no fact',
     'P9',
     change(
-      sqlite('apply'),
-      'pending.write(connection);\n}\n/** Writes the row and',
-      '}\n/** Writes the row and',
+      'stores/verbs/changes.js',
+      'for (const fact of facts)\n            this.facts.push(',
+      'for (const fact of [])\n            this.facts.push(',
     ),
   ),
   canary(
@@ -310,7 +325,7 @@ const EFFECTS: readonly Canary[] = [
       "SET state = 'delivered', claim = ?1, run_at = ?2,",
     ),
     change(
-      sqlite('outbox'),
+      sqlite('statements/effects'),
       "WHERE eid = ? AND claim = ? AND state = 'pending'",
       'WHERE eid = ? AND claim = ?',
     ),

@@ -311,11 +311,10 @@ export class RunExists extends PawlError {
 export class RunEnded extends PawlError {
   readonly code = 'E_RUN_ENDED'
   constructor(runId: string, state: string) {
-    super(
-      `Run ${runId} has ended in ${state}`,
-      'Fork it from an earlier event to continue.',
-      { runId, state },
-    )
+    super(`Run ${runId} has ended in ${state}`, 'Fork it from an earlier event to continue.', {
+      runId,
+      state,
+    })
   }
 }
 
