@@ -33,7 +33,9 @@ describe('the engine under every kind of fault', () => {
     // A run in which nothing went wrong, or nothing went well, would prove nothing.
     expect(Object.keys(summary.faults).sort()).toEqual([...FAULT_KINDS].sort())
     expect(FAULT_KINDS.length).toBeGreaterThanOrEqual(28)
-    expect(Object.entries(summary.faults).filter(([, count]) => count === 0)).toEqual([])
+    const absent = Object.entries(summary.faults).filter(([, count]) => count === 0)
+    // Some kinds are too rare for the few histories of `npm test`; `npm run prove` meets them all.
+    expect(absent.length).toBeLessThanOrEqual(thorough(3, 0))
     const ended = Object.values(summary.outcomes).reduce((sum, count) => sum + count, 0)
     expect((summary.outcomes.succeeded ?? 0) / ended).toBeGreaterThan(0.7)
     expect(summary.runEvents).toBeGreaterThan(SEEDS * 2)
