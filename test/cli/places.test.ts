@@ -1,5 +1,4 @@
 // Queues, workers, machines and schemas from the command line; on PostgreSQL as well.
-import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -201,23 +200,5 @@ describe('installed without what is optional', () => {
     expect([code, stderr]).toEqual([1, expect.stringMatching(/npm install pg.*E_DRIVER_MISSING/s)])
     const machines = await place.run(['machine', 'list', '--json'], { program })
     expect([machines.code, machines.stderr]).toEqual([0, ''])
-  })
-})
-
-describe('the package', () => {
-  it('ships the program with what it needs, and nothing else of it', () => {
-    const text = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    const packed = JSON.parse(text) as unknown
-    const [pack] = (Array.isArray(packed) ? packed : Object.values(packed as object)) as {
-      files: { path: string }[]
-    }[]
-    const files = pack?.files.map(({ path }) => path) ?? []
-    for (const path of ['dist/cli/main.js', 'dist/cli/demo/worker.js', 'src/cli/main.ts']) {
-      expect(files).toContain(path)
-    }
-    expect(files.filter((path) => /^(test|scripts|\.build)\//.test(path))).toEqual([])
   })
 })

@@ -1,6 +1,7 @@
 // The fence: who may move a job, and in which order the refusals come.
 import { findFenceMismatch, findStale, isExpired, leased, standard, task } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
+import { CLOCK_SLACK_MS, isEndless, LEASE_MAX_MS } from '../../src/core/job/fence.ts'
 import {
   awaken,
   crash,
@@ -15,6 +16,13 @@ const CLAIM = '00000000-0000-7000-8000-000000000002'
 const FOREIGN = '00000000-0000-7000-8000-0000000000ff'
 
 const because = (stale: ReturnType<typeof findStale>) => stale?.details.because
+
+describe('a lease', () => {
+  it('is endless if it ends later than any that was granted, by clocks that differ', () => {
+    const latest = 1000 + LEASE_MAX_MS + CLOCK_SLACK_MS
+    expect([isEndless(latest, 1000), isEndless(latest + 1, 1000)]).toEqual([false, true])
+  })
+})
 
 describe('the fence', () => {
   it('is stale where nobody holds the job', () => {

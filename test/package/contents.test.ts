@@ -9,10 +9,13 @@ interface Packed {
   readonly files: readonly { readonly path: string }[]
 }
 
-const [packed] = JSON.parse(
-  execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error'], {
-    encoding: 'utf8',
-  }),
+// A list of packages, or an object of them in newer versions of npm.
+const [packed] = Object.values(
+  JSON.parse(
+    execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error'], {
+      encoding: 'utf8',
+    }),
+  ) as object,
 ) as [Packed]
 const files = packed.files.map(({ path }) => path).sort()
 const built = files.filter((path) => path.startsWith('dist/'))

@@ -312,7 +312,7 @@ const WARM: readonly Hot[] = [
   },
   {
     what: 'prune: the facts',
-    pattern: /^SELECT \* FROM @.ledger WHERE job = ANY/,
+    pattern: /^SELECT \*, tx AS position FROM @.ledger WHERE job = ANY/,
     by: ['ledger_pkey'],
   },
   { what: 'prune: the locks', pattern: /AS sheaf/, by: ['jobs_pkey'] },

@@ -336,7 +336,7 @@ const HOT: readonly [what: string, pattern: RegExp, ways: readonly RegExp[]][] =
     /WHERE lane = 5 AND ended_at < \?/,
     [/SEARCH pawl_jobs USING INDEX pawl_jobs_ended \(ended_at<\?\)/],
   ],
-  ['prune: the facts to archive', /^SELECT \* FROM pawl_ledger WHERE job = \? ORDER/, [FACTS]],
+  ['prune: the facts to archive', /^SELECT \*, pos AS position FROM pawl_ledger/, [FACTS]],
   ['prune: the job', /^DELETE FROM pawl_jobs/, [BY_RID]],
   ['prune: its facts', /^DELETE FROM pawl_ledger/, [FACTS]],
   ['prune: its effects', /^DELETE FROM pawl_outbox/, [EFFECTS]],
