@@ -73,6 +73,7 @@ const OWNERSHIP: readonly Canary[] = [
       `WHERE lane = ${lane('ready')} AND queue = ?1`,
       'WHERE lane IN (2, 3) AND queue = ?1',
     ),
+    change(sqlite('claim'), 'AND state = ?2 ->> CAST(machine AS TEXT)', 'AND ?2 IS NOT NULL'),
   ),
   canary(
     'leases are taken back before they end',
@@ -223,8 +224,8 @@ const RECORDS: readonly Canary[] = [
     'P9',
     change(
       sqlite('apply'),
-      'if (pending === undefined)\n        written.write(connection);',
-      "if (pending === undefined && fact.trigger !== 'expire')\n        written.write(connection);",
+      'written.add(ref, fact, payload);',
+      "if (fact.trigger !== 'expire')\n            written.add(ref, fact, payload);",
     ),
   ),
   canary(
