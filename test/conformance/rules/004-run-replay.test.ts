@@ -1,4 +1,4 @@
-// The run requirements (R4), continued: replay of the event log, and what is and is not done again.
+// The run requirements (R4): replay of the event log, and what is and is not done again.
 import fc from 'fast-check'
 import { checkRun, encode, evolveRun, foldRun, LedgerBroken } from 'pawl/rules'
 import { documentationRun, type Run, type RunEvent } from 'pawl/runs'
