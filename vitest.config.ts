@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { isProof, proofs, proveOnly } from './test/support/extent.ts'
 import { useQuickFolder } from './test/support/quick-folder.ts'
 
@@ -16,7 +17,7 @@ const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.met
 /** Tests of pure functions: no store, process, file or real time. They cover the whole core. */
 const rules = ['conformance/rules', 'core', 'invariants', 'machine', 'transitions']
 
-/** Tests with processes of their own, which they stop and kill; they need the machine. */
+/** Tests with processes of their own, which they stop and kill; others would take their time. */
 const alone = [
   'chaos',
   'crash',
@@ -38,6 +39,26 @@ const alike = [
   'stores/{examination,examination-schema,postgres-examination,postgres-opening}',
 ].map((name) => `test/${name}.test.ts`)
 const left = process.env.PAWL_TEST_BRIEF === undefined ? [] : alike
+
+/** The files that take longest start first, so that no worker ends long after the other. */
+const slow = [
+  'contract/postgres',
+  'cli/work',
+  'contract/sqlite',
+  'interleavings/sqlite',
+  'engine/processes/crash-points',
+  'engine/processes/orders',
+  'failure-modes/wall-clock',
+  'crash/kill',
+].map((name) => fileURLToPath(new URL(`test/${name}.test.ts`, import.meta.url)))
+
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const rank = ({ moduleId }: TestSpecification) => (slow.includes(moduleId) ? 0 : 1)
+    return sorted.sort((a, b) => rank(a) - rank(b))
+  }
+}
 
 const below = (folders: string[]) => folders.map((folder) => `test/${folder}/**/*.test.ts`)
 const isAlone = (path: string) => alone.some((folder) => path.startsWith(`test/${folder}/`))
@@ -63,6 +84,7 @@ export default defineConfig({
   test: {
     env: { PAWL_TEST_SEED: String(seed) },
     setupFiles: ['test/support/setup.ts'],
+    sequence: { sequencer: SlowFirst },
     projects: [
       {
         extends: true,
@@ -86,7 +108,7 @@ export default defineConfig({
           include: files.alone,
           exclude,
           globalSetup: ['test/support/postgres/global-setup.ts'],
-          maxWorkers: 1,
+          maxWorkers: 2,
           sequence: { groupOrder: 2 },
         },
       },

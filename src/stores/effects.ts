@@ -63,11 +63,23 @@ function keyInMark(mark: string | null): EffectKey | undefined {
   return mark === null ? undefined : parseKey(mark.slice(0, -9))
 }
 
-/** Rows that disagree with their marks, with the key that each mark names. */
-export function straysAmong(rows: readonly Omit<StrayEffect, 'declared'>[]): StrayEffect[] {
-  return rows.flatMap((row) => {
+type Candidate = Omit<StrayEffect, 'declared'> & Pick<EffectRow, 'payload'>
+
+/**
+ * Rows that disagree with their marks, with the key that each mark names. A mark counts only if its
+ * checksum agrees with the rest of the row under that key: otherwise the mark itself, or the
+ * payload, was changed, and nothing says under which key the effect was declared.
+ */
+export function straysAmong(rows: readonly Candidate[]): StrayEffect[] {
+  return rows.flatMap(({ payload, ...row }) => {
     const declared = keyInMark(row.mark)
-    return declared === undefined ? [] : [{ ...row, declared }]
+    if (declared === undefined) return []
+    const { jobId: job_id, name, n } = declared
+    // The type of a notice is its name.
+    const isOwn = [row.job_type, name].some((type) => {
+      return markOf({ job_id, type, name, n, payload }) === row.mark
+    })
+    return isOwn ? [{ ...row, declared }] : []
   })
 }
 

@@ -26,7 +26,7 @@ const VOLATILE: Readonly<Record<Table, readonly string[]>> = {
   jobs: ['lease_until', 'progress', 'cancel_asked_at', 'place'],
   // The mark of a creation only repeats the id of the job; names of effects stand nowhere else.
   ledger: ['tx', 'pos', 'creates'],
-  outbox: ['eid', 'name', 'tries', 'run_at', 'claim', 'error', 'payload', 'type', 'state'],
+  outbox: ['eid', 'mark', 'name', 'tries', 'run_at', 'claim', 'error', 'payload', 'type', 'state'],
 }
 const KEYS: Readonly<Record<Table, string>> = {
   jobs: 'id',

@@ -84,8 +84,16 @@ describe.each(STORES)('an effect whose row was changed on $name', ({ open }) => 
     for (const id of jobs) expect(await store.get(id)).toMatchObject({ state: 'succeeded' })
   })
 
-  it('in its payload is not delivered, and a person decides', async () => {
-    await change(jobs[0], `payload = '{"to":"eve"}'`)
+  it.each([
+    ['payload', () => `payload = '{"to":"eve"}'`],
+    ['mark', () => `mark = 'x'`],
+    ['mark, which then names another effect,', () => `mark = replace(mark, 'mail', 'call')`],
+    [
+      'mark, which then names another job,',
+      ([one, other]: string[]) => `mark = replace(mark, '${one}', '${other}')`,
+    ],
+  ])('in its %s is not delivered, and a person decides', async (_, set) => {
+    await change(jobs[0], set(jobs))
     expect(await deliver()).toEqual([`${jobs[1]}/mail/1`])
     const { items } = await store.listEffects({ state: 'parked' })
     expect(items).toMatchObject([
@@ -95,6 +103,7 @@ describe.each(STORES)('an effect whose row was changed on $name', ({ open }) => 
     expect(findings).toMatchObject([
       { check: 'effects-move', advice: expect.stringMatching(/mark/) },
     ])
+    await doctor.repair(ANN)
     await change(jobs[0], 'mark = NULL')
     await store.retryEffects([`${jobs[0]}/mail/1`], { actor: 'operator', operator: 'a', note: 'b' })
     expect(await deliver()).toEqual([`${jobs[0]}/mail/1`])

@@ -10,7 +10,7 @@ import { arrayOf } from './rows-at-once.ts'
 const SELECT = statement(
   (s) => `
   SELECT eid AS handle, outbox.type, name, n, outbox.state, tries, outbox.run_at, outbox.claim,
-    outbox.error, mark, job AS job_id, owner.type AS job_type
+    outbox.error, mark, payload, job AS job_id, owner.type AS job_type
   FROM ${s}.outbox JOIN ${s}.jobs AS owner ON owner.id::text = left(mark, 36)
   WHERE left(mark, -9) <> job || '/' || name || '/' || n
     OR outbox.type NOT IN (owner.type, '${NOTICE}')

@@ -8,7 +8,7 @@ import { keepNote } from './mend.ts'
 
 const SELECT = `
   SELECT eid AS handle, outbox.type, name, n, outbox.state, tries, outbox.run_at, outbox.claim,
-    outbox.error, mark, coalesce(jobs.id, 'missing') AS job_id, owner.type AS job_type
+    outbox.error, mark, payload, coalesce(jobs.id, 'missing') AS job_id, owner.type AS job_type
   FROM pawl_outbox AS outbox
   JOIN pawl_jobs AS owner ON owner.id = substr(mark, 1, 36)
   LEFT JOIN pawl_jobs AS jobs ON jobs.rid = job
