@@ -108,7 +108,8 @@ export default defineConfig({
           include: files.alone,
           exclude,
           globalSetup: ['test/support/postgres/global-setup.ts'],
-          maxWorkers: 2,
+          // Chaos, canaries and sweeps use every core by themselves.
+          maxWorkers: isProof ? 1 : 2,
           sequence: { groupOrder: 2 },
         },
       },
