@@ -11,8 +11,9 @@ import { missingRows } from '../../src/stores/sqlite/seals.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Held, Store } from '../../src/stores/store.ts'
 import { freshFolder } from '../processes/folder.ts'
-import { freshSchema, sharedPostgres } from '../support/postgres/databases.ts'
+import { freshSchema, ownPostgres } from '../support/postgres/databases.ts'
 
+const server = ownPostgres()
 let ids = 0
 
 const item = (more: object = {}) => ({
@@ -29,8 +30,8 @@ const item = (more: object = {}) => ({
 const items = (count: number) => Array.from({ length: count }, () => item())
 
 async function openPostgres(): Promise<{ store: Store; schema: string }> {
-  const schema = freshSchema(sharedPostgres())
-  const store = await openPostgresStore({ connectionString: sharedPostgres(), schema })
+  const schema = freshSchema(server.url())
+  const store = await openPostgresStore({ connectionString: server.url(), schema })
   onTestFinished(() => store.close())
   return { store, schema }
 }
@@ -75,7 +76,7 @@ describe.each([
 describe('on PostgreSQL, seals and retention', () => {
   /** Somebody who holds the lock of the one or the other, until the returned end is called. */
   async function holding(schema: string, lock: string): Promise<pg.Client> {
-    const client = new pg.Client({ connectionString: sharedPostgres() })
+    const client = new pg.Client({ connectionString: server.url() })
     await client.connect()
     onTestFinished(() => client.end())
     await client.query(`BEGIN; SELECT ${lock}(hashtext('pawl seals "${schema}"'), 2)`)

@@ -11,7 +11,7 @@ import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Held, Store } from '../../src/stores/store.ts'
-import { freshSchema, sharedPostgres } from '../support/postgres/databases.ts'
+import { freshSchema, ownPostgres } from '../support/postgres/databases.ts'
 
 /** A store, and a way past all of its guards; @ stands before the names of tables. */
 interface Bench {
@@ -72,8 +72,10 @@ async function onSqlite(): Promise<Bench> {
   }
 }
 
+const server = ownPostgres()
+
 async function onPostgres(): Promise<Bench> {
-  const url = sharedPostgres()
+  const url = server.url()
   const schema = freshSchema(url)
   const store = await openPostgresStore({ connectionString: url, schema, connections: 2 })
   onTestFinished(() => store.close())

@@ -10,10 +10,11 @@ import { sealUp } from '../../src/audit/seal-up.ts'
 import type { Job } from '../../src/core/job/job.ts'
 import { SeededRandom } from '../../src/testing/seeded-random.ts'
 import { thorough } from '../support/extent.ts'
-import { freshServerDatabase } from '../support/postgres/databases.ts'
+import { freshServerDatabase, ownPostgres } from '../support/postgres/databases.ts'
 import { seedOf, testSeed } from '../support/seed.ts'
 import { admit, type Clinic, type Kind, liftGuards, openClinic } from './clinic.ts'
 
+const server = ownPostgres()
 const ROUNDS = { sqlite: thorough(20, 500), postgres: thorough(10, 100) } as const
 const factor = Number(process.env.PAWL_TEST_FUZZ ?? 1)
 
@@ -103,7 +104,7 @@ describe.each<Kind>(['sqlite', 'postgres'])('random damage on %s', (kind) => {
   let drop: () => Promise<void>
 
   beforeAll(async () => {
-    const database = kind === 'sqlite' ? undefined : await freshServerDatabase()
+    const database = kind === 'sqlite' ? undefined : await freshServerDatabase(server.url())
     drop = database?.drop ?? (async () => {})
     clinic = await openClinic(kind, database?.url ?? '')
   })
@@ -120,7 +121,7 @@ describe.each<Kind>(['sqlite', 'postgres'])('random damage on %s', (kind) => {
       if (round % 10 === 0) {
         await clinic.close()
         await drop()
-        const database = kind === 'sqlite' ? undefined : await freshServerDatabase()
+        const database = kind === 'sqlite' ? undefined : await freshServerDatabase(server.url())
         drop = database?.drop ?? (async () => {})
         clinic = await openClinic(kind, database?.url ?? '')
         await admit(clinic.store)

@@ -1,7 +1,8 @@
 // The servers that all tests share, and places on them that belong to one test.
 import { randomUUID } from 'node:crypto'
 import { Client } from 'pg'
-import { inject, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, inject, onTestFinished } from 'vitest'
+import { type PostgresServer, startPostgres } from './server.ts'
 
 /** The shared servers as the global set-up gives them: where they are, or why there are none. */
 type SharedPostgres = { readonly urls: readonly string[] } | { readonly missing: string }
@@ -21,6 +22,19 @@ export function sharedPostgres(): string {
   if ('missing' in shared) throw new Error(`There is no PostgreSQL: ${shared.missing}`)
   const place = (Number(process.env.VITEST_POOL_ID) - 1) % shared.urls.length
   return shared.urls[place] as string
+}
+
+/**
+ * A server for the tests of one file. Seals wait for every open transaction of their server, also
+ * for one that an earlier file has left to its time-out.
+ */
+export function ownPostgres(): { readonly url: () => string } {
+  let server: PostgresServer | undefined
+  beforeAll(async () => {
+    server = await startPostgres()
+  })
+  afterAll(() => server?.stop())
+  return { url: () => (server as PostgresServer).url }
 }
 
 /**
@@ -58,8 +72,9 @@ async function execute(url: string, sql: string): Promise<void> {
 }
 
 /** The same for as long as its owner wants it. */
-export async function freshServerDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
-  const server = sharedPostgres()
+export async function freshServerDatabase(
+  server = sharedPostgres(),
+): Promise<{ url: string; drop: () => Promise<void> }> {
   const database = uniqueName()
   await execute(server, `create database ${database}`)
   return {
