@@ -22,13 +22,17 @@ const deeds = {
     const { facts } = decideRun(documentationRun, writer.run, command)
     await writer.append(facts, AUTHOR)
   },
-  /** Appends for ever; each acknowledged event is told at once. */
+  /**
+   * Appends for ever; each acknowledged event is sent before the next append. An append may wait
+   * for nothing: without this, the process would never end its turn, and send nothing more once
+   * the pipe is full.
+   */
   async pour() {
     for (let i = 0; ; i++) {
       const command = { kind: 'change-section', section: `s${i % 7}`, to: `${i}` }
       const { facts } = decideRun(documentationRun, writer.run, command)
       const [event] = await writer.append(facts, AUTHOR)
-      process.send({ acknowledged: event.event_id })
+      await new Promise((sent) => process.send({ acknowledged: event.event_id }, sent))
     }
   },
   async artifact({ name, text }) {
