@@ -108,6 +108,8 @@ export default defineConfig({
           include: files.alone,
           exclude,
           globalSetup: ['test/support/postgres/global-setup.ts'],
+          // A process of its own for each file: what one leaves behind reaches no other's children.
+          isolate: true,
           // Chaos, canaries and sweeps use every core by themselves.
           maxWorkers: isProof ? 1 : 2,
           sequence: { groupOrder: 2 },
