@@ -1,7 +1,7 @@
 // The temporary files of tests, in memory if the machine has room for them: a sync to a disk takes
 // milliseconds, and both databases sync at each commit. Nothing is lost by it: what a sync promises
 // is tested by recording the calls (chaos/power), not by the medium below them.
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -20,8 +20,8 @@ export function useQuickFolder(): void {
   if (PAWL_TEST_CACHE !== undefined || PAWL_TEST_DISK === '1' || TMPDIR !== undefined) return
   if (!hasRoom()) return
   removeAbandoned()
-  const folder = join(MEMORY, `${PREFIX}${process.pid}`)
-  mkdirSync(folder, { recursive: true })
+  // Numbers of processes are used again: the folder of a dead one must not become this one's.
+  const folder = mkdtempSync(join(MEMORY, `${PREFIX}${process.pid}-`))
   // The server of the tests runs as another user if we are root.
   chmodSync(folder, 0o1777)
   process.env.PAWL_TEST_CACHE = tmpdir()
@@ -37,7 +37,7 @@ function hasRoom(): boolean {
 
 function removeAbandoned(): void {
   for (const name of readdirSync(MEMORY).filter((name) => name.startsWith(PREFIX))) {
-    if (existsSync(`/proc/${name.slice(PREFIX.length)}`)) continue
+    if (existsSync(`/proc/${Number.parseInt(name.slice(PREFIX.length), 10)}`)) continue
     try {
       rmSync(join(MEMORY, name), { recursive: true, force: true })
     } catch {

@@ -29,7 +29,9 @@ const deeds = {
    */
   async pour() {
     for (let i = 0; ; i++) {
-      const command = { kind: 'change-section', section: `s${i % 7}`, to: `${i}` }
+      // A value that no process has written: the same value again would be no event.
+      const to = `${process.pid} ${i}`
+      const command = { kind: 'change-section', section: `s${i % 7}`, to }
       const { facts } = decideRun(documentationRun, writer.run, command)
       const [event] = await writer.append(facts, AUTHOR)
       await new Promise((sent) => process.send({ acknowledged: event.event_id }, sent))
