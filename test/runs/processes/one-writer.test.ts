@@ -76,7 +76,7 @@ describe('a process that is killed while it writes', LONG, () => {
       const poured = new Promise<void>((enough, fail) => {
         child.on('exit', (code) => fail(new Error(`the child has ended with ${code}`)))
         child.on('message', (message: Told & { acknowledged?: string }) => {
-          if (message.code !== undefined) fail(new Error(JSON.stringify(message)))
+          if ('message' in message) fail(new Error(JSON.stringify(message)))
           if (message.acknowledged === undefined) told.push(message)
           else acknowledged.push(message.acknowledged)
           if (acknowledged.length > before + 40) enough()
