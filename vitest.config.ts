@@ -46,9 +46,15 @@ const slow = [
   'cli/work',
   'contract/sqlite',
   'interleavings/sqlite',
+  'examples',
+  'sim/simulator',
   'engine/processes/crash-points',
+  'engine/processes/crashes',
+  'engine/processes/enqueuing',
   'engine/processes/orders',
   'failure-modes/wall-clock',
+  'processes/bundle',
+  'processes/limits',
   'crash/kill',
 ].map((name) => fileURLToPath(new URL(`test/${name}.test.ts`, import.meta.url)))
 

@@ -3,9 +3,13 @@
 import { parseArgs } from 'node:util'
 import { benchDoctor } from './doctor.ts'
 import { benchEngine } from './engine.ts'
+import { benchHttp } from './http.ts'
+import { benchLimits } from './limits.ts'
 import type { Result } from './measure.ts'
 import { benchPostgres } from './postgres-stores.ts'
+import { benchRetention } from './retention.ts'
 import { benchRuns } from './runs.ts'
+import { benchSchedules } from './schedules.ts'
 import { benchStores } from './stores.ts'
 
 /** What every benchmark is told. */
@@ -14,7 +18,11 @@ type Bench = (options: { quick: boolean; only?: string }) => Promise<Result[]>
 const benches: Readonly<Record<string, Bench>> = {
   doctor: benchDoctor,
   engine: benchEngine,
+  limits: benchLimits,
+  retention: benchRetention,
+  http: benchHttp,
   runs: benchRuns,
+  schedules: benchSchedules,
   stores: async (options) => [...(await benchStores(options)), ...(await benchPostgres(options))],
 }
 

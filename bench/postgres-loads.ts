@@ -113,6 +113,11 @@ function together(loops: number, loop: (i: number) => Promise<void>): Promise<nu
   })
 }
 
+/** A store with so many connections. */
+export function openPostgres(url: string, connections: number): Promise<Store> {
+  return openPostgresStore({ connectionString: url, connections })
+}
+
 /** Jobs per second of the store. */
 export async function ratePawl(url: string, load: Load, pair: LoadPair): Promise<number> {
   await using store = await openPostgresStore({ connectionString: url, connections: load.loops })

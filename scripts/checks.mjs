@@ -7,6 +7,9 @@ import { failedStep, failedTests, failureLines } from './failures.mjs'
 import { build, install, PrepareError } from './prepare.mjs'
 import { run } from './process.mjs'
 
+/** How much is shown of what tests have printed, if the report says which of them failed. */
+const OUTPUT_LINES_MAX = 20
+
 /**
  * A step. `build` says whether it needs what was built, or is run even if the build failed
  * ('wanted'). `report` is where a step of tests leaves its report; such a step shows its progress.
@@ -82,8 +85,10 @@ class Checks {
     const selected = installed ? steps : []
     const built =
       selected.some((step) => step.build) && (await this.#perform('build', () => prepared(build)))
-    for (const step of selected) {
-      await this.#perform(step.name, () => this.#runStep(step, built), step.report)
+    for (const steps of sideBySide(selected)) {
+      const perform = (step) =>
+        this.#perform(step.name, () => this.#runStep(step, built), step.report)
+      await Promise.all([everyOther(steps, 0), everyOther(steps, 1)].map(inTurn(perform)))
     }
     this.#summarise()
   }
@@ -118,8 +123,11 @@ class Checks {
     const seconds = (ms / 1000).toFixed(1).padStart(6)
     this.#print(`${ok ? 'ok    ' : 'FAILED'}  ${name.padEnd(13)} ${seconds} s`)
     if (ok) return true
-    if (output) this.#print(output.trimEnd().replace(/^/gm, '  '))
     const tests = report === undefined ? [] : failedTests(report, detailsOf(report))
+    // What tests print says little beside their failures, and must not push these out of a log.
+    const lines = output?.trimEnd().split('\n') ?? []
+    const shown = tests.length > 0 ? lines.slice(-OUTPUT_LINES_MAX) : lines
+    if (output) this.#print(shown.map((line) => `  ${line}`).join('\n'))
     this.#failures.push(...(tests.length > 0 ? tests : [failedStep(name, output)]))
     return false
   }
@@ -159,6 +167,23 @@ class Checks {
     const stream = this.#json ? process.stderr : process.stdout
     stream.write(`${line}\n`)
   }
+}
+
+/** Steps without tests need one core each; steps of tests need both and run by themselves. */
+function sideBySide(steps) {
+  const groups = []
+  for (const step of steps) {
+    const last = groups.at(-1)
+    if (last && !step.report && !last.at(-1).report) last.push(step)
+    else groups.push([step])
+  }
+  return groups
+}
+
+const everyOther = (items, first) => items.filter((_, i) => i % 2 === first)
+
+const inTurn = (perform) => async (steps) => {
+  for (const step of steps) await perform(step)
 }
 
 /** The seed of all random choices in tests; see test/support/seed.ts. `random` is drawn here. */

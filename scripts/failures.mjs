@@ -79,11 +79,17 @@ function read(path) {
   return JSON.parse(readFileSync(path, 'utf8'))
 }
 
-/** The first lines of an error, without colours and without frames inside of packages. */
-function firstLines(text = '') {
+/**
+ * The first lines of an error, without colours and without frames inside of packages.
+ *
+ * @param {string} [text]
+ * @param {number} [linesMax]
+ * @returns {string[]}
+ */
+export function firstLines(text = '', linesMax = LINES_MAX) {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one.
   const plain = text.replace(/\u001b\[[0-9;]*m/g, '')
   const isForeignFrame = (line) => /^\s*at .*(node_modules|node:internal|new Promise)/.test(line)
   const lines = plain.split('\n').filter((line) => line.trim() && !isForeignFrame(line))
-  return lines.slice(0, LINES_MAX).map((line) => line.slice(0, 300).trimEnd())
+  return lines.slice(0, linesMax).map((line) => line.slice(0, 300).trimEnd())
 }

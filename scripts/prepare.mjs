@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { buildDashboard } from './build-dashboard.mjs'
 import { run } from './process.mjs'
 import { leaveOutInnerTypes } from './published-types.mjs'
 
@@ -12,6 +13,13 @@ const outputs = [
     name: 'dist',
     config: 'tsconfig.build.json',
     inputs: ['src', 'scripts/published-types.mjs'],
+  },
+  {
+    // Inside of dist, hence made again whenever that is.
+    name: 'dist/dashboard',
+    config: 'dashboard/tsconfig.json',
+    inputs: ['dashboard', 'src/core', 'src/audit', 'src/doctor', 'scripts/build-dashboard.mjs'],
+    make: buildDashboard,
   },
   {
     name: '.build/programs',
@@ -54,7 +62,7 @@ export async function install() {
 
 /** Compiles the package and the repository's programs, unless their sources are unchanged. */
 export async function build() {
-  for (const { name, config, inputs } of outputs) {
+  for (const { name, config, inputs, make = compile } of outputs) {
     const stamp = join(name, '.stamp')
     const wanted = hashOfFiles([
       ...inputs,
@@ -68,11 +76,15 @@ export async function build() {
     process.stderr.write(`Building ${name}…\n`)
     // What a removed source once became must not linger and be imported or published.
     rmSync(name, { recursive: true, force: true })
-    const { ok, stdout, stderr } = await run('tsc', ['--project', config])
-    if (!ok) throw new PrepareError(stdout + stderr)
-    if (name === 'dist') leaveOutInnerTypes()
+    await make(name, config)
     writeFileSync(stamp, wanted)
   }
+}
+
+async function compile(name, config) {
+  const { ok, stdout, stderr } = await run('tsc', ['--project', config])
+  if (!ok) throw new PrepareError(stdout + stderr)
+  if (name === 'dist') leaveOutInnerTypes()
 }
 
 /** Runs a preparation for a command that cannot go on without it. */

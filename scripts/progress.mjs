@@ -1,15 +1,20 @@
 // The reporter of the tests. On a terminal it keeps one line current; elsewhere it prints a line
-// every 30 seconds. A test that fails gets a line at once. All else about failures is printed at
-// the end, by scripts/failures.mjs, from the report of vitest and from what this file writes
-// beside it: differences of values, and errors outside of tests, which that report does not have.
+// every 30 seconds. A test that fails is printed at once, with the first lines of its error: a log
+// may be cut later on. All else about failures is printed at the end, by scripts/failures.mjs, from
+// the report of vitest and from what this file writes beside it: differences of values, and errors
+// outside of tests, which that report does not have.
 //
 // With PAWL_TEST_PROGRESS=3 the lines go to file descriptor 3 instead of stderr, so that the caller
 // of vitest can keep its other output for the case of a failure.
 import { writeFileSync, writeSync } from 'node:fs'
 import { relative } from 'node:path'
 import { isatty } from 'node:tty'
+import { firstLines } from './failures.mjs'
 
 const EVERY_MS = 30_000
+/** Of so many failures the error is printed at once, in so many lines. */
+const SHOWN_MAX = 10
+const LINES_MAX = 30
 const out = process.env.PAWL_TEST_PROGRESS === '3' ? 3 : 2
 const isTerminal = isatty(out)
 
@@ -19,6 +24,8 @@ export default class Progress {
   #ended = 0
   #passed = 0
   #failed = 0
+  /** How many failures were printed with their errors. */
+  #shown = 0
   #current = ''
   #start = performance.now()
   #timer
@@ -44,6 +51,9 @@ export default class Progress {
     const name = test.fullName.replaceAll(' > ', ' › ')
     this.#details[`${test.module.relativeModuleId} › ${name}`] = errors.map(textOf)
     this.#line(`FAILED  ${test.module.relativeModuleId} › ${name}`)
+    if (this.#shown++ >= SHOWN_MAX) return
+    const lines = firstLines(errors.map(textOf).join('\n'), LINES_MAX)
+    for (const line of lines) this.#line(`            ${line}`)
   }
 
   onTestModuleEnd(module) {

@@ -1,5 +1,6 @@
-// Which declarations the package publishes: those that its entries reach. The others describe the
-// inside, and users cannot import them. `dist/.npmignore` keeps them out of the package.
+// Which built files the package publishes. Declarations: those that its entries reach; the others
+// describe the inside, and users cannot import them. Modules: all but those of types alone, which
+// are empty and which no module loads. `dist/.npmignore` keeps the rest out of the package.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 
@@ -12,10 +13,17 @@ export function leaveOutInnerTypes() {
   const published = reachedFrom(entries)
   const inner = readdirSync('dist', { recursive: true })
     .map((name) => join('dist', name))
-    .filter((path) => path.endsWith('.d.ts') && !published.has(path))
+    .filter((path) => (path.endsWith('.d.ts') ? !published.has(path) : isEmpty(path)))
     .sort()
   const lines = ['.npmignore', '.stamp', ...inner.map((path) => `/${relative('dist', path)}`)]
   writeFileSync('dist/.npmignore', `${lines.join('\n')}\n`)
+}
+
+/** Whether a module has no code, only comments. */
+export function isEmpty(path) {
+  if (!path.endsWith('.js')) return false
+  const code = readFileSync(path, 'utf8').replaceAll(/\/\*[\s\S]*?\*\//g, '')
+  return code.trim() === 'export {};'
 }
 
 /** The declarations that some declarations import, directly or through others, and themselves. */

@@ -11,6 +11,7 @@ const reports = [rules, tests].flatMap(({ report }) => ['--report', report])
 
 const steps = [
   { name: 'types', command: ['tsc', '--noEmit'] },
+  { name: 'types-dashboard', command: ['tsc', '--noEmit', '--project', 'dashboard'] },
   { name: 'lint', command: ['biome', 'check', '--error-on-warnings'] },
   { name: 'dead-code', command: ['knip', '--no-progress', '--no-config-hints'] },
   { name: 'package', command: ['node', 'scripts/check-package.mjs'], build: 'needed' },

@@ -7,33 +7,12 @@
  * is brought up to date with the code that it spoils.
  */
 
-/** What is changed in a file of `dist`. */
-interface Change {
-  readonly file: string
-  readonly find: string
-  readonly put: string
-}
-
-/** A planted bug. */
-export interface Canary {
-  readonly name: string
-  readonly promise: string
-  readonly changes: readonly Change[]
-}
-
-const sqlite = (file: string) => `stores/sqlite/${file}.js`
-const core = (file: string) => `core/job/${file}.js`
-
-/** A lane as the statements name it. */
-const lane = (name: string) => `\${LANES.${name}}`
-
-function canary(name: string, promise: string, ...changes: readonly Change[]): Canary {
-  return { name, promise, changes }
-}
-
-function change(file: string, find: string, put: string): Change {
-  return { file, find, put }
-}
+import { ADMISSION } from './admission-canaries.ts'
+import { GROUPS } from './group-canaries.ts'
+import { JOB_CANARIES } from './job-canaries.ts'
+import { LIMITS } from './limit-canaries.ts'
+import { type Canary, canary, change, core, lane, sqlite } from './planted.ts'
+import { SCHEDULES } from './schedule-canaries.ts'
 
 const OWNERSHIP: readonly Canary[] = [
   canary(
@@ -173,8 +152,8 @@ const BUDGETS: readonly Canary[] = [
     ),
     change(
       sqlite('claim'),
-      `SELECT 1 FROM pawl_jobs WHERE lane = ${lane('ready')} LIMIT 1`,
-      'SELECT 1 FROM pawl_jobs WHERE lane IN (1, 2) LIMIT 1',
+      `EXISTS (SELECT 1 FROM pawl_jobs WHERE lane = ${lane('ready')})\n`,
+      'EXISTS (SELECT 1 FROM pawl_jobs WHERE lane IN (1, 2))\n',
     ),
     change(
       sqlite('claim'),
@@ -264,8 +243,8 @@ const RECORDS: readonly Canary[] = [
     change(sqlite('statements/prune'), 'ORDER BY ended_at, rid', 'ORDER BY rid'),
     change(
       sqlite('statements/prune'),
-      `rid = ? AND seq = ? AND lane = ${lane('ended')}`,
-      'rid = ? AND seq = ?',
+      ` AND lane = ${lane('ended')}\`;\nconst REMOVALS`,
+      '`;\nconst REMOVALS',
     ),
   ),
   canary(
@@ -307,6 +286,12 @@ const EFFECTS: readonly Canary[] = [
     'a commit that is asked again is done again',
     'P3',
     change(sqlite('commit'), "if (decision.kind === 'same')", 'if (false)'),
+    // The row of a job that has succeeded cannot be changed, so its progress would undo the rest.
+    change(
+      sqlite('commit'),
+      'if (progress !== undefined)',
+      "if (after.kind === 'done' && progress)",
+    ),
   ),
   canary(
     'a commit forgets an effect',
@@ -321,7 +306,7 @@ const EFFECTS: readonly Canary[] = [
     'effects count as delivered when they are taken',
     'P10',
     change(
-      sqlite('outbox'),
+      sqlite('statements/outbox'),
       'SET claim = ?1, run_at = ?2,',
       "SET state = 'delivered', claim = ?1, run_at = ?2,",
     ),
@@ -335,7 +320,7 @@ const EFFECTS: readonly Canary[] = [
     'effects whose dispatcher died are never taken again',
     'P10',
     change(
-      sqlite('outbox'),
+      sqlite('statements/outbox'),
       "WHERE state = 'pending' AND type = ? AND run_at <= ?",
       "WHERE state = 'pending' AND claim IS NULL AND type = ? AND run_at <= ?",
     ),
@@ -352,7 +337,7 @@ const LIVENESS: readonly Canary[] = [
     'a damaged row is not set aside',
     'P15',
     change('stores/damage.js', 'if (!isDamage(error) || repeated >= REPEAT_MAX)', 'if (true)'),
-    change(sqlite('isolation'), 'await this.#setAside([]);', ''),
+    change('stores/isolation.js', 'await this.setAside([]);', ''),
   ),
   canary(
     'idle workers wake up by hints alone',
@@ -367,6 +352,17 @@ const LIVENESS: readonly Canary[] = [
     'reports that the store did not take are dropped',
     'P15',
     change('engine/worker/reports.js', 'this.#waiting = [...reports, ...this.#waiting];', ''),
+    // Outages that outlast a whole call are rare: the first reports of each worker meet one.
+    change(
+      'engine/worker/reports.js',
+      '.settle(settlements, request)',
+      `.settle(...(reports.length > 0 && !this.hadOutage ? [[]] : [settlements, request]))
+            .then((settled) => {
+            if (this.hadOutage || reports.length === 0) return settled;
+            this.hadOutage = true;
+            throw new Error('the store is away');
+        })`,
+    ),
   ),
 ]
 
@@ -444,7 +440,7 @@ const DOCTOR: readonly Canary[] = [
   canary(
     'the doctor mends a job and leaves no fact',
     'P2',
-    change(sqlite('mend'), 'appendFact(connection, rid, fact);', ''),
+    change(sqlite('statements/mend'), 'appendFact(connection, Number(ref), fact);', ''),
   ),
   canary(
     'the doctor does not see a gap in a ledger',
@@ -458,11 +454,7 @@ const DOCTOR: readonly Canary[] = [
   canary(
     'what a job is after a repair is not believed',
     'P8',
-    change(
-      core('evolve'),
-      'if (fact.rebased !== undefined)\n        return { ...fact.rebased,',
-      'if (false)\n        return { ...fact.rebased,',
-    ),
+    change(core('evolve'), 'if (fact.rebased !== undefined) {', 'if (false) {'),
   ),
   canary(
     'the doctor does not see that a job has no row',
@@ -473,13 +465,6 @@ const DOCTOR: readonly Canary[] = [
 
 /** All of them. */
 export const CANARIES: readonly Canary[] = [
-  ...OWNERSHIP,
-  ...TIME,
-  ...BUDGETS,
-  ...RECORDS,
-  ...VERSIONS,
-  ...EFFECTS,
-  ...LIVENESS,
-  ...FILES,
-  ...DOCTOR,
+  ...[OWNERSHIP, TIME, JOB_CANARIES, BUDGETS, RECORDS, VERSIONS, EFFECTS, LIVENESS].flat(),
+  ...[FILES, DOCTOR, SCHEDULES, ADMISSION, LIMITS, GROUPS].flat(),
 ]

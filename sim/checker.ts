@@ -13,6 +13,7 @@
  *                     P4   and was taken from who held the job
  *   judgeSucceeded    P6   who was told of success was told the truth
  *   judgeLeases       P7   where nothing goes wrong, a holder keeps its lease
+ *   judgeDeadlines         past its deadline a job neither started, recorded a step nor committed
  *   judgeSpread       P11  retries that are to be spread, are
  */
 import type { Job, Lifecycle } from 'pawl'
@@ -102,9 +103,28 @@ export function judgeJobs(
     // A job that was never submitted owes nothing; one that stalled waits for a person.
     const isOut = ['ended', 'parked', 'idle'].includes(lane) || job.stalled
     const stuck = isOut ? [] : [judged('P15', job.id, `is ${lane} in ${job.state}`, facts)]
-    return [...broken, ...stuck]
+    return [...broken, ...judgeDeadlines(job, facts), ...stuck]
   })
 }
+
+/** Past its deadline nothing of a job starts, is recorded or is committed; before it, all may. */
+function judgeDeadlines(job: Job, facts: readonly Fact[]): Judged[] {
+  const deadlineAt = facts[0]?.created?.deadlineAt ?? null
+  if (deadlineAt === null) return []
+  return facts.flatMap(({ at, seq, step, execution, reason }) => {
+    if (reason === 'deadline' && at < deadlineAt) {
+      const what = `fact ${seq} ends it ${deadlineAt - at} ms before the deadline`
+      return [judged('deadline', job.id, what, facts)]
+    }
+    const entered = execution?.statuses ?? []
+    const isTimely = step !== undefined || entered.some((status) => TIMELY.has(status))
+    if (!isTimely || at < deadlineAt) return []
+    const what = `fact ${seq} is ${at - deadlineAt} ms past the deadline`
+    return [judged('deadline', job.id, what, facts)]
+  })
+}
+
+const TIMELY: ReadonlySet<string> = new Set(['IN_PROGRESS', 'COMMITTED'])
 
 /**
  * P1: what was acknowledged is there. What nobody asked for is not, but for an operator's copy;

@@ -52,10 +52,10 @@ const DAMAGES: readonly Damage[] = [
 
 const SURGEON = { operator: 'ada', reason: 'it was damaged on purpose' }
 
-/** What a report says of broken promises; a check that could not be made says nothing of them. */
+/** The broken promises of a report. A check that failed says nothing about them. */
 export function judgeReport({ findings }: DoctorReport): Judged[] {
   return findings
-    .filter(({ severity, what }) => severity === 'error' && !what.includes('could not be made'))
+    .filter(({ severity, what }) => severity === 'error' && !/^the check \S+ failed: /.test(what))
     .map(({ check, promise, subject, what }) => {
       return { promise, job: idIn(subject), what: `${check}: ${what}`, facts: [] }
     })

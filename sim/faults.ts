@@ -108,6 +108,10 @@ export class Faults {
     this.#areOver = true
   }
 
+  get areOver(): boolean {
+    return this.#areOver
+  }
+
   /** Whether this goes wrong now. */
   strikes(kind: FaultKind): boolean {
     const rate = this.#areOver ? undefined : this.#rates.get(kind)

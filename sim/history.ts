@@ -15,6 +15,7 @@ import type {
 import type { Answered, Judged } from './checker.ts'
 import type { Outside } from './jobs.ts'
 import { Crashed } from './process.ts'
+import type { Visit } from './visits.ts'
 
 /** An answer of the store that reached its caller. */
 export interface Reply {
@@ -43,6 +44,9 @@ export class History {
   isExamined = false
   /** The queue may be paused, and is to be resumed. */
   isQueuePaused = false
+  /** How many visits are still to be made; nothing until the first. */
+  visitsLeft: number | undefined
+  readonly visits: Visit[] = []
   readonly answers: Answered[] = []
   readonly outside: Outside = { delivered: [], stepped: [] }
   readonly judged: Judged[] = []
@@ -95,7 +99,7 @@ export class History {
     else if (verb === 'commit') this.#noteCommit(values[0] as Held, result as CommitAnswer)
     else if (verb === 'heartbeat') {
       this.#noteBeats(values[0] as Beat[], result as Heartbeat, storeNow)
-    } else if (verb === 'tell' || verb === 'cancel' || verb === 'recover') {
+    } else if (verb === 'applyCommand' || verb === 'cancel' || verb === 'recover') {
       for (const answer of result as Answer[]) {
         if (answer.kind === 'done') this.answers.push({ fact: answer.fact })
       }

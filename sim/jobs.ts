@@ -13,10 +13,14 @@ import {
   typed,
 } from 'pawl'
 import { document, hardened, leased, task } from 'pawl/rules'
+import { StoreBusy, StoreUnavailable } from 'pawl/sqlite'
 import type { StepRun } from './checker.ts'
+import { CHILD, EARLY_CHILD } from './children.ts'
 import type { Faults } from './faults.ts'
+import type { SimLimits } from './limits.ts'
 import { parcelOf, type Release } from './parcels.ts'
 import type { SimProcess } from './process.ts'
+import { visitJobs } from './visits.ts'
 
 /** What one job does. */
 export interface Plan {
@@ -30,6 +34,8 @@ export interface Plan {
   readonly isPoison: boolean
   readonly commitMs: number
   readonly delayMs: number
+  /** How long after its enqueue its deadline passes, if it has one. */
+  readonly deadlineMs?: number
 }
 
 /** What jobs have done that no database knows of. */
@@ -57,8 +63,34 @@ const TYPES = [
 /** What an old release knows. */
 const OLD_TYPES: readonly string[] = ['plain', 'commits', 'flaky', 'sends', 'hardened']
 
+/** These jobs enqueue two others: one before they work, and one with their commit. */
+export const hasChildren = (n: number) => n % 6 === 4
+
+/** The handlers of these jobs ask for their commit twice. */
+const asksAgain = (n: number) => n % 3 === 1
+
+/** Some deadlines pass before the job is due, some while it runs, and some are kept. */
+const DEADLINE_MIN_MS = 300
+const DEADLINE_SPAN_MS = 6000
+/** By number and not by chance, so that the histories of other jobs stay what they were. */
+const hasDeadline = (n: number) => n % 4 === 3
+/** Long enough that some deadlines pass during the function of a commit. */
+const TIMED_COMMIT_MS = 900
+
+function commitMsOf(n: number): number {
+  return hasDeadline(n) ? TIMED_COMMIT_MS : 0
+}
+
+/**
+ * Jobs that wait for others would fail too often with the deadlines above, and prove less: half of
+ * them have more time. The others pass their deadline while a limit blocks them.
+ */
+const LIMITED_DEADLINE = 10
+const hasTime = (n: number) => n % 8 === 7
+
 /** What the n-th job will do. */
-export function planOf(n: number, faults: Faults): Plan {
+export function planOf(n: number, faults: Faults, isLimited: boolean): Plan {
+  const deadlineMs = DEADLINE_MIN_MS + ((n * 997) % DEADLINE_SPAN_MS)
   const isSlow = faults.strikes('handler-is-slow')
   return {
     type: TYPES[(n + faults.between(0, TYPES.length)) % TYPES.length] as string,
@@ -67,13 +99,23 @@ export function planOf(n: number, faults: Faults): Plan {
     effects: faults.between(1, 4),
     isDeaf: faults.strikes('handler-is-deaf'),
     isPoison: faults.between(0, 8) === 0 && faults.strikes('poison'),
-    commitMs: faults.strikes('slow-commit') ? faults.between(100, 8000) : 0,
+    commitMs: faults.strikes('slow-commit') ? faults.between(100, 8000) : commitMsOf(n),
     delayMs: faults.between(0, 3) === 0 ? faults.between(0, 8000) : 0,
+    ...(hasDeadline(n) && {
+      deadlineMs: isLimited && hasTime(n) ? deadlineMs * LIMITED_DEADLINE : deadlineMs,
+    }),
   }
 }
 
 type Context = JobContext<{ n: number }>
 type SimJob = RunnableJob<{ n: number }, { n: number }, unknown>
+
+/** What a process has. */
+export interface JobsOptions {
+  readonly isOld?: boolean
+  readonly release?: Release
+  readonly limits: SimLimits | undefined
+}
 
 /** The kinds of job with handlers that live in a process. */
 export function jobsOf(
@@ -81,9 +123,9 @@ export function jobsOf(
   process: SimProcess,
   faults: Faults,
   outside: Outside,
-  { isOld = false, release = 2 }: { readonly isOld?: boolean; readonly release?: Release } = {},
+  { isOld = false, release = 2, limits }: JobsOptions,
 ): SimJob[] {
-  const code = new Code(plans, process, faults, outside)
+  const code = new Code(plans, process, faults, outside, limits)
   const input = typed<{ n: number }>()
   const common = { input, crashesMax: 6, retry: { max: 4, delay: '1s' } } as const
   const spread = {
@@ -97,26 +139,26 @@ export function jobsOf(
       deliver: (delivery: Delivery<{ n: number }>) => code.deliver(delivery),
     },
   } as const
+  const named = (name: string) => ({ name, ...limits?.optionsOf(name, release) })
+  const work = (context: Context) => code.work(context)
+  const commit = (context: Context) => code.commit(context)
   const jobs: SimJob[] = [
-    defineJob({ ...common, name: 'plain', run: (context) => code.work(context) }),
-    defineJob({ ...common, name: 'commits', run: (context) => code.commit(context) }),
-    defineJob({ ...spread, name: 'flaky', run: (context) => code.work(context) }),
-    defineJob({ ...common, name: 'slow', timeout: '45s', run: (context) => code.work(context) }),
-    defineJob({ ...spread, name: 'sends', effects, run: (context) => code.send(context) }),
-    defineJob({ ...common, name: 'hopeless', run: (context) => code.hopeless(context) }),
-    defineJob({
-      ...common,
-      name: 'approved',
-      recovery: 'operator',
-      run: (context) => code.commit(context),
-    }),
-    defineJob({ input, name: 'hardened', lifecycle: hardened, run: (c) => code.commit(c) }),
-    defineJob({ input, name: 'leased', lifecycle: leased, run: (c) => code.commit(c) }),
-    defineJob({ input, name: 'document', lifecycle: document, run: (c) => code.work(c) }),
-    defineJob({ input, name: 'task', lifecycle: task, run: (c) => code.commit(c) }),
-    defineJob({ input, name: 'parcel', lifecycle: parcelOf(release), run: (c) => code.commit(c) }),
+    defineJob({ ...common, ...named('plain'), run: work }),
+    defineJob({ ...common, ...named('commits'), run: commit }),
+    defineJob({ ...spread, ...named('flaky'), run: work }),
+    defineJob({ ...common, ...named('slow'), timeout: '45s', run: work }),
+    defineJob({ ...spread, ...named('sends'), effects, run: (context) => code.send(context) }),
+    defineJob({ ...common, ...named('hopeless'), run: (context) => code.hopeless(context) }),
+    defineJob({ ...common, ...named('approved'), recovery: 'operator', run: commit }),
+    defineJob({ input, ...named('hardened'), lifecycle: hardened, run: commit }),
+    defineJob({ input, ...named('leased'), lifecycle: leased, run: commit }),
+    defineJob({ input, ...named('document'), lifecycle: document, run: work }),
+    defineJob({ input, ...named('task'), lifecycle: task, run: commit }),
+    defineJob({ input, ...named('parcel'), lifecycle: parcelOf(release), run: commit }),
   ]
-  return isOld ? jobs.filter(({ name }) => OLD_TYPES.includes(name)) : jobs
+  jobs.push(...visitJobs((ms) => code.sleep(ms)))
+  if (isOld) return jobs.filter(({ name }) => OLD_TYPES.includes(name))
+  return [...jobs, code.child]
 }
 
 /** What the handlers of one process do. */
@@ -125,20 +167,39 @@ class Code {
   readonly #process: SimProcess
   readonly #faults: Faults
   readonly #outside: Outside
+  readonly #limits: SimLimits | undefined
 
-  constructor(plans: readonly Plan[], process: SimProcess, faults: Faults, outside: Outside) {
+  constructor(
+    plans: readonly Plan[],
+    process: SimProcess,
+    faults: Faults,
+    outside: Outside,
+    limits: SimLimits | undefined,
+  ) {
+    this.#limits = limits
     this.#plans = plans
     this.#process = process
     this.#faults = faults
     this.#outside = outside
   }
 
+  /** What other jobs enqueue. */
+  readonly child: SimJob = defineJob({
+    name: CHILD,
+    input: typed<{ n: number }>(),
+    crashesMax: 6,
+    run: ({ attempt }) => attempt,
+  })
+
   /** Takes its time, and fails as often as it is planned to. */
-  async work({ input, attempt, signal, progress }: Context): Promise<number> {
-    const { ms, failures, isDeaf, isPoison } = this.#planOf(input.n)
+  async work({ input, attempt, signal, progress, throttled }: Context): Promise<number> {
+    const { type, ms, failures, isDeaf, isPoison } = this.#planOf(input.n)
+    if (this.#limits?.closes(type, input.n, attempt)) {
+      throw (throttled as unknown as Throttled)('starts', { retryAfter: '3s' })
+    }
     for (let part = 0; part < 3; part++) {
       progress(part)
-      await this.#sleep(ms / 3)
+      await this.sleep(ms / 3)
       if (!isDeaf) signal.throwIfAborted()
     }
     if (isPoison) {
@@ -156,10 +217,23 @@ class Code {
 
   /** Writes a row of its own with its commit. */
   async commit(context: Context): Promise<number> {
+    const { input } = context
+    if (hasChildren(input.n)) await context.enqueue(this.child, input, { name: EARLY_CHILD })
     await this.work(context)
-    const { commitMs } = this.#planOf(context.input.n)
+    if (!asksAgain(input.n)) return this.#commitOnce(context)
+    // An answer that was lost says nothing: the handler asks again, and gets the first result.
+    await this.#commitOnce(context).catch((error) => {
+      if (!(error instanceof StoreUnavailable || error instanceof StoreBusy)) throw error
+    })
+    return this.#commitOnce(context)
+  }
+
+  #commitOnce(context: Context): Promise<number> {
+    const { input } = context
+    const { commitMs } = this.#planOf(input.n)
     return context.commit(async (tx) => {
-      if (commitMs > 0) await this.#sleep(commitMs / context.attempt)
+      if (commitMs > 0) await this.sleep(commitMs / context.attempt)
+      if (hasChildren(input.n)) await tx.enqueue(this.child, input)
       await tx.query('INSERT INTO sim_rows (job, attempt) VALUES (?, ?)', [
         context.jobId,
         context.attempt,
@@ -175,7 +249,7 @@ class Code {
     for (const name of ['first', 'second']) {
       await step(name, async () => {
         this.#outside.stepped.push({ job: jobId, name, attempt })
-        await this.#sleep(ms / 4)
+        await this.sleep(ms / 4)
         if (attempt <= failures && name === 'second') throw new Retryable(`failure ${attempt}`)
         return attempt
       })
@@ -190,7 +264,7 @@ class Code {
   async deliver({ payload, key, signal }: Delivery<{ n: number }>): Promise<void> {
     const faults = this.#faults
     const { ms } = this.#planOf(payload.n)
-    await this.#sleep(faults.strikes('delivery-is-slow') ? faults.between(5000, 20_000) : ms / 4)
+    await this.sleep(faults.strikes('delivery-is-slow') ? faults.between(5000, 20_000) : ms / 4)
     signal.throwIfAborted()
     if (faults.strikes('delivery-fails')) throw new Retryable('the receiver refuses')
     this.#outside.delivered.push(key)
@@ -205,9 +279,10 @@ class Code {
     return this.#plans[n] as Plan
   }
 
-  #sleep(ms: number): Promise<void> {
+  sleep(ms: number): Promise<void> {
     return new Promise((resolve) => this.#process.environment.timers.after(ms, resolve))
   }
 }
 
 type Declare = (name: string, payload: unknown) => void
+type Throttled = (name: string, options: { readonly retryAfter: '3s' }) => Error

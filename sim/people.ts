@@ -6,6 +6,7 @@ import type { Vandal } from './damage.ts'
 import type { Faults } from './faults.ts'
 import type { History } from './history.ts'
 import type { Plan } from './jobs.ts'
+import type { SimLimits } from './limits.ts'
 import { EVERY_LIFECYCLE } from './parcels.ts'
 import type { SimProcess } from './process.ts'
 
@@ -15,6 +16,7 @@ export interface Desk {
   readonly pawl: Pawl
   readonly jobs: readonly RunnableJob<{ n: number }, { n: number }, unknown>[]
   readonly vandal: Vandal
+  readonly limits: SimLimits | undefined
 }
 
 /** Every fifth job is enqueued together with an order of the client's own. */
@@ -24,7 +26,7 @@ export const isOrdered = (n: number) => n % 5 === 0
 export async function enqueueOne(
   desk: Desk,
   n: number,
-  { type, delayMs }: Plan,
+  { type, delayMs, deadlineMs }: Plan,
   history: History,
 ): Promise<void> {
   const { process, jobs } = desk
@@ -32,7 +34,8 @@ export async function enqueueOne(
   if (definition === undefined) throw new Error(`no job is named ${type}`)
   for (;;) {
     try {
-      const options = { key: `job ${n}`, delay: delayMs }
+      const deadline = deadlineMs && { deadline: new Date(desk.pawl.store.now() + deadlineMs) }
+      const options = { key: `job ${n}`, delay: delayMs, ...deadline }
       const handle = await (isOrdered(n)
         ? enqueueWithOrder(desk, definition, n, options)
         : desk.pawl.enqueue(definition, { n }, options))
@@ -51,7 +54,7 @@ function enqueueWithOrder(
   { pawl, process }: Desk,
   definition: Desk['jobs'][number],
   n: number,
-  options: { readonly key: string; readonly delay: number },
+  options: { readonly key: string; readonly delay: number; readonly deadline?: Date },
 ): Promise<JobHandle> {
   return pawl.transaction(async (tx) => {
     const jobId = process.environment.ids.next()
@@ -74,7 +77,7 @@ async function awaitResult(handle: JobHandle, history: History): Promise<void> {
 
 /** Does what the seed wants of an operator now. */
 export async function meddle(
-  { pawl, process, vandal }: Desk,
+  { pawl, process, vandal, limits }: Desk,
   faults: Faults,
   history: History,
 ): Promise<void> {
@@ -98,6 +101,7 @@ export async function meddle(
   else may('pause-queue', () => pause(operator, history))
   may('retry-effects', () => operator.retryEffects({ filter: { state: 'parked' } }))
   may('prune', () => prune(pawl, now - faults.between(0, 10_000), history))
+  if (limits !== undefined) acts.push(() => limits.meddle(operator, faults.areOver))
   may('row-damaged', () => vandal.damage(one()))
   if (history.isExamined) {
     acts.push(async () => vandal.isGuilty || examineAll(pawl, history))

@@ -40,6 +40,8 @@ export interface ProcessParts {
   readonly machineMs: () => number
   /** Told of each answer of the store that reached the process, before anything else happens. */
   readonly onAnswer: (reply: Reply) => void
+  /** Whether calls about schedules may fail as well. */
+  readonly hasFaultySchedules?: true
   /** Told when others may find something to do. */
   readonly onWrite: (writer: SimProcess) => void
   readonly log: (line: string) => void
@@ -49,11 +51,10 @@ export interface ProcessParts {
 const HINT_MS = 20
 
 /** The verbs after which another process may find something to do. */
-const WAKING = new Set(
-  'enqueue settle tell cancel recover promote commit settleEffects retryEffects resumeQueue'.split(
-    ' ',
-  ),
-)
+const WAKING = new Set([
+  ...['enqueue', 'settle', 'applyCommand', 'cancel', 'recover', 'promote', 'commit'],
+  ...['settleEffects', 'retryEffects', 'resumeQueue'],
+])
 
 /** The clocks of the machine as a process sees them: only its wall clock can be wrong. */
 export function hostOf(now: () => number, wrongBy: () => number): HostTime {
@@ -212,12 +213,28 @@ export class SimProcess {
     return new Proxy(store, {
       get: (target, name) => {
         const value = target[name as keyof Store] as unknown
+        if (name === 'schedules' && this.#parts.hasFaultySchedules) {
+          return this.#faultyPart(name, target.schedules, ['run'])
+        }
+        if (name === 'limits' || name === 'admissions') return this.#faultyPart(name, target[name])
         if (typeof value !== 'function') return value
         const verb = (value as (...values: unknown[]) => unknown).bind(target)
         if (name === 'now') return verb
         if (name === 'onWake') return (listener: () => void) => this.#subscribe(verb, listener)
         if (name === 'close' || typeof name !== 'string') return async () => {}
         return (...values: unknown[]) => this.#call(name, values, verb)
+      },
+    })
+  }
+
+  /** A group of verbs as this process reaches it. What is asked twice `once` is done twice. */
+  #faultyPart<P extends object>(part: string, verbs: P, once: readonly string[] = []): P {
+    return new Proxy(verbs, {
+      get: (target, name) => {
+        const verb = Reflect.get(target, name, target) as (...values: unknown[]) => unknown
+        const bound = verb.bind(target)
+        if (once.includes(String(name))) return bound
+        return (...values: unknown[]) => this.#call(`${part}.${String(name)}`, values, bound)
       },
     })
   }

@@ -1,6 +1,26 @@
 /** What the seeds came to, told while they are played and in the end. */
-import { FAULT_KINDS } from './faults.ts'
-import type { SimResult } from './world.ts'
+import type { Judged } from './checker.ts'
+import { FAULT_KINDS, type FaultKind } from './faults.ts'
+
+/** What a seed came to. */
+export interface SimResult {
+  readonly seed: number
+  readonly violations: readonly Judged[]
+  readonly steps: number
+  readonly simulatedMs: number
+  readonly faults: Readonly<Partial<Record<FaultKind, number>>>
+  readonly outcomes: Readonly<Record<string, number>>
+  /** How many events of a run were kept. */
+  readonly runEvents: number
+  /** How many ticks of schedules have a record. */
+  readonly ticks: number
+  /** How many jobs of groups have started. */
+  readonly groupStarts: number
+  /** How many jobs were seen blocked past their deadline. */
+  readonly blockedLate: number
+  /** What happened, in order; the same for the same seed. Empty unless asked for. */
+  readonly trace: readonly string[]
+}
 
 const PROGRESS_MS = 5000
 const SHOWN_MAX = 20
@@ -17,6 +37,9 @@ export class Report {
   #simulatedMs = 0
   #violations = 0
   #runEvents = 0
+  #ticks = 0
+  #groupStarts = 0
+  #blockedLate = 0
   readonly #faults: Record<string, number> = {}
   readonly #outcomes: Record<string, number> = {}
 
@@ -34,6 +57,9 @@ export class Report {
     this.#steps += result.steps
     this.#simulatedMs += result.simulatedMs
     this.#runEvents += result.runEvents
+    this.#ticks += result.ticks
+    this.#groupStarts += result.groupStarts
+    this.#blockedLate += result.blockedLate
     addTo(this.#faults, result.faults)
     addTo(this.#outcomes, result.outcomes)
     for (const violation of result.violations) {
@@ -59,6 +85,9 @@ export class Report {
       faults: Object.fromEntries(FAULT_KINDS.map((kind) => [kind, this.#faults[kind] ?? 0])),
       outcomes: this.#outcomes,
       runEvents: this.#runEvents,
+      ticks: this.#ticks,
+      groupStarts: this.#groupStarts,
+      blockedLate: this.#blockedLate,
     }
     console.log(asJson ? JSON.stringify(summary) : summary)
   }

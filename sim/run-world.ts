@@ -121,7 +121,8 @@ class RunWorld {
     try {
       const writer = await journal.open(RUN, AUTHOR)
       const state = documentationRun.machine.states.get(writer.run.run_state as never)
-      if (state?.transitional) await this.#tell(writer, { kind: 'rewind', reason: 'resume' })
+      if (state?.transitional)
+        await this.#applyCommand(writer, { kind: 'rewind', reason: 'resume' })
       return writer
     } catch (error) {
       if (!(error instanceof RunNotFound)) throw error
@@ -139,7 +140,7 @@ class RunWorld {
     const command = this.#choose(writer)
     try {
       if (command === 'artifact') await this.#writeArtifact(writer)
-      else await this.#tell(writer, command)
+      else await this.#applyCommand(writer, command)
     } catch (error) {
       // What could not be written was not, and the holder goes on, unless it is dead.
       if (/machine has stopped/.test(String(error))) throw error
@@ -147,7 +148,7 @@ class RunWorld {
     }
   }
 
-  async #tell(writer: RunWriter, command: RunCommand): Promise<void> {
+  async #applyCommand(writer: RunWriter, command: RunCommand): Promise<void> {
     const events = await writer.append(this.#decide(writer, command), AUTHOR)
     this.#acknowledged.push(...events)
   }
@@ -162,7 +163,7 @@ class RunWorld {
     const content = Buffer.from(`content ${this.#faults.between(0, 1000)}`)
     const stored = await writer.writeArtifact(name, content)
     this.#artifacts.push({ name, sha256: stored.sha256 })
-    await this.#tell(writer, { kind: 'write-artifact', name, ...stored, worker: 'w' })
+    await this.#applyCommand(writer, { kind: 'write-artifact', name, ...stored, worker: 'w' })
   }
 
   #choose({ run }: RunWriter): RunCommand | 'artifact' {

@@ -6,10 +6,16 @@ export const START = Date.UTC(2026, 0, 1)
 export const SMALL = { workers: 2, jobs: [2, 5], faultyMs: 10_000 } as const
 /** The others. */
 export const LARGE = { workers: 3, jobs: [6, 14], faultyMs: 40_000 } as const
+/** Seeds with limits: enough jobs that some have to wait for others. */
+export const LIMITED = { workers: 2, jobs: [5, 10], faultyMs: 12_000 } as const
 /** How many seeds are large. */
 export const LARGE_SHARE = 0.1
 /** How many seeds also play a run, on files of its own. */
 export const RUN_SHARE = 0.4
+/** In one seed of so many, schedules are played as well. */
+export const SCHEDULES_EVERY = 8
+/** In one seed of so many, groups are played as well; not in those with schedules. */
+export const GROUPS_EVERY = 8
 /** Clocks may have been wrong by minutes, and leases and due times with them. */
 export const HEALED_MS = 45 * 60_000
 /** How long workers may take to stop. */

@@ -16,15 +16,21 @@ import {
   type Told,
   type UserRow,
 } from './checker.ts'
+import { judgeChildren } from './children.ts'
 import type { History } from './history.ts'
+import { hasChildren } from './jobs.ts'
 import type { Ledger } from './ledger.ts'
+import type { SimLimits } from './limits.ts'
 import { EVERY_LIFECYCLE, judgeMigrations } from './parcels.ts'
 import { isOrdered } from './people.ts'
+import { judgeVisits } from './visits.ts'
 
 /** What is known of a seed besides its store. */
 export interface Evidence {
   readonly history: History
   readonly ledger: Ledger
+  /** The limits of the seed, if it has some. */
+  readonly limits: SimLimits | undefined
   /** How far each job was when everybody had noticed that all is well. */
   readonly seqs: ReadonlyMap<string, number> | undefined
   /** Whether nothing that lasts beyond the faults can take a lease from its holder. */
@@ -46,12 +52,14 @@ const WRITES = new Set(['commits', 'approved', 'hardened', 'leased', 'task', 'se
 
 /** Judges a store in which nothing goes on any more. */
 export async function judge(store: Store, evidence: Evidence): Promise<Verdict> {
-  const { history, ledger, seqs, areLeasesSafe, isDamaged, examine } = evidence
+  const { history, ledger, limits, seqs, areLeasesSafe, isDamaged, examine } = evidence
   const { acknowledged, pruned, outside, answers } = history
   const told = await readStore(store)
   const parked = (await store.listEffects({ state: 'parked' }, { limit: 500 })).items
   const now = store.now()
   const lost = ledger.check(pruned)
+  // A damaged row may have lost its keys, or its lease. The last examination damages one, too.
+  const limited = isDamaged ? [] : (limits?.judge(told, ledger) ?? [])
   const examined = await examine(told)
   const there = new Set(told.map(({ job }) => job.id))
   const isThere = (id: string) => there.has(id) || !pruned.has(id)
@@ -66,7 +74,11 @@ export async function judge(store: Store, evidence: Evidence): Promise<Verdict> 
       told,
       [...acknowledged.keys()].filter(isThere).map((id) => ({ id })),
     ),
-    ...judgeAnswers(told, answers),
+    // A job that a handler enqueues again after retention removed it has the same id.
+    ...judgeAnswers(
+      told,
+      answers.filter(({ fact }) => !pruned.has(fact.jobId)),
+    ),
     ...judgeRows(
       told,
       rows.filter(({ job }) => isThere(job)),
@@ -77,14 +89,38 @@ export async function judge(store: Store, evidence: Evidence): Promise<Verdict> 
     ...judgeSteps(told, outside.stepped),
     ...judgeSpread(told, EVERY_LIFECYCLE),
     ...judgeMigrations(told),
+    ...judgeChildren(told, owesChildren, pruned.size > 0),
+    ...judgeThrown(told),
+    ...(isDamaged ? [] : await judgeVisits(told, store, history.visits, EVERY_LIFECYCLE)),
     ...lost,
     ...examined,
     ...judgeSucceeded(told, history.succeeded),
     ...(areLeasesSafe ? judgeLeases(told, seqs) : []),
     // The repair of a damaged row gives a lease the end that its facts tell of.
     ...(isDamaged ? [] : history.early),
+    ...limited,
   ]
   return { told, violations }
+}
+
+/** The types of `WRITES` that do not send effects enqueue other jobs, by their numbers. */
+function owesChildren({ job: { type, key, retryOf } }: Told): boolean {
+  if (key === null || retryOf !== null || type === 'sends' || !WRITES.has(type)) return false
+  return hasChildren(Number(key.slice('job '.length)))
+}
+
+/** What a handler threw is kept by the fact that closes its attempt. */
+function judgeThrown(told: readonly Told[]): Judged[] {
+  return told.flatMap(({ job, facts }) =>
+    facts
+      .filter(({ error, thrown }) => {
+        return error?.name === 'Retryable' && error.message !== `Retryable: ${thrown?.message}`
+      })
+      .map(({ seq }) => {
+        const what = `fact ${seq} lacks what the handler threw`
+        return { promise: 'errors', job: job.id, what, facts }
+      }),
+  )
 }
 
 /** P1: a job and the order that was written in the same transaction are both there, or neither. */

@@ -15,31 +15,20 @@ import { type Judged, outcomesOf, type Told } from './checker.ts'
 import { examine } from './clinic.ts'
 import { repairAll, Vandal } from './damage.ts'
 import { openDatabase } from './database.ts'
-import { type FaultKind, Faults } from './faults.ts'
+import { Faults } from './faults.ts'
 import { History } from './history.ts'
 import { jobsOf, type Plan, planOf } from './jobs.ts'
 import { Ledger } from './ledger.ts'
+import { SimLimits } from './limits.ts'
 import { EVERY_LIFECYCLE, lifecyclesOf, type Release } from './parcels.ts'
 import { type Desk, enqueueOne, meddle } from './people.ts'
 import { hostOf, SimProcess } from './process.ts'
-import { simulateRun } from './run-world.ts'
+import type { SimResult } from './report.ts'
 import { Scheduler } from './scheduler.ts'
+import { simulateBeside } from './side-worlds.ts'
 import * as size from './sizes.ts'
 import { judge, type Verdict } from './verdict.ts'
-
-/** What a seed came to. */
-export interface SimResult {
-  readonly seed: number
-  readonly violations: readonly Judged[]
-  readonly steps: number
-  readonly simulatedMs: number
-  readonly faults: Readonly<Partial<Record<FaultKind, number>>>
-  readonly outcomes: Readonly<Record<string, number>>
-  /** How many events of a run were kept. */
-  readonly runEvents: number
-  /** What happened, in order; the same for the same seed. Empty unless asked for. */
-  readonly trace: readonly string[]
-}
+import { visit } from './visits.ts'
 
 /** In one seed of so many the operator lets the doctor look while things go wrong. */
 const EXAMINED_EVERY = 5
@@ -49,11 +38,8 @@ const DAMAGED_EVERY = 8
 let worlds = 0
 
 /** Plays one seed. */
-export async function simulate(
-  seed: number,
-  options: { trace?: boolean } = {},
-): Promise<SimResult> {
-  const world = new World(seed, options.trace === true)
+export async function simulate(seed: number, { trace = false } = {}): Promise<SimResult> {
+  const world = new World(seed, trace)
   if (played === undefined) process.on('unhandledRejection', (error) => played?.expect(error))
   played = world
   try {
@@ -78,6 +64,7 @@ interface Member {
 class World {
   readonly history = new History((...beat) => this.#checkRenewed(...beat))
   readonly #seed: number
+  readonly #limits: SimLimits | undefined
   readonly #scheduler: Scheduler
   readonly #faults: Faults
   readonly #runFaults: Faults
@@ -90,7 +77,7 @@ class World {
   readonly #vandal: Vandal
   readonly #plans: readonly Plan[]
   readonly #leaseMs: number
-  readonly #size: typeof size.SMALL | typeof size.LARGE
+  readonly #size: typeof size.SMALL | typeof size.LARGE | typeof size.LIMITED
   readonly #trace: string[] | undefined
   #members: Member[] = []
   readonly #names: string[] = []
@@ -106,6 +93,7 @@ class World {
 
   constructor(seed: number, isTraced: boolean) {
     this.#seed = seed
+    this.#limits = SimLimits.of(seed)
     this.#random = new SeededRandom(seed)
     const chance = () => new SeededRandom(Math.floor(this.#random.next() * 2 ** 32))
     this.#scheduler = new Scheduler(size.START, chance())
@@ -117,19 +105,22 @@ class World {
     this.#ledger = new Ledger(this.#auditor)
     this.#vandal = new Vandal(this.#auditor, this.#faults)
     this.#trace = isTraced ? [] : undefined
-    this.#size = this.#random.next() < size.LARGE_SHARE ? size.LARGE : size.SMALL
+    const small = this.#limits === undefined ? size.SMALL : size.LIMITED
+    this.#size = this.#random.next() < size.LARGE_SHARE ? size.LARGE : small
     const [fewest, most] = this.#size.jobs
     const length = this.#faults.between(fewest, most)
-    this.#plans = Array.from({ length }, (_, n) => planOf(n, this.#faults))
+    this.#plans = Array.from({ length }, (_, n) =>
+      planOf(n, this.#faults, this.#limits !== undefined),
+    )
   }
 
   async play(): Promise<SimResult> {
-    const { faultyMs } = this.#size
-    await this.#drive(this.#prepare(), size.START + faultyMs)
+    const endsAt = size.START + this.#size.faultyMs
+    await this.#drive(this.#prepare(), endsAt)
     this.history.isExamined = this.#seed % EXAMINED_EVERY === 0
     this.#startMonkey()
     const now = () => this.#scheduler.clock.now()
-    while (now() < size.START + faultyMs) await this.#step()
+    while (now() < endsAt) await this.#step()
     this.#heal()
     this.#healedAt = now()
     this.history.judged.push(...this.#ledger.check(this.history.pruned))
@@ -144,18 +135,18 @@ class World {
     const simulatedMs = now() - size.START
     const judged = await this.#drive(this.#judge(), now() + size.STOP_MS)
     const outcomes = outcomesOf(judged?.told ?? [])
-    const isWithRun = this.#random.next() < size.RUN_SHARE
-    const run = isWithRun
-      ? await simulateRun(this.#seed, this.#random, this.#runFaults)
-      : { judged: [], events: 0 }
+    const beside = await simulateBeside(this.#seed, this.#random, this.#runFaults)
     return {
       seed: this.#seed,
-      violations: [...this.history.judged, ...(judged?.violations ?? []), ...run.judged],
+      violations: [...this.history.judged, ...beside.judged, ...(judged?.violations ?? [])],
       steps: this.#scheduler.steps,
       simulatedMs,
       faults: { ...this.#faults.counts, ...this.#runFaults.counts },
       outcomes,
-      runEvents: run.events,
+      runEvents: beside.runEvents,
+      ticks: beside.ticks,
+      groupStarts: beside.groupStarts,
+      blockedLate: this.#limits?.overdue.size ?? 0,
       trace: this.#trace ?? [],
     }
   }
@@ -288,11 +279,11 @@ class World {
   async #employ(member: Member): Promise<void> {
     const { process, isOld, release } = member
     const { environment } = process
-    const { outside } = this.history
-    const jobs = jobsOf(this.#plans, process, this.#faults, outside, { isOld, release })
+    const [{ outside }, limits] = [this.history, this.#limits]
+    const jobs = jobsOf(this.#plans, process, this.#faults, outside, { isOld, release, limits })
     try {
       const store = await process.open(lifecyclesOf(release))
-      const pawl = await createPawl({ store, environment, jobs })
+      const pawl = await createPawl({ store, environment, jobs, ...limits?.queues })
       const worker = await pawl.work({
         id: process.name,
         concurrency: 3,
@@ -316,11 +307,13 @@ class World {
     const run = async () => {
       const { environment } = process
       const release = this.#release()
-      const jobs = jobsOf(this.#plans, process, this.#faults, this.history.outside, { release })
+      const [{ outside }, limits] = [this.history, this.#limits]
+      const jobs = jobsOf(this.#plans, process, this.#faults, outside, { release, limits })
       const store = await process.open(lifecyclesOf(release))
-      const pawl = await createPawl({ store, environment, jobs })
-      const desk = { process, pawl, jobs, vandal: this.#vandal }
-      await Promise.all([this.#enqueueAll(desk), this.#operate(desk)])
+      const pawl = await createPawl({ store, environment, jobs, ...limits?.queues })
+      const desk = { process, pawl, jobs, vandal: this.#vandal, limits }
+      const visiting = visit(desk, this.#seed, this.history)
+      await Promise.all([this.#enqueueAll(desk), visiting, this.#operate(desk)])
     }
     void run().catch((error) => this.#endBy(process, error))
   }
@@ -364,8 +357,8 @@ class World {
     const act = () => {
       this.#replaceTheDead()
       if (this.#scheduler.clock.now() >= this.#healedAt) return
-      const member = this.#members[this.#faults.between(0, this.#members.length)]
-      if (member !== undefined) this.#strike(member)
+      this.#strike(this.#members[this.#faults.between(0, this.#members.length)] as Member)
+      this.#limits?.look(this.#ledger, this.#storeNow())
       this.#scheduler.after(this.#faults.between(100, 1000), act)
     }
     act()
@@ -441,17 +434,24 @@ class World {
   }
 
   #isSettled(): boolean {
-    return this.#next === this.#plans.length && !this.#isMeddling && this.#ledger.unsettled() === 0
+    const isAsked = this.#next === this.#plans.length && this.history.visitsLeft === 0
+    return isAsked && !this.#isMeddling && this.#ledger.unsettled() === 0
   }
 
   /** P7: nobody holds a job for long whose lease has run out. */
   #checkHeld(): void {
     if (this.#scheduler.clock.now() < this.#healedAt + size.GRACE_MS) return
     this.#seqs ??= this.#ledger.seqs()
-    const now = Math.max(...this.#everybody().map(({ storeNow }) => storeNow))
+    const now = this.#storeNow()
     for (const id of this.#ledger.heldSince(now - size.RECOVER_MS - 2000)) {
       this.history.blame('P7', id, 'is held, though its lease ran out long ago')
     }
+    if (this.#vandal.isGuilty) return
+    this.history.judged.push(...(this.#limits?.checkBlocked(this.#ledger, now) ?? []))
+  }
+
+  #storeNow(): number {
+    return Math.max(...this.#everybody().map(({ storeNow }) => storeNow))
   }
 
   /** P4: who is told that its lease was renewed, holds the job. */
@@ -461,8 +461,7 @@ class World {
   }
 
   async #stopAll(): Promise<void> {
-    const workers = this.#members.flatMap(({ worker }) => worker ?? [])
-    const stopped = Promise.all(workers.map((worker) => worker.stop()))
+    const stopped = Promise.all(this.#members.map(({ worker }) => worker?.stop()))
     await this.#drive(stopped, this.#scheduler.clock.now() + size.STOP_MS)
   }
 
@@ -471,6 +470,7 @@ class World {
     const verdict = await judge(store, {
       history: this.history,
       ledger: this.#ledger,
+      limits: this.#limits,
       seqs: this.#seqs,
       isDamaged: this.#vandal.isGuilty,
       // A job that kills its process takes the leases of its neighbours with it.

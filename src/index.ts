@@ -3,18 +3,28 @@
  * else has an entry of its own, listed in docs/reference/api. What no entry exports may change in
  * any release.
  */
+
+export type { Duration } from './core/durations.ts'
 export {
   CommandInvalid,
+  DeadlinePassed,
   JobEnded,
   JobNotFound,
   LeaseLost,
   PawlError,
   StaleFence,
 } from './core/errors.ts'
-export { RetryAfter, Retryable, Terminal } from './core/failure.ts'
+export { RetryAfter, Retryable, Snooze, Terminal, Throttled } from './core/failure.ts'
 export type { Job, JobError } from './core/job/job.ts'
+export type { Priority } from './core/job/priority.ts'
 export type { Lifecycle } from './core/lifecycles/lifecycle.ts'
 export type { Logger } from './core/ports.ts'
+export type {
+  AdmissionOptions,
+  DebounceOptions,
+  RateLimitOptions,
+  SingletonOptions,
+} from './engine/admission-options.ts'
 export { createPawl } from './engine/create-pawl.ts'
 export {
   defineJob,
@@ -24,7 +34,6 @@ export {
   type JobOptions,
   type RunnableJob,
 } from './engine/define-job.ts'
-export type { Duration } from './engine/durations.ts'
 export type {
   Deliver,
   Delivery,
@@ -38,38 +47,85 @@ export type {
 } from './engine/effects/effects.ts'
 export type { NotifyFunction, NotifyOptions } from './engine/effects/notify.ts'
 export type { WebhookOptions } from './engine/effects/webhook.ts'
+export type { EnqueuedCount, JobEntry, StreamOptions } from './engine/enqueue-stream.ts'
 export {
   AttemptTimeout,
   Cancelled,
-  DeadlinePassed,
+  EnqueueInterrupted,
   InputInvalid,
+  LimitKeyInvalid,
+  LimitUnknown,
+  ResultNotStored,
   ResultTimeout,
   ShuttingDown,
 } from './engine/errors.ts'
 export { JobHandle } from './engine/job-handle.ts'
+export type { JobKey } from './engine/job-types.ts'
+export {
+  defineLimit,
+  type KeyedLimit,
+  type LimitBy,
+  type LimitOptions,
+  type SharedLimit,
+} from './engine/limits/define-limit.ts'
+export { Limits } from './engine/limits/limits.ts'
 export {
   Operator,
   type OperatorIdentity,
 } from './engine/operators/operators.ts'
 export type { OperatorReport } from './engine/operators/report.ts'
 export type { Selection } from './engine/operators/selection.ts'
-export type { EnqueueOptions, PawlOptions, QueueOptions } from './engine/options.ts'
+export type { ChildOptions, EnqueueOptions, PawlOptions, QueueOptions } from './engine/options.ts'
 export type { JobOutcome } from './engine/outcome.ts'
-export { type JobKey, Pawl } from './engine/pawl.ts'
-export type { RetryOptions } from './engine/retry-options.ts'
+export { Pawl } from './engine/pawl.ts'
+export {
+  JobList,
+  type JobListOptions,
+  type JobPage,
+  Jobs,
+  type QueueSummary,
+  Queues,
+  Workers,
+} from './engine/reading.ts'
+export type { KeepOptions, RetentionOptions } from './engine/retention/options.ts'
+export { type FolderArchiveOptions, toFolder } from './engine/retention/to-folder.ts'
+export type { RetryOptions, RetrySettings } from './engine/retry-options.ts'
+export {
+  defineSchedule,
+  type ScheduleDefinition,
+  type ScheduleOptions,
+} from './engine/schedules/define-schedule.ts'
 export { type InputOf, type OutputOf, type Schema, type Typed, typed } from './engine/schema.ts'
+export type { Storable } from './engine/storable.ts'
+export type {
+  PostgresStoreOptions,
+  SqliteStoreOptions,
+  StoreOptions,
+} from './engine/store-options.ts'
+export type { TracingOptions } from './engine/tracing/tracing-options.ts'
 export type { PawlEvent } from './engine/watching/events.ts'
 export type { Metrics } from './engine/watching/metrics.ts'
 export type { WorkOptions } from './engine/work-options.ts'
 export type { StepContext, StepFunction } from './engine/worker/steps.ts'
 export { JobWorker } from './engine/worker/worker.ts'
 export { type Environment, systemEnvironment } from './environment/system.ts'
+export type { RemovedJob } from './stores/contract/retention.ts'
+export type {
+  DamagedJob,
+  JobFilter,
+  OnConflict,
+  QueueInfo,
+  Store,
+} from './stores/contract/store.ts'
 export {
+  JobRemoved,
   KeyTaken,
   OutcomeUnknown,
   QueueFull,
+  RateLimited,
   StoreBusy,
   StoreUnavailable,
 } from './stores/errors.ts'
 export type { Notice } from './stores/notices.ts'
-export type { JobFilter, OnConflict, Store } from './stores/store.ts'
+export { type SqlStatement, type SqlValue, sql } from './stores/user-sql.ts'
+export type { SilentJob, WorkerActivity, WorkerInfo } from './stores/worker-info.ts'

@@ -8,14 +8,17 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 const snippets = readdirSync('examples/readme')
 const programs = readdirSync('examples').filter((name) => /^\d/.test(name))
 
-describe('the README', () => {
-  it('shows only code that stands in examples/readme, and all of it', () => {
-    const shown = [...readFileSync('README.md', 'utf8').matchAll(/```ts\n(.*?)```/gs)]
+describe('the README and the page on building blocks', () => {
+  it('show only code that is in examples/readme, and all of it', () => {
+    const pages = ['README.md', 'docs/guides/building-blocks.md']
+    const shown = pages.flatMap((page) => [
+      ...readFileSync(page, 'utf8').matchAll(/```ts\n(.*?)```/gs),
+    ])
     const files = snippets.map((name) => readFileSync(`examples/readme/${name}`, 'utf8'))
     expect(shown.map(([, code]) => code).sort()).toEqual(files.sort())
   })
 
-  it.each(snippets)('shows code that runs: %s', (name) => {
+  it.each(snippets)('show code that runs: %s', (name) => {
     run(`readme/${name}`)
   })
 })

@@ -1,7 +1,8 @@
 // The list of failures that `npm test` and CI print last.
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { failedStep, failedTests, failureLines } from '../scripts/failures.mjs'
 
@@ -56,6 +57,23 @@ it('has a bound, and says what it leaves out', () => {
   expect(lines).toHaveLength(20 * 26 + 20 + 1)
   expect(lines.at(-1)).toBe('and 10 more failures')
   expect(failureLines(failures, { linesMax: 1 })).toHaveLength(20 * 2 + 20 + 1)
+})
+
+it('is preceded by each failure at the moment it happens, with what differed', () => {
+  const folder = mkdtempSync(join(process.cwd(), '.build/failing-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const text =
+    "import { expect, it } from 'vitest'\nit('adds', () => expect({ sum: 3 }).toEqual({ sum: 4 }))"
+  writeFileSync(join(folder, 'adds.test.mjs'), text)
+  writeFileSync(join(folder, 'vitest.config.mjs'), 'export default {}')
+  const args = ['run', '--root', folder, '--reporter', resolve('scripts/progress.mjs')]
+  const { PAWL_TEST_DETAILS: _, PAWL_TEST_PROGRESS: __, ...env } = process.env
+  const vitest = [resolve('node_modules/vitest/vitest.mjs'), ...args]
+  const { stderr } = spawnSync(process.execPath, vitest, { env, encoding: 'utf8' })
+  const lines = stderr.split('\n').map((line) => line.trim())
+  expect(lines).toEqual(
+    expect.arrayContaining(['FAILED  adds.test.mjs › adds', '-   "sum": 4,', '+   "sum": 3,']),
+  )
 })
 
 it('is empty when there is no report', () => {

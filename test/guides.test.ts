@@ -6,7 +6,12 @@ import { readCommands } from '../src/cli/commands/index.ts'
 import { freshFolder } from './processes/folder.ts'
 import { type Snippet, snippetsIn, typeErrors } from './support/snippets.ts'
 
-const GUIDES = readdirSync('docs/guides').map((name) => join('docs/guides', name))
+const GUIDES = [
+  ...readdirSync('docs/guides')
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs/guides', name)),
+  'docs/operations/monitoring.md',
+]
 /** Options that every command has. */
 const COMMON = ['--store', '--json', '--verbose', '--help', '--config', '--quiet', '--color']
 

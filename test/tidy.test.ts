@@ -5,11 +5,13 @@ import { describe, expect, it } from 'vitest'
 import {
   foldersDescribed,
   importDirection,
+  namedCodes,
+  neutralContract,
   pureCore,
   sqlInStores,
   storeSymmetry,
 } from './tidy/architecture.ts'
-import { decisionsNumbered, linksLeadSomewhere, oneTitle } from './tidy/documents.ts'
+import { decisionsNumbered, linksLeadSomewhere, oneTitle, shortWalks } from './tidy/documents.ts'
 import { type Rule, readFiles, type SourceFile } from './tidy/files.ts'
 import { documentedExports } from './tidy/public-api.ts'
 import { shortFiles, shortFunctions, shortLines } from './tidy/size.ts'
@@ -32,8 +34,8 @@ interface Case {
 const source = readFiles(['src'], /\.ts$/)
 const shipped = source.filter(({ path }) => !path.endsWith('.test.ts'))
 const programs = readFiles(
-  ['examples', 'scripts', 'sim', 'bench', 'chaos', 'model', 'mutation'],
-  /\.(ts|mjs)$/,
+  ['dashboard', 'examples', 'scripts', 'sim', 'bench', 'chaos', 'model', 'mutation'],
+  /(?<!operations)\.(ts|tsx|mjs)$/,
 )
 const tests = readFiles(['src', 'test'], /^test\/.*\.ts$|\.test\.ts$/)
 const rootDocuments = readdirSync('.').filter((name) => name.endsWith('.md'))
@@ -49,13 +51,27 @@ const glossaryPath = 'docs/concepts/glossary.md'
 const glossary = documents.filter(({ path }) => path === glossaryPath)
 const otherTexts = [...shipped, ...documents].filter(({ path }) => path !== glossaryPath)
 /** The folders whose comments and messages are already rewritten to plain English. Add the next. */
-const plainFolders = ['src/core', 'src/environment', 'src/audit', 'src/engine', 'src/testing']
+const plainFolders = [
+  'src/core',
+  'src/environment',
+  'src/audit',
+  'src/engine',
+  'src/runs',
+  'src/stores',
+  'src/testing',
+  'src/doctor',
+  'src/cli',
+  'src/http',
+  'src/entries',
+]
 
 const core = (text: string): Sample => ({ 'src/core/job.ts': text })
 const engine = (text: string): Sample => ({ 'src/engine/claim.ts': text })
 const entry = (text: string): Sample => ({ 'src/index.ts': text })
 const test = (text: string): Sample => ({ 'test/a.test.ts': text })
 const doc = (text: string): Sample => ({ 'docs/a.md': text })
+const walk = (paths: readonly string[]) =>
+  doc(`## The walk of it\n\n${paths.map((path) => `| | \`${path}\` | b |\n`).join('')}`)
 const lines = (count: number) => 'work()\n'.repeat(count)
 
 const structure: Case[] = [
@@ -98,7 +114,7 @@ const structure: Case[] = [
       core(`import ms from 'ms'`),
       core(`const now = Date.now()`),
       core(`const now = new Date()`),
-      core(`const now = new Date(0)`),
+      core(`const local = new Date(2026, 0)`),
       core(`const now = performance.now()`),
       core(`const chance = Math.random()`),
       core(`setTimeout(work, 1)`),
@@ -114,6 +130,7 @@ const structure: Case[] = [
       core(`// Date.now() and process.env are not for here.\nconst prose = 'Math.random()'`),
       core(`ports.process.exit(job.crypto, { performance: 1 })`),
       core(`const refused = value instanceof Date`),
+      core(`const read = new Date(text)`),
       engine(`const now = Date.now()`),
     ],
   },
@@ -141,6 +158,29 @@ const structure: Case[] = [
     files: source,
     breaking: [{ 'src/unheard/of.ts': '' }, { 'src/core/unheard/of.ts': '' }],
     keeping: [entry('')],
+  },
+  {
+    promise: 'statements name lanes and fact kinds',
+    rule: namedCodes,
+    files: shipped,
+    breaking: [
+      { 'src/stores/sqlite/claim.ts': "run('UPDATE jobs SET a = 1 WHERE lane = 3')" },
+      { 'src/stores/postgres/query.ts': 'const sql = `WHERE kind IN (10, 17)`' },
+    ],
+    keeping: [
+      { 'src/stores/sqlite/claim.ts': `run('UPDATE jobs SET a = 1 WHERE lane = ' + LANES.held)` },
+      { 'src/stores/sqlite/migrations/0001-ledger.ts': "const sql = 'WHERE lane = 3'" },
+    ],
+  },
+  {
+    promise: 'the contract of stores knows neither database',
+    rule: neutralContract,
+    files: shipped,
+    breaking: [
+      { 'src/stores/contract/store.ts': `import { claim } from '../sqlite/claim.ts'` },
+      { 'src/stores/contract/store.ts': `import type { Tx } from '../verbs/operations.ts'` },
+    ],
+    keeping: [{ 'src/stores/contract/store.ts': `import { KeyTaken } from '../errors.ts'` }],
   },
   {
     promise: 'the two stores consist of files with the same names',
@@ -257,6 +297,19 @@ const documentation: Case[] = [
       doc('```md\n[this](missing.md)\n```\n\nA link is written `[text](missing.md)`.'),
     ],
   },
+  {
+    promise: 'a walk through the tree has at most 22 files, which exist',
+    rule: shortWalks(existsSync, 22),
+    files: documents,
+    breaking: [
+      walk(['src/missing.ts']),
+      walk(['src/index.ts', 'src/index.ts']),
+      walk(['src/core/errors.ts', 'missing.ts']),
+      walk([]),
+      walk(shipped.slice(0, 23).map(({ path }) => path)),
+    ],
+    keeping: [walk(['src/core/errors.ts', 'fields.ts']), doc('| a | `src/missing.ts` | b |')],
+  },
 ]
 
 const term = (name: string, meaning = 'Something.') => `| ${name} | ${meaning} |\n`
@@ -288,8 +341,8 @@ const words: Case[] = [
       core('// Nothing where the job has ended.'),
     ],
     keeping: [
-      core('// The `Asker` is a type. See R3.'),
-      core(`import { nobody } from './asker.ts'`),
+      core('// The `Requester` is a type. See R3.'),
+      core(`import { nobody } from './requester.ts'`),
       { 'src/unlisted/a.ts': '// Whoever holds it.' },
     ],
   },

@@ -31,32 +31,35 @@ script.create({ type: 'invoice', queue: 'billing', key: 'order-1' })
 script.claim({ worker: 'worker-a' })
 script.clock.advance(800)
 const unavailable = classify(new Error('the mail server is away'))
-script.tell({ kind: 'fail', fence: script.fence, failure: unavailable }, { actor: 'worker' })
+script.applyCommand(
+  { kind: 'fail', fence: script.fence, failure: unavailable },
+  { actor: 'worker' },
+)
 
 // The retry is not early: until its time has come, nobody can have the job.
 ask('worker-a', 'claim', script.claim({ worker: 'worker-a' }))
 script.clock.advance(2000)
-script.tell({ kind: 'due' }, { actor: 'engine' })
+script.applyCommand({ kind: 'due' }, { actor: 'engine' })
 
 // The second attempt freezes past its lease, and the engine takes the job back.
 script.claim({ worker: 'worker-a' })
 const frozen = script.fence
 script.clock.advance(30_000)
-script.tell({ kind: 'expire', fence: frozen }, { actor: 'engine' })
+script.applyCommand({ kind: 'expire', fence: frozen }, { actor: 'engine' })
 script.clock.advance(2000)
-script.tell({ kind: 'due' }, { actor: 'engine' })
+script.applyCommand({ kind: 'due' }, { actor: 'engine' })
 
 // Another worker commits. The frozen one wakes and tries the same: it is too late, for all time.
 script.claim({ worker: 'worker-b' })
 const commit = { kind: 'commit', effects: 1 } as const
-ask('worker-a', 'commit', script.tell({ ...commit, fence: frozen }, { actor: 'worker' }))
+ask('worker-a', 'commit', script.applyCommand({ ...commit, fence: frozen }, { actor: 'worker' }))
 script.clock.advance(500)
-script.tell({ ...commit, fence: script.fence }, { actor: 'worker' })
-ask('client', 'cancel', script.tell({ kind: 'cancel' }))
+script.applyCommand({ ...commit, fence: script.fence }, { actor: 'worker' })
+ask('client', 'cancel', script.applyCommand({ kind: 'cancel' }))
 
 // The effect is delivered, and the job is done.
 script.clock.advance(100)
-script.tell({ kind: 'done', attempt: script.job.attempt }, { actor: 'engine' })
+script.applyCommand({ kind: 'done', attempt: script.job.attempt }, { actor: 'engine' })
 
 const { facts, job } = script
 const result = {

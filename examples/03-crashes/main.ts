@@ -2,13 +2,14 @@
  * Two hundred transfers of money on one SQLite file, three worker processes, and somebody who kills
  * them with kill -9 while they work. At the end every transfer was booked, and each once.
  *
- *   npm start            shows it, live
+ *   npm start            shows it, live; on a terminal it ends with the dashboard, until Ctrl-C
  *   npm start -- --json  one JSON object as the last line
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createPawl } from 'pawl'
+import { createPawl, type Pawl } from 'pawl'
+import { serveHttp } from 'pawl/http'
 import { Crew } from './crew.ts'
 import { transfer } from './jobs.ts'
 import { countAll, openBooks, type Report } from './report.ts'
@@ -43,9 +44,19 @@ try {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
   }
   print(await countAll(pawl.store, path), kills)
+  if (isLive) await showDashboard(pawl)
 } finally {
   await crew.dismiss()
   rmSync(folder, { recursive: true, force: true })
+}
+
+/** Serves the dashboard on what was made, until Ctrl-C. */
+async function showDashboard(pawl: Pawl): Promise<void> {
+  await using server = await serveHttp({ pawl, port: 0 })
+  console.log(`\n  Look at it: ${server.url}\n  Press Ctrl-C to stop; the data is then removed.`)
+  await new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
 }
 
 /** One line that is written over and over. */

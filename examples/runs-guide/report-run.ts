@@ -11,9 +11,9 @@ const steps = defineRunMachine({
       reading: { meaning: 'The texts are read.' },
       read: { meaning: 'All texts are counted.', stable: true },
       writing: { meaning: 'The report is written.', transitional: true },
-      done: { meaning: 'The report is there.', terminal: true },
+      done: { meaning: 'The report is complete.', terminal: true },
       failed: { meaning: 'It cannot be made.', terminal: true },
-      cancelled: { meaning: 'Nobody wants it any more.', terminal: true },
+      cancelled: { meaning: 'It was cancelled.', terminal: true },
     },
     edges: [
       { from: 'reading', to: 'read', on: ['count'] },

@@ -25,6 +25,20 @@ export interface ApiExport {
   readonly parents: readonly string[]
   /** Names of this package that its declarations mention. */
   readonly mentions: readonly string[]
+  /** The members of an interface, inherited ones included. */
+  readonly members: readonly ApiMember[]
+}
+
+/** A member of an interface. */
+export interface ApiMember {
+  readonly name: string
+  /** Its type as it is declared, on one line. */
+  readonly text: string
+  readonly isOptional: boolean
+  /** Its doc comment, on one line. */
+  readonly says: string
+  /** The text of `@defaultValue`. */
+  readonly defaultValue: string | undefined
 }
 
 /** An entry of the package. */
@@ -118,8 +132,31 @@ function exportOf(project: Project, exported: TsSymbol): ApiExport {
     says: firstSentence(symbol.getDocumentationComment(checker)),
     parents: declarations.flatMap((text) => /^class \w+ extends (\w+)/.exec(text)?.[1] ?? []),
     mentions: mentionsOf(checker, symbol, nodes),
+    members: kind === 'interface' ? membersOf(project, symbol) : [],
   }
 }
+
+function membersOf(project: Project, symbol: TsSymbol): ApiMember[] {
+  const { checker } = project
+  return checker.getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol)).map((member) => {
+    const [node] = member.declarations.flatMap((handle) => handle.resolve(project) ?? [])
+    const [, optional = '', text = ''] = MEMBER.exec(node ? oneLine(textOf(node)) : '') ?? []
+    const tags = member.getJsDocTags(checker)
+    const tag = tags.find(({ name }) => name === 'defaultValue')
+    return {
+      name: member.name,
+      text,
+      isOptional: optional === '?',
+      says: oneLine(member.getDocumentationComment(checker)),
+      defaultValue: tag && oneLine(String(tag.text ?? '')),
+    }
+  })
+}
+
+/** A member as it is declared: its name, whether it may be absent, and its type or signature. */
+const MEMBER = /^(?:readonly )?\w+(\??)(?:: )?(.*?);?$/
+
+const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim()
 
 function targetOf(checker: Checker, symbol: TsSymbol): TsSymbol {
   return symbol.flags & SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol

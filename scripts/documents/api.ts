@@ -2,7 +2,7 @@
  * `docs/reference/api/`: one page for each entry of the package, from its declarations. A name that
  * several entries export is described on one page, and the others link to it.
  */
-import { type ApiEntry, type ApiExport, readApi } from './api-model.ts'
+import type { ApiEntry, ApiExport } from './api-model.ts'
 
 const FOLDER = 'docs/reference/api'
 /** The entry whose page describes a name is the first of these that exports it. */
@@ -18,8 +18,7 @@ const SECTIONS: readonly [string, readonly ApiExport['kind'][]][] = [
 ]
 
 /** The pages, by their paths. */
-export function apiDocuments(): Record<string, string> {
-  const entries = readApi()
+export function apiDocuments(entries: readonly ApiEntry[]): Record<string, string> {
   const homes = homesOf(entries)
   const pages = entries.map((entry) => [pathOf(entry.name), pageOf(entry, homes)])
   return { [`${FOLDER}/README.md`]: indexOf(entries), ...Object.fromEntries(pages) }

@@ -40,7 +40,7 @@ export function cliDocument(): string {
     '|---|---|',
     '| 0 | done |',
     '| 1 | failed |',
-    '| 2 | wrong usage, or not confirmed |',
+    '| 2 | wrong usage, an invalid input or file, or not confirmed |',
     '| 3 | findings, such as pending migrations |',
     '| 4 | not found |',
     '| 5 | conflict: a job is in a state in which the command does not apply |',

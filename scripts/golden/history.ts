@@ -190,7 +190,7 @@ class History {
       { kind: 'submit' },
     ])
     if (this.#roll(4) === 0) await this.#store.cancel([id], OPERATOR)
-    else await this.#store.tell([id], command, OPERATOR)
+    else await this.#store.applyCommand([id], command, OPERATOR)
   }
 
   async #deliver(): Promise<void> {
@@ -236,7 +236,7 @@ class History {
     }
     await this.#commitWithEffects(await this.#hold(lifecycle, true))
     const parked = await this.#hold(lifecycle, true)
-    await this.#store.tell([parked.job.id], { kind: 'park' }, OPERATOR)
+    await this.#store.applyCommand([parked.job.id], { kind: 'park' }, OPERATOR)
   }
 
   async #hold(lifecycle: Lifecycle, start: boolean): Promise<Held> {

@@ -29,6 +29,7 @@ const COLUMNS: readonly (readonly [head: string, value: (fact: Fact) => unknown]
   ['outcome', ({ outcome }) => outcome],
   ['error', ({ error }) => error?.message],
   ['trace_id', ({ traceId }) => traceId],
+  ['span_id', ({ spanId }) => spanId],
 ]
 
 /**

@@ -1,6 +1,7 @@
 /** Seals everything that the ledger contains now. */
+
+import type { Store } from '../stores/contract/store.ts'
 import type { Seal } from '../stores/seals.ts'
-import type { Store } from '../stores/store.ts'
 
 /** Makes seals one by one until all facts that were complete at the start are sealed. */
 export async function* sealUp(store: Pick<Store, 'seals' | 'tailEnd'>): AsyncGenerator<Seal> {

@@ -10,6 +10,7 @@
 import { createHash } from 'node:crypto'
 import { encode } from '../core/canonical-json.ts'
 import type { Fact } from '../core/job/facts.ts'
+import { withoutOwnTrace } from '../core/trace.ts'
 import { stamp } from '../environment/times.ts'
 import { LINE_BOUNDS } from '../stores/archive.ts'
 import type { AuditEntry } from '../stores/audit.ts'
@@ -239,7 +240,7 @@ export async function* verifyExport(
   for await (const { pos, fact, payload = null } of entries) {
     // On PostgreSQL the position also names job and fact; the range counts transactions.
     const sum = sums.get(sealAt(seals, Number.parseInt(pos, 10)))
-    sum?.add(encode({ fact, payload }, LINE_BOUNDS), fact.at)
+    sum?.add(encode({ fact: withoutOwnTrace(fact), payload }, LINE_BOUNDS), fact.at)
   }
   for (const seal of seals) {
     const removed = seal.removed ?? new LedgerSum().measured

@@ -1,28 +1,28 @@
-/** The options by which facts are chosen, the same for every audit. */
+/** The options that select facts, for all audit commands. */
 import { FACT_CODES } from '../core/job/facts.ts'
 import type { AuditFilter } from '../stores/audit.ts'
 import { type Call, type OptionSpec, textOf } from './spec.ts'
 import { readPast } from './times.ts'
 
-/** Conditions; those that are given are combined. */
+/** A fact must match all given conditions. */
 export const AUDIT_OPTIONS: readonly OptionSpec[] = [
   { flags: '--job <id>', says: 'facts of this job' },
   {
     flags: '--actor <kind>',
-    says: 'made by this kind of actor',
+    says: 'caused by this kind of actor',
     choices: ['worker', 'client', 'engine', 'doctor', 'operator'],
   },
-  { flags: '--operator <name>', says: 'made by this person' },
-  { flags: '--worker <id>', says: 'of an attempt of this worker, also its expiry' },
+  { flags: '--operator <name>', says: 'caused by this operator' },
+  { flags: '--worker <id>', says: 'about attempts of this worker, including their expiry' },
   { flags: '--trigger <kind>', says: 'what happened', choices: Object.keys(FACT_CODES) },
-  { flags: '--from-state <state>', says: 'that left this state, also on the way' },
-  { flags: '--to-state <state>', says: 'that entered this state, also on the way' },
+  { flags: '--from-state <state>', says: 'that left this state, also as an intermediate one' },
+  { flags: '--to-state <state>', says: 'that entered this state, also as an intermediate one' },
   { flags: '--reason <word>', says: 'with this reason' },
-  { flags: '--from <time>', says: 'since a date, or so long ago (1h)' },
-  { flags: '--before <time>', says: 'before a date, or longer ago (1h)' },
+  { flags: '--from <time>', says: 'since a date, or since a time ago (1h)' },
+  { flags: '--before <time>', says: 'before a date, or longer than a time ago (1h)' },
 ]
 
-/** The options whose texts the filter has under another name, or the same. */
+/** Options and their fields in the filter. */
 const TEXTS = {
   job: 'jobId',
   actor: 'actor',
@@ -34,7 +34,7 @@ const TEXTS = {
   reason: 'reason',
 } as const
 
-/** The filter that the options of a call make, at a time of the store; empty if there are none. */
+/** Builds the filter from the options of a call. `now` is the time of the store. */
 export function auditFilterOf(call: Call, now: number): AuditFilter {
   const texts = Object.entries(TEXTS).map(([option, field]) => [field, textOf(call, option)])
   const times = ['from', 'before'].map((name) => {

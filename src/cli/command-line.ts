@@ -1,37 +1,35 @@
 /**
- * One line of the command line: reads it, runs its command, and returns the exit code. Errors are
- * written to stderr: what happened, why, what to do, and the code by which the documents have it.
- * Nothing here ends the process or listens to its signals; that is for `main.ts`.
+ * Parses one command line, runs its command and returns the exit code. Errors go to stderr: what
+ * happened, why, what to do next, and the code. `main.ts` handles signals and ends the process.
  */
-import { readFileSync } from 'node:fs'
 import { PawlError } from '../core/errors.ts'
 import { systemEnvironment } from '../environment/system.ts'
+import { VERSION } from '../environment/version.ts'
 import { Unexpected } from './errors.ts'
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts'
 import { Output, type Sink } from './output.ts'
 import { type Asked, commandTree, parseLine } from './program.ts'
-import { resolveSettings } from './settings.ts'
+import { resolveSettings, settingsWithoutFile } from './settings.ts'
 import type { Call, CommandSpec } from './spec.ts'
 import { visible } from './visible.ts'
 
+/** Published with the package; `test/package/contents.test.ts` checks it. */
 const DOCUMENT = 'docs/reference/errors.md'
 
-/** Where a line is run. */
 export interface Terminal {
   readonly env: NodeJS.ProcessEnv
   readonly stdin: Call['stdin']
   readonly stdout: Sink
   readonly stderr: Sink
-  /** Called once the command is known; its signals are aborted when it has to end. */
+  /** Called when the command is known. The returned signals tell the command to stop. */
   readonly listen: (spec: CommandSpec) => Pick<Call, 'interrupted' | 'interruptedAgain'>
 }
 
-/** Runs a line and returns its exit code. */
 export async function runLine(line: readonly string[], terminal: Terminal): Promise<ExitCode> {
-  // Before the line is understood, errors must already know in which form they are wanted.
+  // An error of the parser must already respect these options.
   const early = { json: line.includes('--json'), verbose: line.includes('--verbose') }
   let output = outputFor(early, terminal)
-  const printer = { print: (text: string) => terminal.stdout.write(text), version: version() }
+  const printer = { print: (text: string) => terminal.stdout.write(text), version: VERSION }
   try {
     if (line[0] === 'help') return await help(output, line.slice(1), printer)
     const asked = await parseLine(line, printer)
@@ -39,7 +37,7 @@ export async function runLine(line: readonly string[], terminal: Terminal): Prom
     output = outputFor(asked.options, terminal)
     return await run(asked, output, terminal)
   } catch (error) {
-    return tell(output, error)
+    return printError(output, error)
   }
 }
 
@@ -49,13 +47,20 @@ async function run(
   { env, stdin, listen }: Terminal,
 ): Promise<ExitCode> {
   const signals = listen(spec)
-  const settings = resolveSettings({ options, env, cwd: process.cwd() })
+  const sources = { options, env, cwd: process.cwd() }
+  const settings = spec.readsNoConfig
+    ? settingsWithoutFile(sources)
+    : await resolveSettings(sources)
+  if (!spec.readsNoConfig) {
+    output.explain(`config: ${visible(settings.configFile ?? 'there is no file')}`)
+  }
   const environment = systemEnvironment()
   try {
-    const code = await spec.run({ args, options, output, settings, environment, stdin, ...signals })
+    const own = { args, options, output, settings, environment, stdin, readTree: commandTree }
+    const code = await spec.run({ ...own, ...signals })
     return code ?? (signals.interrupted.aborted ? EXIT.interrupted : EXIT.ok)
   } catch (error) {
-    const code = tell(output, error)
+    const code = printError(output, error)
     return signals.interrupted.aborted ? EXIT.interrupted : code
   }
 }
@@ -70,7 +75,7 @@ function outputFor(
   return new Output({ stdout, stderr, json, verbose, color })
 }
 
-/** `pawl help [command]` is the help of the command; with --json all commands as data. */
+/** `pawl help [command]` prints the help; with --json it prints all commands as data. */
 async function help(
   output: Output,
   line: readonly string[],
@@ -81,7 +86,7 @@ async function help(
   return EXIT.ok
 }
 
-function tell(output: Output, thrown: unknown): ExitCode {
+function printError(output: Output, thrown: unknown): ExitCode {
   const error = thrown instanceof PawlError ? thrown : new Unexpected(thrown)
   const { code, message, hint, details, cause } = error
   if (output.json) {
@@ -89,15 +94,10 @@ function tell(output: Output, thrown: unknown): ExitCode {
   } else {
     output.say(`error: ${visible(message)}`)
     output.say(`  what to do: ${visible(hint)}`)
-    output.say(`  code: ${code}, see ${DOCUMENT}`)
+    output.say(`  code: ${code}, see ${DOCUMENT} in the package pawl`)
   }
   if (cause instanceof Error) {
     output.explain(String(cause.stack).split('\n').map(visible).join('\n'))
   }
   return exitCodeOf(error)
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }

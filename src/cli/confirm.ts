@@ -1,21 +1,24 @@
-/** Whether a change of many jobs is really meant. */
+/** Asks a person questions, for example to confirm a change of many jobs. */
 import { createInterface } from 'node:readline'
 import { NotConfirmed } from './errors.ts'
 import { type Call, hasFlag } from './spec.ts'
 
-/** Returns when it was confirmed, by --yes or by a person; throws `NotConfirmed`. */
+/** Returns if --yes was given or a person typed the number; throws `NotConfirmed` otherwise. */
 export async function confirm(call: Call, verb: string, matched: number): Promise<void> {
   if (hasFlag(call, 'yes')) return
   const { stdin, output, interrupted } = call
   const isPerson = stdin.isTTY === true && output.isTerminal && !output.json
-  const typed = isPerson ? await ask(call, `Type ${matched} to ${verb} them:`) : undefined
+  const typed = isPerson ? await askLine(call, `Type ${matched} to ${verb} them:`) : undefined
   if (typed?.trim() !== String(matched) || interrupted.aborted) {
     throw new NotConfirmed(verb, matched)
   }
 }
 
-/** The next line that is typed; nothing where there is none, or an interruption comes first. */
-function ask({ stdin, output, interrupted }: Call, question: string): Promise<string | undefined> {
+/** Returns the typed line, or `undefined` if the input ends or the command is interrupted. */
+export function askLine(
+  { stdin, output, interrupted }: Call,
+  question: string,
+): Promise<string | undefined> {
   output.say(question)
   const reader = createInterface({ input: stdin })
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** What the doctor found and would do, for people. */
+/** Prints reports of the doctor for people. */
 import type { Report } from '../doctor/doctor.ts'
 import type { Finding, Severity } from '../doctor/finding.ts'
 import type { Repair } from '../doctor/repairs.ts'
@@ -13,12 +13,11 @@ const STYLES: Readonly<Record<Severity, Style>> = {
 const SHOWN_MAX = 50
 const VALUE_MAX = 60
 
-/** Every finding with what it breaks, and what can be done. */
 export function printFindings(output: Output, { findings, ...report }: Report): void {
   for (const finding of findings.slice(0, SHOWN_MAX)) printFinding(output, finding)
   const more =
     report.errors + report.warnings + report.notices - Math.min(findings.length, SHOWN_MAX)
-  if (more > 0) output.line(`… and ${more} more; --json gives up to 1000 of them`)
+  if (more > 0) output.line(`… and ${more} more; --json prints up to 1000`)
 }
 
 function printFinding(output: Output, finding: Finding): void {
@@ -30,10 +29,9 @@ function printFinding(output: Output, finding: Finding): void {
   output.line(`            ${output.style('dim', `${check}${rest}`)}`)
 }
 
-/** What a repair changes, column by column. */
 export function printRepairs(output: Output, report: Report, tense: 'planned' | 'done'): void {
   if (report.repairCount === 0) {
-    output.line(tense === 'planned' ? 'There is nothing to repair.' : 'Nothing was repaired.')
+    output.line(tense === 'planned' ? 'Nothing has to be repaired.' : 'Nothing was repaired.')
     return
   }
   output.line()
@@ -53,18 +51,17 @@ function printRepair(
   for (const { column, from, to } of changes) {
     output.line(`    ${column}: ${shownValue(from)} → ${shownValue(to)}`)
   }
-  if (aside > 0) output.line(`    ${aside} rows are taken aside`)
-  if (factSeq !== undefined) output.line(`    fact ${factSeq} tells of it`)
+  if (aside > 0) output.line(`    ${aside} rows are set aside`)
+  if (factSeq !== undefined) output.line(`    recorded as fact ${factSeq}`)
 }
 
 function shownValue(value: unknown): string {
   return visible(shortened(typeof value === 'string' ? value : JSON.stringify(value), VALUE_MAX))
 }
 
-/** One sentence at the end. */
 export function printVerdict(output: Output, report: Report): void {
   const { ok, complete, jobs, errors, warnings, notices } = report
-  const scope = complete ? `all ${jobs} jobs` : `the first ${jobs} jobs (--full looks at all)`
+  const scope = complete ? `all ${jobs} jobs` : `the first ${jobs} jobs (--full checks all)`
   const counts = [
     [errors, 'errors'],
     [warnings, 'warnings'],
@@ -73,6 +70,6 @@ export function printVerdict(output: Output, report: Report): void {
     .filter(([count]) => count !== 0)
     .map(([count, name]) => `${count} ${name}`)
   const verdict = ok ? output.style('green', 'healthy') : output.style('red', 'findings')
-  const told = counts.length === 0 ? '' : `: ${counts.join(', ')}`
-  output.line(`${verdict}${told}; looked at ${scope}`)
+  const list = counts.length === 0 ? '' : `: ${counts.join(', ')}`
+  output.line(`${verdict}${list}; checked ${scope}`)
 }

@@ -1,14 +1,13 @@
-/** Commands that take several names: each is tried, and each outcome is printed. */
+/** Commands with several names: each is tried, and each result is printed. */
 import { PawlError } from '../core/errors.ts'
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts'
 import type { Call } from './spec.ts'
 import { visible } from './visible.ts'
 
 /**
- * Does something with each of these names. One that is refused stops no other: the refusal is
- * printed in its place, or thrown if it is the only name. Returns the exit code of the refusals,
- * `conflict` if they have several, and stops before the next name after a signal. `field` is what
- * the names are called in JSON.
+ * Calls `act` for each name. An error does not stop the others: it is printed, or thrown if there
+ * is only one name. Returns the exit code of the errors, `conflict` if they differ. Stops before
+ * the next name after a signal. `field` is the name of the JSON field.
  */
 export async function eachOf(
   { output, interrupted }: Pick<Call, 'output' | 'interrupted'>,

@@ -1,33 +1,35 @@
-/** What the command line itself can refuse. One class, one stable code each. */
+/** The errors of the command line. Each has its own class and a stable code. */
 import { messageOf, PawlError } from '../core/errors.ts'
 
-/** The command was called in a way that it does not have. */
+/** The command, an argument or an option is wrong. */
 export class UsageInvalid extends PawlError {
   readonly code = 'E_USAGE'
-  constructor(why: string, hint = 'See the help of the command: add --help.') {
+  constructor(
+    why: string,
+    hint = 'Add --help to the command to see its arguments, options and examples.',
+  ) {
     super(why, hint)
   }
 }
 
-/** The configuration file cannot be read, or says something that is not known. */
+/** The configuration file cannot be read, or has an unknown field or value. */
 export class ConfigInvalid extends PawlError {
   readonly code = 'E_CONFIG_INVALID'
-  constructor(path: string, why: string) {
-    super(
-      `The configuration ${path} ${why}`,
-      'It is a JSON object of store, jobs, runs, runFolder, runsIn and operator; all are optional.',
-      { path, why },
-    )
+  constructor(path: string, why: string, hint?: unknown) {
+    const own =
+      typeof hint === 'string' ? hint : 'Its fields are listed in docs/reference/options.md.'
+    super(`The configuration file ${path} ${why}`, own, { path, why })
+    if (typeof hint !== 'string') this.cause = hint
   }
 }
 
-/** There is no store in this place yet. */
+/** No store exists at this address. */
 export class StoreMissing extends PawlError {
   readonly code = 'E_STORE_MISSING'
   constructor(store: string) {
     super(
       `There is no store at ${store}`,
-      'Name another with --store or PAWL_STORE, or make this one: pawl db migrate.',
+      'Use another one (--store or PAWL_STORE), or create this one: pawl db migrate.',
       { store },
     )
   }
@@ -38,65 +40,80 @@ export class StoreOutdated extends PawlError {
   readonly code = 'E_STORE_OUTDATED'
   constructor(store: string, pending: readonly number[]) {
     super(
-      `The store at ${store} lacks migrations that this release needs: ${pending.join(', ')}`,
+      `The store at ${store} needs migrations of this release: ${pending.join(', ')}`,
       'Apply them: pawl db migrate.',
       { store, pending },
     )
   }
 }
 
-/** A file of jobs cannot be used. */
+/** A job file cannot be loaded, or exports no job types. */
 export class JobFileInvalid extends PawlError {
   readonly code = 'E_JOB_FILE_INVALID'
   constructor(path: string, why: string, cause?: unknown) {
     super(
       `The job file ${path} ${why}`,
-      'It is a TypeScript or JavaScript module that exports what defineJob returns.',
+      'It must be a TypeScript or JavaScript module that exports job types (defineJob).',
       { path, why },
     )
     this.cause = cause
   }
 }
 
-/** A file of runs cannot be used. */
+/** A run file cannot be loaded, or exports no definitions of runs. */
 export class RunFileInvalid extends PawlError {
   readonly code = 'E_RUN_FILE_INVALID'
   constructor(path: string, why: string, cause?: unknown) {
     super(
-      `The file of runs ${path} ${why}`,
-      'It is a TypeScript or JavaScript module that exports what defineRun returns.',
+      `The run file ${path} ${why}`,
+      'It must be a TypeScript or JavaScript module that exports definitions (defineRun).',
       { path, why },
     )
     this.cause = cause
   }
 }
 
-/** There is nothing of this name. */
-export class NameUnknown extends PawlError {
-  readonly code = 'E_NAME_UNKNOWN'
-  constructor(what: string, name: string, known: readonly string[]) {
-    const list = known.length > 0 ? known.join(', ') : 'none'
-    super(`There is no ${what} "${name}"`, `Known: ${list}.`, { what, name, known })
+/** A bundle of jobs is damaged, not of this format, or of a later version. */
+export class JobBundleInvalid extends PawlError {
+  readonly code = 'E_JOB_BUNDLE_INVALID'
+  constructor(file: string, line: number, why: string) {
+    super(
+      `Line ${line} of the bundle ${file} ${why}`,
+      'Export the jobs again: pawl job export ID --out FILE.',
+      { file, line, why },
+    )
   }
 }
 
-/** Many jobs would be changed, and nobody has confirmed it. */
+/** A commit of a replay used SQL. */
+export class ReplayQueryRefused extends PawlError {
+  readonly code = 'E_REPLAY_QUERY_REFUSED'
+  constructor() {
+    super(
+      'The commit runs SQL, which a replay does not do',
+      'The statement is printed. Everything before the commit was replayed; test the commit with ' +
+        'createTestPawl.',
+    )
+  }
+}
+
+/** A change of many jobs was not confirmed. */
 export class NotConfirmed extends PawlError {
   readonly code = 'E_NOT_CONFIRMED'
   constructor(verb: string, matched: number) {
     super(
-      `${verb} would go to ${matched} jobs, and nobody confirmed it: nothing was changed`,
-      'Add --yes, or --dry-run to see what would happen.',
+      `${verb} would change ${matched} jobs and was not confirmed: nothing was changed`,
+      'Add --yes to confirm, or --dry-run to see what would change.',
       { verb, matched },
     )
   }
 }
 
-/** Something failed that nobody foresaw: a mistake in Pawl, or in what it runs on. */
+/** An unexpected error: a defect of Pawl, of your code or of the system. */
 export class Unexpected extends PawlError {
   readonly code = 'E_UNEXPECTED'
   constructor(cause: unknown) {
-    super(messageOf(cause), 'Run it again with --verbose, and report what it says.')
+    super(messageOf(cause), 'Run the command again with --verbose, and report its output.')
     this.cause = cause
   }
 }

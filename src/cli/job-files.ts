@@ -1,20 +1,22 @@
 /**
- * Users' own files of jobs, in TypeScript or JavaScript. Whatever they export that is a definition
- * of a job is taken, also inside of lists and objects. What they import as `pawl` is this very
- * package: errors are told apart by their classes, so there must not be two of each.
+ * Loads job files of users, in TypeScript or JavaScript. Every exported job type is used, also
+ * inside arrays and objects. Their `import 'pawl'` resolves to this copy of the package: errors are
+ * recognised by their classes, so there must be only one copy.
  */
 
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { messageOf } from '../core/errors.ts'
 import type { JobDefinition } from '../engine/define-job.ts'
+import type { ScheduleDefinition } from '../engine/schedules/define-schedule.ts'
 import { JobFileInvalid } from './errors.ts'
 import { visible } from './visible.ts'
 
-/** The entries of this package that job files may import, and where they stand beside this file. */
+/** The entries that job files may import, with their paths relative to this file. */
 const OWN_ENTRIES = {
   pawl: '../index.js',
   'pawl/audit': '../entries/audit.js',
+  'pawl/config': '../entries/config.js',
   'pawl/doctor': '../entries/doctor.js',
   'pawl/errors': '../entries/errors.js',
   'pawl/operators': '../entries/operators.js',
@@ -27,37 +29,62 @@ const OWN_ENTRIES = {
 
 const DEPTH_MAX = 3
 
-/** The definitions of several files; throws `JobFileInvalid`. */
+/** What files export. */
+export interface JobFiles {
+  readonly jobs: JobDefinition[]
+  readonly schedules: ScheduleDefinition[]
+}
+
+/** Loads the job types of several files; throws `JobFileInvalid`. */
 export async function loadJobFiles(paths: readonly string[]): Promise<JobDefinition[]> {
-  const found: JobDefinition[] = []
-  for (const path of paths) found.push(...(await loadOne(path, found)))
+  return (await loadFiles(paths)).jobs
+}
+
+/** Loads the job types and schedules of several files; throws `JobFileInvalid`. */
+export async function loadFiles(paths: readonly string[]): Promise<JobFiles> {
+  const found: JobFiles = { jobs: [], schedules: [] }
+  for (const path of paths) {
+    const exported = await evaluate(path, JobFileInvalid)
+    found.jobs.push(...jobsIn(path, exported, found.jobs))
+    const schedules = findIn(exported, isSchedule)
+    found.schedules.push(...schedules.filter((one) => !found.schedules.includes(one)))
+  }
   return found
 }
 
-async function loadOne(path: string, others: readonly JobDefinition[]): Promise<JobDefinition[]> {
-  const exported = await evaluate(path, JobFileInvalid)
+function isSchedule(value: object): value is ScheduleDefinition {
+  const { name, job, rules } = value as Partial<ScheduleDefinition>
+  return typeof name === 'string' && typeof rules === 'object' && typeof job === 'object'
+}
+
+function jobsIn(
+  path: string,
+  exported: unknown,
+  others: readonly JobDefinition[],
+): JobDefinition[] {
   const jobs = findIn(exported, isDefinition).filter((job) => !others.includes(job))
-  if (jobs.length === 0) throw new JobFileInvalid(path, 'exports no job')
+  if (jobs.length === 0) throw new JobFileInvalid(path, 'exports no job type')
   const names = new Map<string, JobDefinition>(others.map((job) => [job.name, job]))
   for (const job of jobs) {
     if (names.has(job.name)) {
-      throw new JobFileInvalid(path, `exports a second job named "${visible(job.name)}"`)
+      throw new JobFileInvalid(path, `exports a second job type named "${visible(job.name)}"`)
     }
     names.set(job.name, job)
   }
   return jobs
 }
 
-/** What a module of a user exports; throws the error that its kind of file has. */
+/** Loads a module of a user and returns its exports; throws `Invalid`. */
 export async function evaluate(
   path: string,
   Invalid: new (path: string, why: string, cause: unknown) => Error,
+  entries = Object.keys(OWN_ENTRIES) as readonly (keyof typeof OWN_ENTRIES)[],
 ): Promise<unknown> {
-  // It takes longer to load than most commands take to run, so only those who need it do.
+  // Loading jiti takes longer than most commands, so it is loaded only here.
   const { createJiti } = await import('jiti')
   const virtualModules: Record<string, unknown> = {}
-  for (const [name, place] of Object.entries(OWN_ENTRIES)) {
-    virtualModules[name] = await import(new URL(place, import.meta.url).href)
+  for (const name of entries) {
+    virtualModules[name] = await import(new URL(OWN_ENTRIES[name], import.meta.url).href)
   }
   const file = resolve(path)
   try {
@@ -67,7 +94,7 @@ export async function evaluate(
   }
 }
 
-/** Two exports of the same definition are one; the depth bounds what may refer to itself. */
+/** Returns each found object once. The depth bounds exports that refer to themselves. */
 export function findIn<T extends object>(
   value: unknown,
   isWanted: (value: object) => value is T,

@@ -1,27 +1,27 @@
 #!/usr/bin/env node
-/** `pawl`: runs the command line of this process, and ends the process with its exit code. */
+/** The program `pawl`: runs the command line and ends the process with its exit code. */
 import { runLine } from './command-line.ts'
 import { EXIT } from './exit-codes.ts'
 import type { CommandSpec } from './spec.ts'
 
-/** How long a command may take to release what it holds after the second signal. */
+/** How long a command may take to release its jobs after the second signal. */
 const RELEASE_MS = 1500
 
 const { argv, env, stdin, stdout, stderr } = process
 const code = await runLine(argv.slice(2), { env, stdin, stdout, stderr, listen: listenToSignals })
-await Promise.all([taken(stdout), taken(stderr)])
-// Whatever a job file has left open, such as a pool of connections, must not keep the process.
+await Promise.all([flushed(stdout), flushed(stderr)])
+// A job file may leave something open, such as a connection pool. It must not keep the process.
 process.exit(code)
 
-/** Resolves when everything that was written is with its reader, or the reader has gone. */
-function taken(stream: NodeJS.WriteStream): Promise<void> {
+/** Resolves when everything is written, or the reader has closed the stream. */
+function flushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => stream.write('', () => resolve()))
 }
 
 /**
- * The first signal asks the command to end. The second one ends the process: a command that drains
- * gets `RELEASE_MS` to release what it holds. What it cannot release by then is recovered by others
- * when its lease has expired. A third signal ends the process at once.
+ * The first signal asks the command to stop. The second one ends the process; a command that drains
+ * first has `RELEASE_MS` to release its jobs. Other workers recover the rest when their leases have
+ * expired. A third signal ends the process at once.
  */
 function listenToSignals({ drains }: CommandSpec) {
   const [first, second] = [new AbortController(), new AbortController()]

@@ -1,23 +1,25 @@
 /**
- * What a command says. Data goes to stdout, talk to stderr. With --json every datum is one line of
- * JSON. Otherwise lists are tables on a terminal, and elsewhere lines of values with tabs in
- * between, without a head, for `cut` and its like.
+ * The output of commands. Data goes to stdout, messages go to stderr. With --json each record is
+ * one line of JSON. Otherwise lists are tables on a terminal, and lines of values separated by tabs
+ * elsewhere, without a header, for tools like `cut`.
  *
- * A reader that has gone away (`pawl job list | head -1`) is no error: what is left is not written.
+ * If the reader closes the pipe (`pawl job list | head -1`), the rest is not written; that is not
+ * an error.
  */
 import { shortened, visible, visibleJson } from './visible.ts'
 
-/** A stream that can be written to. */
 export interface Sink {
   readonly isTTY?: boolean
   readonly columns?: number
+  readonly rows?: number
   readonly writableNeedDrain: boolean
   write(text: string): boolean
   once(event: 'drain' | 'close', listener: () => void): unknown
   on(event: 'error', listener: (error: NodeJS.ErrnoException) => void): unknown
+  on(event: 'resize', listener: () => void): unknown
+  off(event: 'resize', listener: () => void): unknown
 }
 
-/** How a command speaks. */
 export interface OutputOptions {
   readonly stdout: Sink
   readonly stderr: Sink
@@ -26,10 +28,9 @@ export interface OutputOptions {
   readonly color: boolean
 }
 
-/** A column of a table. */
 export interface Column {
   readonly head: string
-  /** Numbers stand to the right. */
+  /** Aligns to the right, for numbers. */
   readonly right?: boolean
   readonly max?: number
 }
@@ -37,10 +38,8 @@ export interface Column {
 const CELL_MAX = 48
 const STYLES = { dim: 2, bold: 1, red: 31, green: 32, yellow: 33 } as const
 
-/** A way to show a word. */
 export type Style = keyof typeof STYLES
 
-/** Where a command writes to. */
 export class Output {
   readonly json: boolean
   readonly verbose: boolean
@@ -58,26 +57,37 @@ export class Output {
     this.#stderr = stderr
     this.#color = color && this.isTerminal
     stdout.on('error', (error) => this.#leave(error))
-    // Talk that nobody hears is no reason to fail.
+    // A closed stderr must not fail the command.
     stderr.on('error', () => {})
   }
 
-  /** Aborted when nobody reads any more. */
+  /** Aborted when the reader has closed stdout. */
   get gone(): AbortSignal {
     return this.#gone.signal
   }
 
-  /** A line of text, which must hold nothing hidden. */
+  /** The size of the terminal; 80 × 24 if it is not known. */
+  get size(): { readonly columns: number; readonly rows: number } {
+    return { columns: this.#stdout.columns || 80, rows: this.#stdout.rows || 24 }
+  }
+
+  /** Calls the listener when the terminal has another size; returns a function that ends it. */
+  onResize(listener: () => void): () => void {
+    this.#stdout.on('resize', listener)
+    return () => this.#stdout.off('resize', listener)
+  }
+
+  /** Writes a line; the caller must have made it visible. */
   line(text = ''): void {
     this.text(`${text}\n`)
   }
 
-  /** Text as it is, which must hold nothing hidden. */
+  /** Writes a text as it is; the caller must have made it visible. */
   text(text: string): void {
     if (!this.gone.aborted) this.#stdout.write(text)
   }
 
-  /** One line of JSON; `raw` are fields whose values are JSON texts already. */
+  /** Writes one line of JSON; `raw` has fields whose values are already JSON texts. */
   record(value: object, raw: Readonly<Record<string, string | undefined>> = {}): void {
     const added = Object.entries(raw)
       .filter((entry): entry is [string, string] => entry[1] !== undefined)
@@ -88,7 +98,7 @@ export class Output {
     this.line(visibleJson(`{${[own, ...added].filter((part) => part !== '').join(',')}}`))
   }
 
-  /** Rows of values, each made harmless; nothing at all where there are none. */
+  /** Writes a table; hidden characters are escaped. Writes nothing if there are no rows. */
   table(columns: readonly Column[], rows: readonly (readonly string[])[]): void {
     if (rows.length === 0) return
     const cells = rows.map((row) => row.map(visible))
@@ -96,42 +106,32 @@ export class Output {
       for (const row of cells) this.line(row.join('\t'))
       return
     }
-    const shown = cells.map((row) =>
-      row.map((cell, i) => shortened(cell, columns[i]?.max ?? CELL_MAX)),
-    )
-    const widths = columns.map(({ head }, i) =>
-      Math.max(head.length, ...shown.map((row) => lengthOf(row[i] ?? ''))),
-    )
-    const layOut = (row: readonly string[]) =>
-      row
-        .map((cell, i) => pad(cell, widths[i] ?? 0, columns[i]?.right === true))
-        .join('  ')
-        .trimEnd()
-    this.line(this.style('dim', layOut(columns.map(({ head }) => head))))
-    for (const row of shown) this.line(layOut(row))
+    const [head = '', ...lines] = tableLines(columns, cells)
+    this.line(this.style('dim', head))
+    for (const line of lines) this.line(line)
   }
 
-  /** A word in a style, where colours are wanted. */
+  /** Adds a style if colours are on. */
   style(style: Style, text: string): string {
     return this.#color ? `\u001b[${STYLES[style]}m${text}\u001b[0m` : text
   }
 
-  /** Talk; its data must be harmless. */
+  /** Writes a message to stderr; the caller must have made it visible. */
   say(text: string): void {
     this.#stderr.write(`${text}\n`)
   }
 
-  /** Talk as one line of JSON. */
+  /** Writes a message to stderr as one line of JSON. */
   sayRecord(value: object): void {
     this.say(visibleJson(JSON.stringify(value)))
   }
 
-  /** Talk for those who asked for it. */
+  /** Writes a message to stderr with --verbose. */
   explain(text: string): void {
     if (this.verbose) this.say(text)
   }
 
-  /** Resolves when the reader has taken what was written. */
+  /** Resolves when the stream can take more. */
   async taken(): Promise<void> {
     if (this.gone.aborted || !this.#stdout.writableNeedDrain) return
     await new Promise<void>((resolve) => {
@@ -146,7 +146,26 @@ export class Output {
   }
 }
 
-/** Whether a text is JSON; a payload may be something else, such as a cipher. */
+/** Lays out a header and rows; the caller must have made the cells visible. */
+export function tableLines(
+  columns: readonly Column[],
+  cells: readonly (readonly string[])[],
+): string[] {
+  const shown = cells.map((row) =>
+    row.map((cell, i) => shortened(cell, columns[i]?.max ?? CELL_MAX)),
+  )
+  const widths = columns.map(({ head }, i) =>
+    Math.max(head.length, ...shown.map((row) => lengthOf(row[i] ?? ''))),
+  )
+  return [columns.map(({ head }) => head), ...shown].map((row) =>
+    row
+      .map((cell, i) => pad(cell, widths[i] ?? 0, columns[i]?.right === true))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** A payload may be something else than JSON, for example encrypted. */
 function isJson(text: string): boolean {
   try {
     JSON.parse(text)

@@ -1,23 +1,23 @@
-/** The parser and the help, made from the commands. */
+/** Builds the parser and the help from the commands. */
 import { Command, CommanderError, Option } from 'commander'
 import { NOUNS, readCommands } from './commands/index.ts'
 import { UsageInvalid } from './errors.ts'
-import { type CommandSpec, dashed, type OptionSpec } from './spec.ts'
+import { type CommandSpec, type CommandTree, dashed, type OptionSpec } from './spec.ts'
 import { visible } from './visible.ts'
 
 /** The options of every command. */
 const COMMON_OPTIONS: readonly OptionSpec[] = [
   { flags: '--store <name>', says: 'sqlite:./jobs.db or postgres://… (PAWL_STORE)' },
-  { flags: '--config <file>', says: 'pawl.config.json if absent (PAWL_CONFIG)' },
+  { flags: '--config <file>', says: 'the nearest pawl.config.* if absent (PAWL_CONFIG)' },
   { flags: '--json', says: 'data as JSON, one object per line' },
-  { flags: '--verbose', says: 'say where settings come from, and more' },
+  { flags: '--verbose', says: 'print where settings come from, and more' },
   { flags: '--no-color', says: 'no colours (also NO_COLOR)' },
 ]
 
-const EPILOGUE = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 findings, 4 not found, 5 conflict,
-130 interrupted. Every command has --help with examples.`
+const EPILOGUE = `Exit codes: 0 done, 1 failed, 2 wrong usage or input, 3 findings, 4 not found,
+5 conflict, 130 interrupted. Every command has --help with examples.`
 
-/** What was asked for: a command, or a text that was printed already. */
+/** A parsed command, or `printed` if the parser has printed help or version. */
 export type Asked =
   | {
       readonly kind: 'command'
@@ -27,13 +27,12 @@ export type Asked =
     }
   | { readonly kind: 'printed' }
 
-/** Where the parser prints help to. */
 interface Printer {
   readonly print: (text: string) => void
   readonly version: string
 }
 
-/** Reads a command line; throws `UsageInvalid`. */
+/** Parses a command line; throws `UsageInvalid`. */
 export async function parseLine(argv: readonly string[], printer: Printer): Promise<Asked> {
   let asked: Asked = { kind: 'printed' }
   const commands = await readCommands(argv[0])
@@ -47,7 +46,7 @@ export async function parseLine(argv: readonly string[], printer: Printer): Prom
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return { kind: 'printed' }
     if (error.code === 'commander.help') {
-      throw new UsageInvalid(`${visible(argv.join(' '))} needs one more word`)
+      throw new UsageInvalid(`"${visible(argv.join(' '))}" needs a subcommand`)
     }
     const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n')
     const why = first.charAt(0).toUpperCase() + first.slice(1)
@@ -108,8 +107,8 @@ function addCommand(parent: Command, spec: CommandSpec, word: string, choose: Ch
 }
 
 /**
- * Refuses an option without a value, which a variable of a shell may have lacked: the setting would
- * silently come from somewhere else, such as the operator or the store.
+ * Rejects an empty value, for example from an unset shell variable: the setting, such as the store,
+ * would silently come from elsewhere.
  */
 function assertNotBlank(options: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(options)) {
@@ -136,13 +135,7 @@ function examplesText(examples: CommandSpec['examples']): string {
   return ['Examples:', ...lines].join('\n')
 }
 
-interface CommandTree {
-  readonly common: readonly OptionSpec[]
-  readonly nouns: Readonly<Record<string, string>>
-  readonly commands: readonly Omit<CommandSpec, 'run'>[]
-}
-
-/** Every command as plain data, for programs that make documents or completions of it. */
+/** Returns every command as plain data, for documentation and shell completion. */
 export async function commandTree(): Promise<CommandTree> {
   const commands = await readCommands()
   return {

@@ -1,56 +1,51 @@
-/** Opening the runs that a command works on, with the definitions of users' own files. */
+/** Opens the runs of a command, with the definitions of run files. */
 import { existsSync, mkdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import type { Logger } from '../core/ports.ts'
 import type { Pawl } from '../engine/pawl.ts'
 import type { RunDefinition } from '../runs/define-run.ts'
 import { sha256Of } from '../runs/journal/hash.ts'
 import { openStoreJournal } from '../runs/journal/store/journal.ts'
 import { openRuns, type Runs } from '../runs/runs.ts'
-import type { RunsOptions } from '../runs/runs-options.ts'
-import type { ResumeOptions } from '../runs/survey.ts'
+import type { AnyRun, ResumeOptions, RunsOptions } from '../runs/runs-options.ts'
 import { httpSink } from '../runs/telemetry/http-sink.ts'
 import { RunFileInvalid, StoreMissing, UsageInvalid } from './errors.ts'
 import { evaluate, findIn } from './job-files.ts'
 import { loggerOf, withPawl } from './opening.ts'
+import type { Settings } from './settings.ts'
 import { type Call, hasFlag, type OptionSpec, textOf, textsOf } from './spec.ts'
 import { visible } from './visible.ts'
 
-/** The folder in which runs are kept. */
 export const FOLDER_OPTION: OptionSpec = {
   flags: '--dir <folder>',
   says: 'the folder of runs: PAWL_RUNS, or .pawl/runs',
 }
 
-/** Where runs are kept. */
 export const PLACE_OPTIONS: readonly OptionSpec[] = [
   FOLDER_OPTION,
-  { flags: '--in-store', says: 'the runs of the store, not of a folder: PAWL_RUNS_IN=store' },
+  { flags: '--in-store', says: 'use the runs in the store, not in a folder: PAWL_RUNS_IN=store' },
 ]
 
-/** What runs are made of. */
 export const RUNS_OPTION: OptionSpec = {
   flags: '--runs <file>',
-  says: 'a file of runs, in TypeScript or JavaScript',
+  says: 'a run file, in TypeScript or JavaScript',
   repeats: true,
 }
 
-/** How a run is resumed, or would be. */
 export const RESUME_OPTIONS: readonly OptionSpec[] = [
-  { flags: '--force <item>', says: 'do this work item again', repeats: true },
-  { flags: '--strict', says: 'do again also what would come out of unchanged inputs' },
+  { flags: '--force <item>', says: 'run this work item again', repeats: true },
+  { flags: '--strict', says: 'also run items again whose inputs turn out to be unchanged' },
   {
     flags: '--paranoid',
-    says: 'read every input file and artifact, whatever its size and times say',
+    says: 'read every input file and artifact, even if size and times are unchanged',
   },
 ]
 
-/** Where events of runs are sent. */
 export const TELEMETRY_OPTION: OptionSpec = {
   flags: '--telemetry <url>',
   says: 'send events to this server: PAWL_TELEMETRY; its token is PAWL_TELEMETRY_TOKEN',
 }
 
-/** The sink of a call; nothing where it names none. */
 export function telemetryOf(call: Call): Pick<RunsOptions, 'telemetry'> {
   const { PAWL_TELEMETRY, PAWL_TELEMETRY_TOKEN: token } = process.env
   const url = textOf(call, 'telemetry') ?? (PAWL_TELEMETRY || undefined)
@@ -59,7 +54,6 @@ export function telemetryOf(call: Call): Pick<RunsOptions, 'telemetry'> {
   return { telemetry: httpSink({ url, ...(token ? { token } : {}) }) }
 }
 
-/** What a call says about resuming. */
 export function resumeOptionsOf(call: Call): ResumeOptions {
   return {
     force: textsOf(call, 'force'),
@@ -70,7 +64,7 @@ export function resumeOptionsOf(call: Call): ResumeOptions {
 
 type Opening = Omit<RunsOptions, 'folder' | 'journal'> & { readonly create?: boolean }
 
-/** Opens the folder of runs, or the store that holds them, does the work, and closes it. */
+/** Opens the folder or the store of runs, calls `work`, and closes it. */
 export function withRuns<T>(
   call: Call,
   work: (runs: Runs) => Promise<T>,
@@ -78,7 +72,7 @@ export function withRuns<T>(
 ): Promise<T> {
   const inFolder = call.settings.runsIn.value === 'folder'
   if (hasFlag(call, 'inStore') && textOf(call, 'dir') !== undefined) {
-    throw new UsageInvalid('Runs are in a folder or in a store: --dir or --in-store, not both')
+    throw new UsageInvalid('--dir and --in-store cannot be used together')
   }
   return inFolder
     ? withFolder(call, work, { create, ...options })
@@ -109,27 +103,27 @@ async function withStore<T>(
   const open = async (pawl: Pawl) => {
     const journal = openStoreJournal({ store: pawl.store })
     const logger = loggerOf(call, false)
-    const place = options.telemetry === undefined ? {} : telemetryPlaceOf(call)
-    await using runs = await openRuns({ journal, pawl, logger, ...place, ...options })
+    const more = options.telemetry === undefined ? {} : telemetryFolderOf(call)
+    await using runs = await openRuns({ journal, pawl, logger, ...more, ...options })
     return await work(runs)
   }
   return withPawl(call, open, { create })
 }
 
-/** Each store has a place of its own in which telemetry keeps how far it has come. */
-function telemetryPlaceOf({ settings }: Call): Pick<RunsOptions, 'telemetryFolder'> {
+/** Each store has its own folder for the progress of telemetry. */
+function telemetryFolderOf({ settings }: Call): Pick<RunsOptions, 'telemetryFolder'> {
   const { runFolder, store } = settings
   const telemetryFolder = join(runFolder.value, `.telemetry-${sha256Of(store.value).slice(0, 16)}`)
   mkdirSync(runFolder.value, { recursive: true })
   return { telemetryFolder }
 }
 
-/** The same for what needs the machines of runs, and none of their work. */
+/** Opens runs with the machines of run files, for commands that run no nodes. */
 export async function withMachines<T>(call: Call, work: (runs: Runs) => Promise<T>): Promise<T> {
   return withRuns(call, work, { runs: await loadRunFiles(call.settings.runs.value) })
 }
 
-/** The same with the definitions of files, and with a queue where a store was named. */
+/** Opens runs with definitions of run files, and with Pawl if --store is given. */
 export async function withDefinedRuns<T>(
   call: Call,
   work: (runs: Runs, definitions: readonly RunDefinition[]) => Promise<T>,
@@ -143,12 +137,28 @@ export async function withDefinedRuns<T>(
   return withPawl(call, (pawl) => open({ pawl }), { create: true })
 }
 
-/** The definitions of several files; throws `RunFileInvalid`. */
-async function loadRunFiles(paths: readonly string[]): Promise<RunDefinition[]> {
+/** Opens the runs that a server shows; undefined if runs are in a folder that does not exist. */
+export async function servedRuns(
+  { runsIn, runFolder }: Pick<Settings, 'runFolder' | 'runsIn'>,
+  pawl: Pawl,
+  runs: readonly AnyRun[],
+  logger?: Logger,
+): Promise<Runs | undefined> {
+  const common = { pawl, runs, ...(logger && { logger }) }
+  if (runsIn.value === 'store') {
+    return openRuns({ journal: openStoreJournal({ store: pawl.store }), ...common })
+  }
+  const { value: folder } = runFolder
+  if (runs.length > 0) mkdirSync(folder, { recursive: true })
+  return existsSync(folder) ? openRuns({ folder, ...common }) : undefined
+}
+
+/** Loads several run files; throws `RunFileInvalid`. */
+export async function loadRunFiles(paths: readonly string[]): Promise<RunDefinition[]> {
   const found = new Map<string, RunDefinition>()
   for (const path of paths) {
     const definitions = findIn(await evaluate(path, RunFileInvalid), isRun)
-    if (definitions.length === 0) throw new RunFileInvalid(path, 'exports no run')
+    if (definitions.length === 0) throw new RunFileInvalid(path, 'exports no definition of a run')
     for (const definition of definitions) {
       const { name } = definition
       if ((found.get(name) ?? definition) !== definition) {
@@ -165,7 +175,7 @@ function isRun(value: object): value is RunDefinition {
   return typeof name === 'string' && typeof machine === 'object' && nodes instanceof Map
 }
 
-/** The id of a run, also where its folder was named. */
+/** Returns the id of a run; the argument may be the path of its folder. */
 export function runIdOf(argument: string): string {
   return basename(argument)
 }

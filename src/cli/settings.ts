@@ -1,103 +1,220 @@
 /**
- * Where settings come from: flags, then the environment, then a file, then the default. The first
- * that says something wins, and --verbose names it.
- *
- * The file is `pawl.config.json` in the present folder, or what --config or PAWL_CONFIG names:
- *
- *   { "store": "sqlite:./jobs.db", "jobs": ["./jobs.ts"], "operator": "ada",
- *     "runs": ["./runs.ts"], "runFolder": "./runs", "runsIn": "folder" }
- *
- * Paths in it start from its own folder. Runs are kept in a folder, or with "runsIn": "store" in
- * the store.
+ * Settings come from options, then environment variables, then the configuration file, then the
+ * default. The first one counts, and --verbose names it. `src/engine/config.ts` describes the
+ * fields of the file. Paths in it are relative to its folder.
  */
-import { readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { ConfigInvalid, UsageInvalid } from './errors.ts'
+import type { Duration } from '../core/durations.ts'
+import { shown } from '../core/format.ts'
+import type { PawlConfig } from '../engine/config.ts'
+import type { RetentionOptions } from '../engine/retention/options.ts'
+import { type ConfigSources, readConfig } from './config-file.ts'
+import { UsageInvalid } from './errors.ts'
 
-/** A setting, and who said so. */
-interface Setting<T> {
+/** A setting and its source. */
+export interface Setting<T> {
   readonly value: T
   readonly from: string
 }
 
-/** Everything that is set. */
 export interface Settings {
+  /** The configuration file; undefined if there is none. */
+  readonly configFile: string | undefined
   readonly store: Setting<string>
   /** Paths of job files. */
   readonly jobs: Setting<readonly string[]>
-  /** Paths of files with definitions of runs. */
+  /** Paths of run files. */
   readonly runs: Setting<readonly string[]>
-  /** The folder in which runs are kept. */
+  /** The folder of runs. */
   readonly runFolder: Setting<string>
-  /** Whether runs are kept in that folder, or in the store. */
+  /** Whether runs are stored in that folder or in the store. */
   readonly runsIn: Setting<RunsIn>
-  /** Nothing where nobody said it and the system has no name for its user. */
+  /** Undefined if it is not set and the system has no user name. */
   readonly operator: Setting<string | undefined>
-  /** What notices are signed with. Only from the environment: a command line can be read by all. */
+  /** Signs notices. Only from the environment: other users can read a command line. */
   readonly notifySecret: Setting<string | undefined>
+  /** Only from the file: it may have a function. */
+  readonly retention: Setting<RetentionOptions | undefined>
+  /** Only for `work`, `serve` and `dev`: in other commands, options of these names mean others. */
+  readonly ofProcesses: () => ProcessSettings
 }
 
-/** Where runs can be kept. */
+/** How the processes of `work`, `serve` and `dev` run. */
+interface ProcessSettings {
+  readonly queues: Setting<readonly string[]>
+  readonly concurrency: Setting<number>
+  readonly lease: Setting<Duration | undefined>
+  readonly drain: Setting<Duration | undefined>
+  readonly port: Setting<number>
+  readonly host: Setting<string>
+  readonly basePath: Setting<string | undefined>
+  readonly hosts: Setting<readonly string[]>
+  readonly redactKeys: Setting<readonly string[]>
+}
+
 type RunsIn = 'folder' | 'store'
 
-/** What settings are read from. */
-export interface SettingSources {
-  readonly options: Readonly<Record<string, unknown>>
-  readonly env: NodeJS.ProcessEnv
-  readonly cwd: string
+const STORE_PATH = '.pawl/jobs.db'
+const DEFAULT_STORE = `sqlite:${STORE_PATH}`
+const DEFAULT_RUN_FOLDER = '.pawl/runs'
+const DEFAULT_PORT = 7070
+const DEFAULT_HOST = '127.0.0.1'
+const DEFAULT_CONCURRENCY = 10
+const CONCURRENCY_MAX = 10_000
+const PORT_MAX = 65_535
+
+/** Resolves every setting; throws `ConfigInvalid` and `UsageInvalid`. */
+export async function resolveSettings(sources: ConfigSources): Promise<Settings> {
+  const { config, path } = await readConfig(sources)
+  const file: ConfigFile = {
+    config,
+    path,
+    folder: path === undefined ? sources.cwd : dirname(path),
+  }
+  return settingsOf(sources, file)
 }
 
-/** The store where nobody names one. */
-export const DEFAULT_STORE = 'sqlite:.pawl/jobs.db'
-const DEFAULT_RUN_FOLDER = '.pawl/runs'
-const CONFIG_FILE = 'pawl.config.json'
+/** Settings of a command that does not read the configuration file. */
+export function settingsWithoutFile(sources: ConfigSources): Settings {
+  const file: ConfigFile = { config: {}, path: undefined, folder: sources.cwd }
+  return settingsOf(sources, file)
+}
 
-/** Finds every setting; throws `ConfigInvalid`. */
-export function resolveSettings({ options, env, cwd }: SettingSources): Settings {
-  const file = readConfig({ options, env, cwd })
+function settingsOf(sources: ConfigSources, file: ConfigFile): Settings {
   const { config, path } = file
+  return {
+    configFile: path,
+    ...placesOf(sources, file),
+    retention: first<RetentionOptions | undefined>(undefined, [[path ?? '', config.retention]]),
+    ofProcesses: () => processesOf(sources, file),
+  }
+}
+
+interface ConfigFile {
+  readonly config: PawlConfig
+  readonly path: string | undefined
+  /** Paths of the file are relative to it. */
+  readonly folder: string
+}
+
+/** Where things are, and who acts. */
+function placesOf({ options, env, cwd }: ConfigSources, { config, path, folder }: ConfigFile) {
+  const file = path ?? ''
+  const given = (name: string) => options[name] as string | undefined
+  const inFolder = (name: string) => resolve(folder, name)
+  const listed = (name: 'jobs' | 'runs') =>
+    first<readonly string[]>(
+      [],
+      [
+        [`--${name}`, (options[name] as string[] | undefined)?.map((one) => resolve(cwd, one))],
+        [file, config[name] === undefined ? undefined : [config[name]].flat().map(inFolder)],
+      ],
+    )
   return {
     notifySecret: first<string | undefined>(undefined, [
       ['PAWL_NOTIFY_SECRET', env.PAWL_NOTIFY_SECRET],
     ]),
-    store: first(DEFAULT_STORE, [
-      ['--store', options.store as string | undefined],
+    store: first(path === undefined ? DEFAULT_STORE : `sqlite:${inFolder(STORE_PATH)}`, [
+      ['--store', given('store')],
       ['PAWL_STORE', env.PAWL_STORE],
-      [path, config.store === undefined ? undefined : fromFolder(config.store, dirname(path))],
+      [file, config.store === undefined ? undefined : fromFolder(config.store, folder)],
     ]),
-    jobs: first<readonly string[]>(
-      [],
-      [
-        ['--jobs', (options.jobs as string[] | undefined)?.map((name) => resolve(cwd, name))],
-        [path, config.jobs?.map((name) => resolve(dirname(path), name))],
-      ],
-    ),
-    runs: first<readonly string[]>(
-      [],
-      [
-        ['--runs', (options.runs as string[] | undefined)?.map((name) => resolve(cwd, name))],
-        [path, config.runs?.map((name) => resolve(dirname(path), name))],
-      ],
-    ),
-    runFolder: first(resolve(cwd, DEFAULT_RUN_FOLDER), [
+    jobs: listed('jobs'),
+    runs: listed('runs'),
+    runFolder: first(inFolder(DEFAULT_RUN_FOLDER), [
       ['--dir', options.dir === undefined ? undefined : resolve(cwd, options.dir as string)],
       ['PAWL_RUNS', env.PAWL_RUNS ? resolve(cwd, env.PAWL_RUNS) : undefined],
-      [path, config.runFolder === undefined ? undefined : resolve(dirname(path), config.runFolder)],
+      [file, config.runFolder === undefined ? undefined : inFolder(config.runFolder)],
     ]),
     runsIn: first<RunsIn>('folder', [
       ['--in-store', options.inStore === true ? 'store' : undefined],
       ['--dir', options.dir === undefined ? undefined : 'folder'],
       ['PAWL_RUNS_IN', runsInOf(env.PAWL_RUNS_IN)],
-      [path, config.runsIn],
+      [file, config.runsIn],
     ]),
     operator: first<string | undefined>(undefined, [
-      ['--operator', options.operator as string | undefined],
+      ['--operator', given('operator')],
       ['PAWL_OPERATOR', env.PAWL_OPERATOR],
-      [path, config.operator],
+      [file, config.operator],
       ['the user of the system', systemUser()],
     ]),
   }
+}
+
+function processesOf(
+  { options, env }: ConfigSources,
+  { config, path }: ConfigFile,
+): ProcessSettings {
+  const file = path ?? ''
+  const { work = {}, serve = {} } = config
+  const given = (name: string) => options[name] as string | undefined
+  const several = (name: string) => options[name] as readonly string[] | undefined
+  const whole = (name: string, min: number, max: number, own: number | undefined) => {
+    const variable = `PAWL_${name.toUpperCase()}`
+    return [
+      [`--${name}`, wholeIn(`--${name}`, given(name), min, max)],
+      [variable, wholeIn(variable, env[variable] || undefined, min, max)],
+      [file, own],
+    ] as const
+  }
+  return {
+    queues: first<readonly string[]>(
+      [],
+      [
+        ['--queue', several('queue')],
+        [file, work.queues],
+      ],
+    ),
+    concurrency: first(
+      DEFAULT_CONCURRENCY,
+      whole('concurrency', 1, CONCURRENCY_MAX, work.concurrency),
+    ),
+    lease: first<Duration | undefined>(undefined, [
+      ['--lease', given('lease') as Duration],
+      [file, work.lease],
+    ]),
+    drain: first<Duration | undefined>(undefined, [
+      ['--drain', given('drain') as Duration],
+      [file, work.drain],
+    ]),
+    port: first(DEFAULT_PORT, whole('port', 0, PORT_MAX, serve.port)),
+    host: first(DEFAULT_HOST, [
+      ['--host', given('host')],
+      ['PAWL_HOST', env.PAWL_HOST],
+      [file, serve.host],
+    ]),
+    basePath: first<string | undefined>(undefined, [
+      ['--base-path', given('basePath')],
+      [file, serve.basePath],
+    ]),
+    hosts: first<readonly string[]>(
+      [],
+      [
+        ['--allow-host', several('allowHost')],
+        [file, serve.hosts],
+      ],
+    ),
+    redactKeys: first<readonly string[]>(
+      [],
+      [
+        ['--redact', several('redact')],
+        [file, serve.redactKeys],
+      ],
+    ),
+  }
+}
+
+function wholeIn(
+  from: string,
+  text: string | undefined,
+  min: number,
+  max: number,
+): number | undefined {
+  if (text === undefined) return undefined
+  const value = /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  throw new UsageInvalid(`${from} must be a whole number from ${min} to ${max}, not ${shown(text)}`)
 }
 
 function first<T>(fallback: T, sources: readonly (readonly [string, T | undefined])[]): Setting<T> {
@@ -107,75 +224,10 @@ function first<T>(fallback: T, sources: readonly (readonly [string, T | undefine
   return { value: fallback, from: 'the default' }
 }
 
-interface Config {
-  readonly store?: string
-  readonly jobs?: readonly string[]
-  readonly runs?: readonly string[]
-  readonly runFolder?: string
-  readonly runsIn?: RunsIn
-  readonly operator?: string
-}
-
-function readConfig({ options, env, cwd }: SettingSources): { config: Config; path: string } {
-  const named = (options.config as string | undefined) ?? (env.PAWL_CONFIG || undefined)
-  const path = resolve(cwd, named ?? CONFIG_FILE)
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (named === undefined && code === 'ENOENT') return { config: {}, path }
-    throw new ConfigInvalid(path, `cannot be read (${code})`)
-  }
-  return { config: parse(path, text), path }
-}
-
-function parse(path: string, text: string): Config {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw new ConfigInvalid(path, `is no JSON: ${(error as Error).message}`)
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new ConfigInvalid(path, 'is no JSON object')
-  }
-  const known = value as Record<string, unknown>
-  const { store, jobs, runs, runFolder, runsIn, operator, ...others } = known
-  const [unknown] = Object.keys(others)
-  if (unknown !== undefined) throw new ConfigInvalid(path, `has an unknown field "${unknown}"`)
-  for (const [field, own] of Object.entries({ store, operator, runFolder })) {
-    if (own !== undefined && (typeof own !== 'string' || own.trim() === '')) {
-      throw new ConfigInvalid(path, `must have a text as "${field}", and not an empty one`)
-    }
-  }
-  if (runsIn !== undefined && !isRunsIn(runsIn)) {
-    throw new ConfigInvalid(path, 'must have "folder" or "store" as "runsIn"')
-  }
-  const lists: Record<string, string[]> = {}
-  for (const [field, own] of Object.entries({ jobs, runs })) {
-    const list = typeof own === 'string' ? [own] : (own ?? undefined)
-    if (list === undefined) continue
-    if (!isTexts(list)) {
-      throw new ConfigInvalid(path, `must have a path or a list of paths as "${field}"`)
-    }
-    lists[field] = list
-  }
-  return { ...(value as Config), ...lists }
-}
-
-function runsInOf(said: string | undefined): RunsIn | undefined {
-  if (said === undefined || said === '') return undefined
-  if (isRunsIn(said)) return said
-  throw new UsageInvalid('PAWL_RUNS_IN must be folder or store')
-}
-
-function isRunsIn(value: unknown): value is RunsIn {
-  return value === 'folder' || value === 'store'
-}
-
-function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+function runsInOf(text: string | undefined): RunsIn | undefined {
+  if (text === undefined || text === '') return undefined
+  if (text === 'folder' || text === 'store') return text
+  throw new UsageInvalid(`PAWL_RUNS_IN must be folder or store, not "${text}"`)
 }
 
 function fromFolder(store: string, folder: string): string {

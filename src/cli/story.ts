@@ -1,33 +1,36 @@
-/** A job's whole story, for people: what it is, where it stands, and how it got there. */
+/** Prints a job for people: its attributes, its current state and its facts. */
+
+import { span } from '../core/format.ts'
 import { type Fact, hopsOf } from '../core/job/facts.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
 import { laneOf } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { ThrownError } from '../core/thrown.ts'
+import { encodeValue, notStoredIn } from '../core/values.ts'
 import type { Explanation } from '../engine/operators/explain.ts'
-import { moment, relative, span, stamp } from '../environment/times.ts'
-import type { EffectInfo } from '../stores/store.ts'
+import { moment, relative, stamp } from '../environment/times.ts'
+import type { EffectInfo } from '../stores/contract/store.ts'
 import type { Output, Style } from './output.ts'
 import { shortened, visible } from './visible.ts'
 
-/** Everything that is known of a job. */
+/** What `pawl job show` prints. */
 export interface Story {
   readonly job: Job
   readonly facts: readonly Fact[]
-  /** Nothing where this process does not know it. */
+  /** Undefined if this process does not know it. */
   readonly lifecycle: Lifecycle | undefined
   readonly input: string | undefined
   readonly result: string | undefined
   readonly progress: string | undefined
-  /** The first of what it does to the world outside. */
+  /** The first effects of the job. */
   readonly effects: readonly EffectInfo[]
-  /** Why it is where it is; nothing for a job as it once was. */
+  /** Why the job is in its state; undefined for a past state. */
   readonly explanation: Explanation | undefined
   readonly now: number
 }
 
 const PAYLOAD_MAX = 2000
 
-/** Prints the story. */
 export function printStory(output: Output, story: Story): void {
   const { job } = story
   output.line(`${output.style('bold', `job ${job.id}`)}  ${visible(job.type)}`)
@@ -39,6 +42,7 @@ export function printStory(output: Output, story: Story): void {
     output.line(output.style('bold', 'effects'))
     for (const effect of story.effects) output.line(`  ${effectLine(effect, story.now)}`)
   }
+  printFailure(output, story)
   output.line()
   output.line(output.style('bold', 'ledger'))
   let before: number | undefined
@@ -46,6 +50,34 @@ export function printStory(output: Output, story: Story): void {
     output.line(`  ${factLine(fact, before)}`)
     before = fact.at
   }
+}
+
+/** The lines of a stack that are printed; --json has all. */
+const FRAMES_MAX = 10
+
+/** The error of the last attempt that failed, with its stack and its causes. */
+function printFailure(output: Output, { job, facts }: Story): void {
+  const fact = facts.findLast(({ thrown }) => thrown !== undefined)
+  if (fact?.thrown === undefined || job.error === null) return
+  output.line()
+  const attempt = fact.execution?.attempt ?? job.attempt
+  const group = fact.error?.fingerprint
+  const key = group === undefined ? '' : `  group ${visible(group)}`
+  output.line(`${output.style('bold', `failure of attempt ${attempt}`)}${key}`)
+  for (const line of thrownLines(fact.thrown)) output.line(`  ${visible(line)}`)
+}
+
+function thrownLines(thrown: ThrownError, label = ''): string[] {
+  const { name, message, code, stack = '', fields = {}, cause, errors = [] } = thrown
+  const known = Object.entries({ ...(code !== undefined && { code }), ...fields })
+  const shown = known.map(([field, value]) => `${field} ${value}`).join(', ')
+  const frames = stack === '' ? [] : stack.split('\n')
+  return [
+    `${label}${name}: ${shortened(message, PAYLOAD_MAX)}${shown === '' ? '' : `  (${shown})`}`,
+    ...frames.slice(0, FRAMES_MAX).map((frame) => `    ${frame}`),
+    ...(cause === undefined ? [] : thrownLines(cause, 'caused by ')),
+    ...errors.flatMap((error) => thrownLines(error, 'one of them: ')),
+  ]
 }
 
 function linesOf(output: Output, story: Story): [string, string | undefined][] {
@@ -81,7 +113,7 @@ function linesOf(output: Output, story: Story): [string, string | undefined][] {
 function stateLine(output: Output, { job, lifecycle, now }: Story): string {
   const lane = lifecycle && laneOf(lifecycle, job, now)
   const state = output.style(styleOf(job, lane), visible(job.state))
-  const known = lifecycle === undefined ? ', which is not known here' : ''
+  const known = lifecycle === undefined ? ', which this process does not know' : ''
   const inLane = lane === undefined ? '' : `  lane ${lane}`
   return `${state}${inLane}  lifecycle ${visible(job.lifecycle)} v${job.lifecycleVersion}${known}`
 }
@@ -91,15 +123,19 @@ function styleOf({ outcome }: Job, lane: string | undefined): Style {
   return outcome !== null || lane === 'parked' ? 'red' : 'yellow'
 }
 
-function queueLine({ queue, priority }: Job): string {
-  return `${visible(queue)}  priority ${priority}`
+function queueLine({ queue, priority, aheadMs }: Job): string {
+  return `${visible(queue)}  ${priorityText(priority, aheadMs)}`
+}
+
+function priorityText(priority: number, aheadMs = 0): string {
+  return `priority ${priority}${aheadMs === 0 ? '' : `, ${span(aheadMs)} ahead`}`
 }
 
 function budgetLine({ job, lifecycle }: Story): string {
   const policy = job.policy ?? lifecycle?.policy
   const of = (count: number, max: number | undefined) =>
     max === undefined ? `${count}` : `${count} of ${max}`
-  // The counts are of further starts: the failure or crash that ends a job spends none of them.
+  // These are counts of retries: the last failure or crash, which ends the job, is not among them.
   const spent = [
     `${of(job.failures, policy?.retry.max)} retries`,
     `${of(job.crashes, policy?.crashesMax)} restarts after crashes`,
@@ -111,14 +147,20 @@ function budgetLine({ job, lifecycle }: Story): string {
 function leaseLine({ job, now }: Story): string | undefined {
   const { execution } = job
   if (execution === null || isCommitted(job)) return undefined
-  const silent = job.stalled ? ', and the job waits for approval' : ''
+  const silent = job.stalled ? ', recovery waits for approval' : ''
   const until = moment(execution.leaseUntil, now)
   const runs = execution.leaseUntil > now ? 'until' : 'expired'
   return `${visible(execution.worker)}, ${execution.status}, ${runs} ${until}${silent}`
 }
 
+const UNDEFINED = encodeValue(undefined)
+
+/** Values that JSON does not have are shown as they are stored, such as {"@pawl:date":"…"}. */
 function payload(text: string): string {
-  const cut = text.length > PAYLOAD_MAX ? `  (${text.length} characters; --json gives all)` : ''
+  if (text === UNDEFINED) return 'undefined'
+  const missing = notStoredIn(text)
+  if (missing !== undefined) return visible(`not stored: ${missing.path} ${missing.why}`)
+  const cut = text.length > PAYLOAD_MAX ? `  (${text.length} characters; --json prints all)` : ''
   return `${visible(shortened(text, PAYLOAD_MAX))}${cut}`
 }
 
@@ -128,7 +170,7 @@ function effectLine({ key, state, tries, runAt, error }: EffectInfo, now: number
   return `${visible(key)} ${state} ${relative(runAt, now)}, tries ${tries}${why}${retry}`
 }
 
-/** One fact as one line. */
+/** Formats a fact as one line. */
 export function factLine(fact: Fact, before?: number): string {
   const time = before === undefined ? stamp(fact.at) : `+${span(fact.at - before)}`
   const parts = [
@@ -182,9 +224,11 @@ function whyOf(fact: Fact): string {
     fact.error ? visible(shortened(fact.error.message, 200)) : '',
     fact.step === undefined ? '' : `step ${visible(fact.step.name)} ${fact.step.n}`,
     fact.effects ? `${fact.effects} effects` : '',
-    fact.priority === undefined || fact.trigger === 'create' ? '' : `priority ${fact.priority}`,
+    fact.priority === undefined || fact.trigger === 'create'
+      ? ''
+      : priorityText(fact.priority, fact.aheadMs),
     fact.note === undefined ? '' : `"${visible(fact.note)}"`,
   ]
-  const said = parts.filter((part) => part !== '').join(': ')
-  return said === '' ? '' : `· ${said}`
+  const text = parts.filter((part) => part !== '').join(': ')
+  return text === '' ? '' : `· ${text}`
 }

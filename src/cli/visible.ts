@@ -1,10 +1,9 @@
 /**
- * What data may do to a screen: nothing. A job's name, error or payload can hold sequences that
- * move the cursor, change the title or turn text around; before it is shown, every such character
- * is written out as an escape.
+ * Escapes data for a terminal. A job's name, error or payload can contain sequences that move the
+ * cursor, change the title or reverse text, so hidden characters are printed as escapes.
  */
 
-/** Control characters, line separators, what turns text around, and what cannot be seen. */
+/** Control characters, line separators, direction marks and invisible characters. */
 const HIDDEN = new RegExp(
   [
     '[\\p{Cc}\\p{Surrogate}\\u2028\\u2029\\u061c\\u200b\\u200e\\u200f\\u202a-\\u202e',
@@ -14,7 +13,7 @@ const HIDDEN = new RegExp(
 )
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
-/** A text of one line that does nothing to a terminal. */
+/** Returns the text on one line, without characters that a terminal would interpret. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, (char) => SHORT[char] ?? escapeOf(char))
 }
@@ -26,9 +25,8 @@ function escapeOf(char: string): string {
 }
 
 /**
- * A JSON text on one line, in which everything hidden is written as JSON's own escape: it means the
- * same to a program, and does nothing to a terminal. Outside of strings JSON allows of all these
- * characters only the ends of lines and tabs, which become spaces.
+ * Returns a JSON text on one line, with hidden characters as JSON escapes. It parses to the same
+ * value. Outside of strings, JSON allows only line ends and tabs of these; they become spaces.
  */
 export function visibleJson(text: string): string {
   return text
@@ -40,8 +38,8 @@ export function visibleJson(text: string): string {
     )
 }
 
-/** The beginning of a text, with an ellipsis where it was cut. */
+/** Cuts a long text and adds an ellipsis. */
 export function shortened(text: string, max: number): string {
-  // A cut in the middle of a pair would leave half of a character.
+  // A cut inside a surrogate pair would leave half of a character.
   return text.length <= max ? text : `${text.slice(0, max - 1).replace(/\p{Surrogate}$/u, '')}…`
 }

@@ -3,9 +3,12 @@
  * checked before it can reach a fact. Both databases can store every accepted value and return it
  * unchanged.
  *
- * A check returns what is wrong as a text, or `undefined` if the value is valid.
+ * A check returns what is wrong as a text, or `undefined` if the value is valid. The text shows a
+ * rejected number or word. Of names, texts and objects it shows only the length or the type: they
+ * may be secrets.
  */
 import { CommandInvalid } from './errors.ts'
+import { shown, typeName } from './format.ts'
 
 /** The maximum length of a name, key, tag or operator, in UTF-16 units. */
 export const NAME_MAX = 255
@@ -47,9 +50,9 @@ export function name(value: string | undefined): string | undefined {
 /** Checks a text: at most `max` long, not blank. */
 export function text(value: string | undefined, max: number): string | undefined {
   if (value === undefined) return 'must not be empty'
-  if (typeof value !== 'string') return 'must be a string'
+  if (typeof value !== 'string') return `must be a string, not ${typeName(value)}`
   if (value.trim() === '') return 'must not be empty'
-  if (value.length > max) return `must not be longer than ${max} characters`
+  if (value.length > max) return `must not be longer than ${max} characters; it has ${value.length}`
   // PostgreSQL rejects NUL in a text. Neither database keeps a lone surrogate unchanged.
   return /\p{Surrogate}|\0/u.test(value) ? 'must be well-formed Unicode without NUL' : undefined
 }
@@ -57,7 +60,7 @@ export function text(value: string | undefined, max: number): string | undefined
 /** Checks a UUID in lower case, of any version. */
 export function uuid(value: string): string | undefined {
   const isUuid = typeof value === 'string' && UUID.test(value)
-  return isUuid ? undefined : 'must be a UUID in lower case'
+  return isUuid ? undefined : `must be a UUID in lower case, not ${shown(value)}`
 }
 
 /** Checks a time in milliseconds since the epoch. */
@@ -70,38 +73,40 @@ export function count(value: number, min: number, max: number): string | undefin
   // Minus zero would be read back as zero.
   const whole = Number.isSafeInteger(value) && !Object.is(value, -0)
   const fits = whole && value >= min && value <= max
-  return fits ? undefined : `must be a whole number from ${min} to ${max}`
+  return fits ? undefined : `must be a whole number from ${min} to ${max}, not ${shown(value)}`
 }
 
 /** Checks a number from `min` up to, but not including, `max`. */
 export function within(value: number, min: number, max: number): string | undefined {
   return typeof value === 'number' && value >= min && value < max
     ? undefined
-    : `must be at least ${min} and less than ${max}`
+    : `must be at least ${min} and less than ${max}, not ${shown(value)}`
 }
 
 export function oneOf(value: string, words: readonly string[]): string | undefined {
-  return words.includes(value) ? undefined : `must be one of ${words.join(', ')}`
+  return words.includes(value)
+    ? undefined
+    : `must be one of ${words.join(', ')}, not ${shown(value)}`
 }
 
 export function flag(value: boolean): string | undefined {
-  return typeof value === 'boolean' ? undefined : 'must be true or false'
+  return typeof value === 'boolean' ? undefined : `must be true or false, not ${shown(value)}`
 }
 
 /** Checks the message of an error: a text that may be blank. */
 export function message(value: string, max: number): string | undefined {
-  if (typeof value !== 'string') return 'must be a string'
+  if (typeof value !== 'string') return `must be a string, not ${typeName(value)}`
   return value === '' ? undefined : text(`.${value}`, max + 1)
 }
 
 export function callable(value: unknown): string | undefined {
-  return typeof value === 'function' ? undefined : 'must be a function'
+  return typeof value === 'function' ? undefined : `must be a function, not ${typeName(value)}`
 }
 
 /** Accepts signals of other realms too, which `instanceof` would reject. */
 export function abortSignal(value: { readonly aborted: boolean }): string | undefined {
   const isSignal = typeof value === 'object' && typeof value?.aborted === 'boolean'
-  return isSignal ? undefined : 'must be an AbortSignal'
+  return isSignal ? undefined : `must be an AbortSignal, not ${typeName(value)}`
 }
 
 /** Checks a list of at most `max` values, each with `check`. */
@@ -110,13 +115,23 @@ export function listOf<T>(
   max: number,
   check: (value: T) => string | undefined,
 ): string | undefined {
-  if (!Array.isArray(values)) return 'must be a list'
-  if (values.length > max) return `must not have more than ${max} entries`
+  if (!Array.isArray(values)) return `must be an array, not ${typeName(values)}`
+  if (values.length > max) {
+    return `must not have more than ${max} entries; it has ${values.length}`
+  }
   // `Array.from` passes holes to the check as `undefined`; `map` would skip them.
   return Array.from(values, (value: T) => check(value)).find(isBroken)
 }
 
 export function record(value: object): string | undefined {
   const plain = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return plain ? undefined : 'must be an object'
+  return plain ? undefined : `must be an object, not ${typeName(value)}`
+}
+
+/** The beginning of the names that Pawl itself uses in the outbox, such as those of notices. */
+const RESERVED = 'pawl.'
+
+/** Checks the name of a job type, a queue or an effect against the names that Pawl uses. */
+export function reservedName(name: string): string | undefined {
+  return name.startsWith(RESERVED) ? `must not begin with "${RESERVED}"` : undefined
 }

@@ -4,6 +4,8 @@
  * refusals as values of these classes. Broken promises are thrown.
  */
 
+import { brief } from './format.ts'
+
 /** Serialisable data about an error. */
 export type ErrorDetails = Readonly<Record<string, unknown>>
 
@@ -34,7 +36,7 @@ export class MachineUnsound extends PawlError {
   constructor(name: string, problems: readonly string[]) {
     super(
       `Machine "${name}" is not sound: ${problems.join('; ')}`,
-      'Correct the definition; every problem is listed.',
+      `Change the definition of "${name}"; the message lists every problem.`,
       { machine: name, problems },
     )
   }
@@ -43,8 +45,8 @@ export class MachineUnsound extends PawlError {
 /** The definition of a job, a lifecycle or a policy contradicts itself or its lifecycle. */
 export class DefinitionInvalid extends PawlError {
   readonly code = 'E_DEFINITION_INVALID'
-  constructor(what: string, why: string) {
-    super(`Invalid definition of ${what}: ${why}`, 'Change the definition.', { what, why })
+  constructor(what: string, why: string, hint = `Change the definition of ${what}.`) {
+    super(`Invalid definition of ${what}: ${why}`, hint, { what, why })
   }
 }
 
@@ -87,8 +89,8 @@ export class TransitionRace extends PawlError {
   readonly code = 'E_TRANSITION_RACE'
   constructor(jobId: string) {
     super(
-      `Job ${jobId} changed while it was being moved`,
-      'Read it again and repeat the command.',
+      `Another process changed job ${jobId} at the same time`,
+      'Nothing was written. Read the job again and repeat the command.',
       {
         jobId,
       },
@@ -101,7 +103,11 @@ export class JobNotFound extends PawlError {
   readonly code = 'E_JOB_NOT_FOUND'
   constructor(jobId?: string) {
     const what = jobId === undefined ? 'The job was' : `Job ${jobId} was`
-    super(`${what} not found`, 'Check the id. Retention deletes ended jobs.', { jobId })
+    super(
+      `${what} not found`,
+      'Check the id and the store (pawl job list). Retention deletes ended jobs.',
+      { jobId },
+    )
   }
 }
 
@@ -109,7 +115,11 @@ export class JobNotFound extends PawlError {
 export class JobExists extends PawlError {
   readonly code = 'E_JOB_EXISTS'
   constructor(jobId: string) {
-    super(`Job ${jobId} already exists`, 'Use a new id.', { jobId })
+    super(
+      `Job ${jobId} already exists`,
+      'Use another `jobId`. To enqueue at most once, use `key` instead.',
+      { jobId },
+    )
   }
 }
 
@@ -119,7 +129,7 @@ export class JobEnded extends PawlError {
   constructor(jobId: string, state: string, command: string) {
     super(
       `Job ${jobId} has ended in ${state}: ${command} does not apply`,
-      'Ended jobs change only by the operator edges of their lifecycle, such as redrive.',
+      `To run it again: pawl job retry ${jobId} --reason "…".`,
       { jobId, state, command },
     )
   }
@@ -168,10 +178,23 @@ export class LeaseLost extends PawlError {
 export class LeaseLive extends PawlError {
   readonly code = 'E_LEASE_LIVE'
   constructor(jobId: string, leaseUntil: number) {
-    super(`The lease on job ${jobId} has not expired`, 'Wait until it expires.', {
-      jobId,
-      leaseUntil,
-    })
+    super(
+      `The lease on job ${jobId} has not expired`,
+      'Wait: a lease that its worker does not renew expires by itself.',
+      { jobId, leaseUntil },
+    )
+  }
+}
+
+/** The deadline of the job has passed: nothing may start or commit any more. */
+export class DeadlinePassed extends PawlError {
+  readonly code = 'E_DEADLINE_PASSED'
+  constructor(jobId: string, deadlineAt: number) {
+    super(
+      `The deadline of job ${jobId} has passed`,
+      'Stop: the job fails and is not retried. Enqueue it with a later deadline if it needs one.',
+      { jobId, deadlineAt },
+    )
   }
 }
 
@@ -205,8 +228,12 @@ export class NotDue extends PawlError {
   readonly code = 'E_NOT_DUE'
   constructor(jobId: string, runAt: number | null) {
     super(
-      `Job ${jobId} is not due yet`,
-      runAt === null ? 'It has no due time: submit it first.' : 'Wait, or reschedule it.',
+      runAt === null
+        ? `Job ${jobId} has no due time: it was enqueued with \`hold\``
+        : `Job ${jobId} is not due yet`,
+      runAt === null
+        ? `Submit it first: pawl job submit ${jobId} --reason "…".`
+        : `Wait, or make it due: pawl job reschedule ${jobId} --now --reason "…".`,
       { jobId, runAt },
     )
   }
@@ -216,23 +243,31 @@ export class NotDue extends PawlError {
 export class JobParked extends PawlError {
   readonly code = 'E_JOB_PARKED'
   constructor(jobId: string, reason: string) {
-    super(`Job ${jobId} is parked (${reason})`, 'Redrive or cancel it.', { jobId, reason })
+    super(
+      `Job ${jobId} is parked (${reason})`,
+      `Let it run again: pawl job redrive ${jobId} --reason "…". Or end it: pawl job cancel.`,
+      { jobId, reason },
+    )
   }
 }
 
 /** An argument of a command is missing, out of bounds or malformed. Nothing was decided. */
 export class CommandInvalid extends PawlError {
   readonly code = 'E_COMMAND_INVALID'
-  constructor(field: string, why: string) {
-    super(`"${field}" ${why}`, 'Correct the argument.', { field, why })
+  constructor(
+    field: string,
+    why: string,
+    hint = `Change "${brief(field)}" and repeat the call. Nothing was written.`,
+  ) {
+    super(`"${brief(field)}" ${why}`, hint, { field, why })
   }
 }
 
-/** A value is too large or too deep, or cannot be written as JSON and read back unchanged. */
+/** A value is too large or too deep, or cannot be stored and read back unchanged. */
 export class ValueInvalid extends PawlError {
   readonly code = 'E_VALUE_INVALID'
-  constructor(path: string, why: string) {
-    super(`The value at ${path} ${why}`, 'Pass plain JSON data within the bounds.', { path, why })
+  constructor(path: string, why: string, hint = 'Pass plain data within the bounds.') {
+    super(`The value at ${path} ${why}`, hint, { path, why })
   }
 }
 
@@ -242,7 +277,8 @@ export class LifecycleUnknown extends PawlError {
   constructor(name: string, version: number) {
     super(
       `Lifecycle "${name}" version ${version} is not known to this process`,
-      'Run a release of your program that defines it.',
+      'Pass it in `lifecycles` or as the lifecycle of one of `jobs` in createPawl (on the ' +
+        'command line: --jobs FILE).',
       { name, version },
     )
   }
@@ -283,11 +319,11 @@ export class MigrationInvalid extends PawlError {
 export class LedgerBroken extends PawlError {
   readonly code = 'E_LEDGER_BROKEN'
   constructor(subject: string, seq: number, why: string) {
-    super(`The record of ${subject} is broken at seq ${seq}: ${why}`, 'Run "pawl doctor".', {
-      subject,
-      seq,
-      why,
-    })
+    super(
+      `The record of ${subject} is broken at seq ${seq}: ${why}`,
+      'Run "pawl doctor --full --plan" to see which repair is possible.',
+      { subject, seq, why },
+    )
   }
 }
 
@@ -295,7 +331,7 @@ export class LedgerBroken extends PawlError {
 export class RunNotFound extends PawlError {
   readonly code = 'E_RUN_NOT_FOUND'
   constructor() {
-    super('The run was not found', 'Check the id, or create the run.')
+    super('The run was not found', 'Check the id (pawl run list), or start the run.')
   }
 }
 
@@ -303,7 +339,11 @@ export class RunNotFound extends PawlError {
 export class RunExists extends PawlError {
   readonly code = 'E_RUN_EXISTS'
   constructor(runId: string) {
-    super(`Run ${runId} already exists`, 'Resume it, or use a new id.', { runId })
+    super(
+      `Run ${runId} already exists`,
+      `Resume it (pawl run resume ${runId}), or use another id.`,
+      { runId },
+    )
   }
 }
 
@@ -311,10 +351,11 @@ export class RunExists extends PawlError {
 export class RunEnded extends PawlError {
   readonly code = 'E_RUN_ENDED'
   constructor(runId: string, state: string) {
-    super(`Run ${runId} has ended in ${state}`, 'Fork it from an earlier event to continue.', {
-      runId,
-      state,
-    })
+    super(
+      `Run ${runId} has ended in ${state}`,
+      `To continue from an earlier event: pawl run fork ${runId} --at SEQ.`,
+      { runId, state },
+    )
   }
 }
 

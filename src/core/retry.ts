@@ -19,6 +19,7 @@
  * exactly its delay later, which lifecycles with a fixed delay require. A delay of 0 has no window.
  */
 import { DefinitionInvalid } from './errors.ts'
+import { shown } from './format.ts'
 
 export interface RetryPolicy {
   /** How many retries are granted; 0 disables retries. */
@@ -137,18 +138,30 @@ export function findPolicyFault(policy: JobPolicy): [field: string, why: string]
   const isDelay = (n: number) => Number.isSafeInteger(n) && n >= 0 && n <= DELAY_MAX_MS
   const isWithin = (n: number, min: number, max: number) =>
     Number.isFinite(n) && n >= min && n <= max
-  const rules: [string, boolean, string][] = [
-    ['retry.max', isCount(retry.max), `a whole number from 0 to ${COUNT_MAX}`],
-    ['retry.backoff', ['fixed', 'exponential'].includes(retry.backoff), 'fixed or exponential'],
-    ['retry.delayMs', isDelay(retry.delayMs), `whole milliseconds up to ${DELAY_MAX_MS}`],
-    ['retry.delayMaxMs', isDelay(retry.delayMaxMs), `whole milliseconds up to ${DELAY_MAX_MS}`],
-    ['retry.factor', isWithin(retry.factor, 1, 100), 'a number from 1 to 100'],
-    ['retry.jitter', isWithin(retry.jitter, 0, 1), 'a number from 0 to 1'],
-    ['crashesMax', isCount(crashesMax), `a whole number from 0 to ${COUNT_MAX}`],
-    ['releasesMax', isCount(releasesMax), `a whole number from 0 to ${COUNT_MAX}`],
-    ['recovery', ['automatic', 'operator'].includes(recovery), 'automatic or operator'],
-    ['notify', notify === undefined || typeof notify === 'boolean', 'true or false'],
+  const delay = `whole milliseconds from 0 to ${DELAY_MAX_MS}`
+  const count = `a whole number from 0 to ${COUNT_MAX}`
+  const rules: [field: string, value: unknown, holds: boolean, what: string][] = [
+    ['retry.max', retry.max, isCount(retry.max), count],
+    [
+      'retry.backoff',
+      retry.backoff,
+      ['fixed', 'exponential'].includes(retry.backoff),
+      "'fixed' or 'exponential'",
+    ],
+    ['retry.delayMs', retry.delayMs, isDelay(retry.delayMs), delay],
+    ['retry.delayMaxMs', retry.delayMaxMs, isDelay(retry.delayMaxMs), delay],
+    ['retry.factor', retry.factor, isWithin(retry.factor, 1, 100), 'a number from 1 to 100'],
+    ['retry.jitter', retry.jitter, isWithin(retry.jitter, 0, 1), 'a number from 0 to 1'],
+    ['crashesMax', crashesMax, isCount(crashesMax), count],
+    ['releasesMax', releasesMax, isCount(releasesMax), count],
+    [
+      'recovery',
+      recovery,
+      ['automatic', 'operator'].includes(recovery),
+      "'automatic' or 'operator'",
+    ],
+    ['notify', notify, notify === undefined || typeof notify === 'boolean', 'true or false'],
   ]
-  const broken = rules.find(([, holds]) => !holds)
-  return broken && [broken[0], `must be ${broken[2]}`]
+  const broken = rules.find(([, , holds]) => !holds)
+  return broken && [broken[0], `must be ${broken[3]}, not ${shown(broken[1])}`]
 }

@@ -1,14 +1,15 @@
 /**
- * What speaks against the facts of a job. Facts that nothing speaks against are the truth, and the
- * row is rebuilt from them. Where facts were lost or contradict each other, no row can be had from
- * them honestly. Where only a time or a fence is not as it should be, what the job is stays beyond
- * doubt: it is enough to note it.
+ * Whether the facts of a job can be trusted. There are two kinds of doubt:
+ *
+ *   state     facts are lost or contradict each other, so the state of the job is unknown
+ *   history   a time or a fence is wrong, but the state of the job is certain
+ *
+ * Without a doubt the facts count, and a row that differs is rebuilt from them.
  */
 import { FACT_CODES, sinceRebase } from '../core/job/facts.ts'
 import { DAMAGE, DAMAGED, STEP_DAMAGED } from '../core/job/isolate.ts'
-import type { Patient } from './patient.ts'
+import type { ExaminedJob } from './examined-job.ts'
 
-/** What is doubted: what the job is, or only how it got there. */
 export interface Doubt {
   readonly kind: 'state' | 'history'
   readonly what: string
@@ -16,37 +17,37 @@ export interface Doubt {
 
 const HISTORY: readonly string[] = ['P4', 'P7', 'P11']
 
-/** Everything that speaks against the facts of a job. */
-export function doubtsOf(patient: Patient): Doubt[] {
-  const { unreadable, foldFault, violations, isTruncated, dossier } = patient
+/** Returns all doubts about the facts of a job. */
+export function doubtsOf(examined: ExaminedJob): Doubt[] {
+  const { unreadable, foldFault, violations, isTruncated, stored } = examined
   const state = (what: string): Doubt => ({ kind: 'state', what })
   return [
     ...unreadable.map(({ raw, why }) => state(`fact ${raw.seq} cannot be read: ${why}`)),
     ...(foldFault === undefined ? [] : [state(foldFault)]),
     ...(isTruncated && foldFault === undefined
-      ? [state(`the row tells of fact ${dossier.row?.seq}, which is not there`)]
+      ? [state(`the row has fact ${stored.row?.seq}, which is missing in the ledger`)]
       : []),
     ...violations.map(({ promise, seq, what }): Doubt => {
       const kind = HISTORY.includes(promise) ? 'history' : 'state'
       return { kind, what: `fact ${seq}: ${what}` }
     }),
-    ...(isStepLost(patient) ? [state(STEP_DAMAGED)] : []),
-    ...(isInputLost(patient) ? [state('its input is not there')] : []),
-    ...lostEffects(patient).map((what): Doubt => ({ kind: 'history', what })),
+    ...(isStepLost(examined) ? [state(STEP_DAMAGED)] : []),
+    ...(isInputLost(examined) ? [state('its input is missing')] : []),
+    ...lostEffects(examined).map((what): Doubt => ({ kind: 'history', what })),
   ]
 }
 
-/** Whether an attempt was ended because it could not read what an earlier one had finished. */
-function isStepLost({ facts, folded }: Patient): boolean {
+/** Returns true if an attempt ended because the result of an earlier step could not be read. */
+function isStepLost({ facts, folded }: ExaminedJob): boolean {
   if (folded?.blockedReason !== DAMAGED) return false
   const fact = facts.findLast(({ blockedReason }) => blockedReason === DAMAGED)
   return fact?.metadata?.[DAMAGE] === STEP_DAMAGED
 }
 
-/** Whether a job that may yet run has no input, or one that is no JSON. */
-export function isInputLost({ facts, dossier }: Patient): boolean {
+/** Returns true if the job has no input, or its input is not JSON. */
+export function isInputLost({ facts, stored }: ExaminedJob): boolean {
   if (sinceRebase(facts)[0]?.created === undefined) return false
-  const inputs = dossier.facts.filter(
+  const inputs = stored.facts.filter(
     ({ kind }) => kind === FACT_CODES.create || kind === FACT_CODES.replace,
   )
   const { payload = null } = inputs[inputs.length - 1] ?? {}
@@ -62,8 +63,8 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Effects that the commit declared and that the outbox has not, or not under their keys. */
-export function lostEffects({ facts, effects }: Patient): string[] {
+/** Returns the effects that the commit declared but that are missing or misnumbered. */
+export function lostEffects({ facts, effects }: ExaminedJob): string[] {
   const declared = sinceRebase(facts).reduce((sum, fact) => sum + (fact.effects ?? 0), 0)
   if (declared === 0) return []
   const count = new Map<string, number>()
@@ -72,7 +73,9 @@ export function lostEffects({ facts, effects }: Patient): string[] {
   return [
     ...(effects.length === declared
       ? []
-      : [`the commit declared ${declared} effects, and ${effects.length} are there`]),
-    ...strays.map(({ name, n }) => `effect ${name}/${n} is not numbered as it was declared`),
+      : [`the commit declared ${declared} effects, but the outbox has ${effects.length}`]),
+    ...strays.map(
+      ({ name, n }) => `effect ${name}/${n} has another number than it was declared with`,
+    ),
   ]
 }

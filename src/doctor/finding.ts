@@ -1,19 +1,20 @@
 /**
- * What the doctor reports. A finding names the promise that the data breaks, shows by what, and
- * says what can be done: by the doctor itself, or by a person.
+ * What the doctor reports. A finding names the promise that the data breaks, the evidence, and what
+ * the doctor or a person can do about it.
  *
  *   error    the data breaks a promise
- *   warning  nothing is broken yet, but it will not get better by itself
- *   notice   worth knowing; not counted
+ *   warning  no promise is broken yet, but a person has to act
+ *   notice   information; it does not make a report fail
+ *
+ * `remedy` and `check` are stable: scripts compare them.
  */
 
-/** A promise, by its number. */
-export type PromiseId = `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16}`
+export type PromiseId =
+  `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17}`
 
-/** How bad it is. */
 export type Severity = 'error' | 'warning' | 'notice'
 
-/** What the doctor can do about a finding. */
+/** The repairs of the doctor. */
 export type Remedy =
   | 'rebuild the row from its facts'
   | 'restore the row from its facts'
@@ -35,20 +36,22 @@ export type Remedy =
   | 'make the effects due'
   | 'forget the worker'
   | 'restore the queue'
+  | 'restore the schedule'
+  | 'restore the limit'
+  | 'recount the limit'
 
-/** One finding. */
 export interface Finding {
-  /** The check that made it. */
+  /** The name of the check. */
   readonly check: string
   readonly promise: PromiseId
   readonly severity: Severity
-  /** What it is about: 'job 0198…', 'queue mail', 'trigger pawl_…'. */
+  /** The job, queue or object: 'job 0198…', 'queue mail', 'trigger pawl_…'. */
   readonly subject: string
   readonly what: string
-  /** What was seen, as far as it is not said already. */
+  /** The values that the check has read. */
   readonly evidence: Readonly<Record<string, unknown>>
-  /** Absent where the doctor can do nothing. */
+  /** The repair for it; absent if the doctor has none. */
   readonly remedy?: Remedy
-  /** What a person can do. */
+  /** What a person can do, with the command if there is one. */
   readonly advice?: string
 }

@@ -1,22 +1,21 @@
 /**
- * Which job keeps a key that two jobs claim. A key belongs to the job that had it first: whoever
- * enqueues the same key again must get that job, or its work is done twice.
+ * Which job keeps a key that two jobs have. The key belongs to the job that had it first: an
+ * enqueue with the same key must find that job, or its work is done twice.
  *
- * While the row of a job is missing, its key is free and a second job can be enqueued under it. The
- * repair restores the first job with its key. The second one gives the key up. If the first has
- * committed and the second has not begun, the second is parked: a person decides whether it runs.
+ * While the row of a job is missing, its key is free and a second job can be enqueued with it. The
+ * repair restores the first job with its key and removes the key from the second one. If the first
+ * has committed and the second has not started, the second is parked, and a person decides.
  */
 import { isCommitted, type Job } from '../core/job/job.ts'
+import type { Duplicate } from '../stores/contract/examination.ts'
+import type { Store } from '../stores/contract/store.ts'
 import { JobDamaged } from '../stores/errors.ts'
-import type { Duplicate } from '../stores/examination.ts'
-import type { Store } from '../stores/store.ts'
+import type { ExaminedJob } from './examined-job.ts'
 import type { Surroundings } from './mend.ts'
-import type { Patient } from './patient.ts'
 
-/** What is known of keys that several jobs have. */
 export type Keys = Pick<Surroundings, 'keyless' | 'redundant'>
 
-/** The jobs that must give their key up, among rows that have the same key, oldest first. */
+/** Finds the jobs that lose their key. `found` has the rows with the same key, oldest first. */
 export async function keysOf(store: Store, found: readonly Duplicate[]): Promise<Keys> {
   const owners = new Map<string, string>()
   const rivals: { readonly id: string; readonly owner: string }[] = []
@@ -37,12 +36,12 @@ export async function keysOf(store: Store, found: readonly Duplicate[]): Promise
   }
 }
 
-/** The id of the job that has the key of a job without a row; nothing if the key is free. */
+/** Returns the id of the job that now has the key of a job without a row. */
 export async function rivalOf(
   store: Store,
-  { dossier, folded }: Patient,
+  { stored, folded }: ExaminedJob,
 ): Promise<string | undefined> {
-  if (dossier.row !== null || folded === null || folded.key === null) return undefined
+  if (stored.row !== null || folded === null || folded.key === null) return undefined
   try {
     return (await store.getByKey(folded.type, folded.key))?.id
   } catch (error) {
@@ -51,7 +50,7 @@ export async function rivalOf(
   }
 }
 
-/** What the repair of the second job must know. */
+/** Decides which of two jobs loses its key. */
 export function keysBetween(first: Job, second: Job): Keys {
   const isFirst = first.createdAt <= second.createdAt
   const [owner, other] = isFirst ? [first, second] : [second, first]

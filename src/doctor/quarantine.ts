@@ -1,24 +1,27 @@
 /**
- * What becomes of a job whose facts cannot be trusted. Nothing is invented: what the row or the
- * facts that still hold together say is kept, and the job is put where it can do no harm. What may
- * have been committed is taken as committed, because a second effect could not be undone; what had
- * ended stays ended; everything else is parked, and a person decides.
+ * Quarantines a job whose facts cannot be trusted. It keeps what the row, or the readable facts,
+ * say. A job that may have been committed counts as committed, because a second effect could not be
+ * undone. A job that had ended stays ended. Every other job is parked, and a person decides.
  */
 import { evolve } from '../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../core/job/facts.ts'
 import type { CurrentExecution, Job } from '../core/job/job.ts'
 import { type Lifecycle, outcomeOf } from '../core/lifecycles/lifecycle.ts'
-import type { Patient } from './patient.ts'
+import type { ExaminedJob } from './examined-job.ts'
 
-/** Stands for a claim that nobody knows any more; no worker ever gets it. */
+/** Used if the claim is lost; no worker ever has it. */
 const NO_CLAIM = '00000000-0000-0000-0000-000000000000'
 
-/** The job as it is from now on; nothing where neither row nor facts say what it was. */
-export function quarantineOf(patient: Patient, lifecycle: Lifecycle, now: number): Job | undefined {
-  const before = patient.job ?? prefixOf(patient.facts)
+/** Returns the quarantined job, or `undefined` if neither row nor facts describe it. */
+export function quarantineOf(
+  examined: ExaminedJob,
+  lifecycle: Lifecycle,
+  now: number,
+): Job | undefined {
+  const before = examined.job ?? prefixOf(examined.facts)
   if (before === null) return undefined
-  const base = soundOf(patient, lifecycle, before)
-  if (wasCommitted(patient, before)) return committedOf(patient, lifecycle, base, now)
+  const base = soundOf(examined, lifecycle, before)
+  if (wasCommitted(examined, before)) return committedOf(examined, lifecycle, base, now)
   const role = lifecycle.roles.get(before.state)
   const ended = outcomeOf(role)
   if (ended !== undefined && ended !== 'succeeded' && before.outcome === ended) {
@@ -27,7 +30,7 @@ export function quarantineOf(patient: Patient, lifecycle: Lifecycle, now: number
   return parkedOf(base, lifecycle, now)
 }
 
-/** The job where it waits for a person. */
+/** Returns the job in its parked state, or with a blocked reason if it has none. */
 export function parkedOf(job: Job, { parked, ready }: Lifecycle, now: number): Job {
   return {
     ...job,
@@ -38,7 +41,7 @@ export function parkedOf(job: Job, { parked, ready }: Lifecycle, now: number): J
   }
 }
 
-/** The job after the facts that still hold together. */
+/** Folds the facts up to the first one that does not follow from those before it. */
 function prefixOf(facts: readonly Fact[]): Job | null {
   let job: Job | null = null
   for (const fact of facts) {
@@ -51,9 +54,9 @@ function prefixOf(facts: readonly Fact[]): Job | null {
   return job
 }
 
-/** The job with what cannot be true left out; nobody holds it. */
-function soundOf(patient: Patient, lifecycle: Lifecycle, before: Job): Job {
-  const { facts, id } = patient
+/** Returns the job without impossible values and without an execution. */
+function soundOf(examined: ExaminedJob, lifecycle: Lifecycle, before: Job): Job {
+  const { facts, id } = examined
   const created = facts.find((fact) => fact.created !== undefined)?.created
   const leases = facts.map(({ execution }) => execution?.attempt ?? 0)
   const count = (value: number) => (Number.isSafeInteger(value) && value > 0 ? value : 0)
@@ -76,21 +79,21 @@ function soundOf(patient: Patient, lifecycle: Lifecycle, before: Job): Job {
   }
 }
 
-/** Anything that says so is believed. */
-function wasCommitted({ dossier, facts, effects }: Patient, before: Job): boolean {
+/** Returns true if anything says that the job was committed. */
+function wasCommitted({ stored, facts, effects }: ExaminedJob, before: Job): boolean {
   return (
     before.outcome === 'succeeded' ||
-    ['C', 'D'].includes(dossier.row?.status ?? '') ||
-    dossier.facts.some(({ kind }) => kind === FACT_CODES.commit || kind === FACT_CODES.done) ||
+    ['C', 'D'].includes(stored.row?.status ?? '') ||
+    stored.facts.some(({ kind }) => kind === FACT_CODES.commit || kind === FACT_CODES.done) ||
     facts.some(({ execution }) => execution?.statuses.includes('COMMITTED')) ||
     effects.length > 0
   )
 }
 
-/** Succeeded, or still waiting for effects that the outbox has. */
-function committedOf(patient: Patient, lifecycle: Lifecycle, base: Job, now: number): Job {
-  const isWaiting = patient.effects.some(({ state }) => state !== 'delivered')
-  const known = patient.job?.execution ?? lastHolder(patient.facts)
+/** Returns the job as succeeded, or as committed if effects are not delivered yet. */
+function committedOf(examined: ExaminedJob, lifecycle: Lifecycle, base: Job, now: number): Job {
+  const isWaiting = examined.effects.some(({ state }) => state !== 'delivered')
+  const known = examined.job?.execution ?? lastHolder(examined.facts)
   const execution: CurrentExecution = {
     status: isWaiting ? 'COMMITTED' : 'DONE',
     claim: known?.claim ?? NO_CLAIM,
@@ -99,7 +102,7 @@ function committedOf(patient: Patient, lifecycle: Lifecycle, base: Job, now: num
   }
   const attempt = Math.max(base.attempt, 1)
   if (isWaiting) return { ...base, attempt, state: lifecycle.held, execution }
-  const endedAt = patient.job?.endedAt ?? now
+  const endedAt = examined.job?.endedAt ?? now
   const ended = { outcome: 'succeeded', endedAt, error: null, reason: null } as const
   return { ...base, ...ended, attempt, state: lifecycle.succeeded, execution }
 }

@@ -1,18 +1,19 @@
 /**
- * Repairs: what exactly would change, for people to read, and the way to do it. A plan is a list of
- * repairs that nobody carries out.
+ * Repairs: what each would change, and the function that does it. `pawl doctor --plan` shows them;
+ * `--apply` also carries them out.
  */
 import { isCommitted } from '../core/job/job.ts'
 import { LANES } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { columnsOf } from '../stores/columns.ts'
+import type { Drift, RepairAuthor, StoredJob } from '../stores/contract/examination.ts'
+import type { TicksOf } from '../stores/contract/schedules.ts'
+import type { Requester, Store } from '../stores/contract/store.ts'
 import { isDamage } from '../stores/damage.ts'
-import type { Dossier, Drift, Surgeon } from '../stores/examination.ts'
-import type { Asker, Store } from '../stores/store.ts'
 import type { RunRecords } from './checks/runs-are-whole.ts'
+import type { ExaminedJob } from './examined-job.ts'
 import type { Finding, Remedy } from './finding.ts'
-import { type Prescription, prescribe, type Surroundings } from './mend.ts'
-import type { Patient } from './patient.ts'
+import { planRepair, type RepairPlan, type Surroundings } from './mend.ts'
 import { STRAYS_MAX } from './stray-effects.ts'
 
 /** One column of a row, before and after. */
@@ -22,54 +23,53 @@ export interface Change {
   readonly to: unknown
 }
 
-/** What a repair changes, as far as people must know. */
 export interface Repair {
   readonly subject: string
   readonly remedy: Remedy
   readonly why: string
   /** The columns of the job's row. */
   readonly changes: readonly Change[]
-  /** The fact that is added to the ledger, by its number. */
+  /** The number of the fact that the repair adds. */
   readonly factSeq?: number
-  /** How many rows are taken out of their tables and kept aside. */
+  /** How many rows are set aside: moved from their tables to a table of their own. */
   readonly aside: number
 }
 
 /** A repair that can be carried out. */
 export interface Doable extends Repair {
-  carryOut(by: Surgeon): Promise<void>
+  carryOut(by: RepairAuthor): Promise<void>
 }
 
-/** What is prescribed for a job. */
+/** Makes the repair of a job from its plan. The job is read and planned again when it runs. */
 export function repairOfJob(
   store: Store,
-  examine: (dossier: Dossier) => Patient,
-  patient: Patient,
-  { remedy, why, after, aside }: Prescription,
+  examine: (stored: StoredJob) => ExaminedJob,
+  examined: ExaminedJob,
+  { remedy, why, after, aside }: RepairPlan,
   around: Surroundings,
 ): Doable {
-  const { ref } = patient.dossier
+  const { ref } = examined.stored
   return {
-    subject: `job ${patient.id}`,
-    ...{ remedy, why, changes: changesOf(patient, after), aside: aside.length },
+    subject: `job ${examined.id}`,
+    ...{ remedy, why, changes: changesOf(examined, after), aside: aside.length },
     ...(after !== undefined && { factSeq: after.fact.seq }),
     carryOut: async (by) => {
       const mend = (more: Partial<Surroundings>) =>
         store.examination.mend(
           ref,
-          (dossier, now) => prescribe(examine(dossier), { ...around, ...more, now }, by),
+          (stored, now) => planRepair(examine(stored), { ...around, ...more, now }, by),
           by,
         )
-      // Of a job that is restored nobody knows beforehand that another has its key or its id.
-      const own = new Set([patient.id])
-      const isRestored = patient.dossier.row === null && after !== undefined
+      // Another job may have the key or id of a restored job. Only the write shows it.
+      const own = new Set([examined.id])
+      const isRestored = examined.stored.row === null && after !== undefined
       const ways = isRestored ? [{}, { keyless: own }, { duplicateIds: own }] : [{}]
       await firstWithin(ways.map((way) => () => mend(way)))
     },
   }
 }
 
-/** The first one that no constraint excludes. Any other failure must not cost a job its key. */
+/** Tries until no constraint rejects the write. Any other failure must not cost a job its key. */
 async function firstWithin(ways: readonly (() => Promise<unknown>)[]): Promise<void> {
   for (const [i, way] of ways.entries()) {
     try {
@@ -81,8 +81,8 @@ async function firstWithin(ways: readonly (() => Promise<unknown>)[]): Promise<v
   }
 }
 
-/** The columns that a repair writes otherwise than they are. */
-function changesOf({ dossier }: Patient, after: Prescription['after']): Change[] {
+/** Returns the columns that the repair changes. */
+function changesOf({ stored }: ExaminedJob, after: RepairPlan['after']): Change[] {
   if (after === undefined) return []
   const { job, lane, leaseUntil, lifecycle } = after
   const { machine: _number, ...columns } = columnsOf({
@@ -91,9 +91,9 @@ function changesOf({ dossier }: Patient, after: Prescription['after']): Change[]
     lane: LANES[lane],
     leaseUntil,
   })
-  const { machine } = dossier
+  const { machine } = stored
   const found: Readonly<Record<string, unknown>> = {
-    ...dossier.row,
+    ...stored.row,
     lifecycle: machine && `${machine.name} v${machine.version}`,
   }
   const wanted = { ...columns, lifecycle: `${lifecycle.name} v${lifecycle.version}` }
@@ -102,25 +102,25 @@ function changesOf({ dossier }: Patient, after: Prescription['after']): Change[]
     .filter(({ from, to }) => from !== to)
 }
 
-/** What can be done about a job that is well, but does not get on; else nothing. */
-export function repairOfCourse(store: Store, patient: Patient, finding: Finding): Doable[] {
-  const { job } = patient
+/** Makes the repair of a job that is intact but does not progress, such as an expired lease. */
+export function repairOfCourse(store: Store, examined: ExaminedJob, finding: Finding): Doable[] {
+  const { job } = examined
   if (job === null) return []
   const { attempt, execution } = job
   const base = { ...simple(finding), subject: `job ${job.id}` }
-  const tell = (command: Parameters<Store['tell']>[1]): Doable => ({
+  const apply = (command: Parameters<Store['applyCommand']>[1]): Doable => ({
     ...base,
     carryOut: async (by) => {
-      const [answer] = await store.tell([job.id], command, askerOf(by))
+      const [answer] = await store.applyCommand([job.id], command, requesterOf(by))
       if (answer?.kind === 'rejected') throw answer.error
     },
   })
   switch (finding.remedy) {
     case 'expire the lease':
       if (execution === null || isCommitted(job)) return []
-      return [tell({ kind: 'expire', fence: { attempt, claim: execution.claim } })]
+      return [apply({ kind: 'expire', fence: { attempt, claim: execution.claim } })]
     case 'finish the commit':
-      return [tell({ kind: 'done', attempt })]
+      return [apply({ kind: 'done', attempt })]
     case 'make the job ready':
       return [{ ...base, carryOut: async () => void (await store.promote(PROMOTE_MAX)) }]
     default:
@@ -128,18 +128,18 @@ export function repairOfCourse(store: Store, patient: Patient, finding: Finding)
   }
 }
 
-/** So many jobs are made ready at once. */
 const PROMOTE_MAX = 1000
 
-function askerOf({ operator, note }: Surgeon): Asker {
+function requesterOf({ operator, note }: RepairAuthor): Requester {
   return { actor: 'doctor', operator, note }
 }
 
-/** What can be done about the store as a whole. */
+/** Makes the repair of a finding about the whole store. */
 export function repairOfStore(
   store: Store,
   finding: Omit<Finding, 'check'>,
   drift: readonly Drift[],
+  ticksOf?: TicksOf,
 ): Doable[] {
   const base = simple(finding)
   const { examination } = store
@@ -150,18 +150,30 @@ export function repairOfStore(
     const queue = String(finding.evidence.queue)
     return [{ ...base, carryOut: (by) => examination.restoreQueue(queue, by) }]
   }
+  if (finding.remedy === 'restore the schedule' && ticksOf !== undefined) {
+    const schedule = String(finding.evidence.schedule)
+    return [{ ...base, carryOut: (by) => store.schedules.restore(schedule, ticksOf, by) }]
+  }
+  if (finding.remedy === 'restore the limit') {
+    const limit = String(finding.evidence.limit)
+    return [{ ...base, carryOut: (by) => store.limits.restore(limit, by) }]
+  }
+  if (finding.remedy === 'recount the limit') {
+    const gates = [String(finding.evidence.gate)]
+    return [{ ...base, carryOut: async () => void (await store.limits.recount(gates)) }]
+  }
   if (finding.remedy === 'forget the worker') {
     return [{ ...base, carryOut: () => store.removeWorker(String(finding.evidence.worker)) }]
   }
   if (finding.remedy === 'note what is wrong and go on') {
     const { origin, state } = finding.evidence
-    const carryOut = (by: Surgeon) =>
+    const carryOut = (by: RepairAuthor) =>
       examination.note(String(origin), String(state), finding.what, by)
     return [{ ...base, carryOut }]
   }
   if (finding.remedy === 'return the effect to its job') {
-    // All at once: two may have changed places. Those after the first then find nothing to do.
-    const carryOut = async (by: Surgeon) =>
+    // All in one call: two effects may have exchanged their keys. Later calls find nothing.
+    const carryOut = async (by: RepairAuthor) =>
       examination.returnEffects(await examination.strayEffects(STRAYS_MAX), by)
     return [{ ...base, carryOut }]
   }
@@ -180,7 +192,6 @@ export function repairOfStore(
   return object === undefined ? [] : [{ ...base, carryOut: () => examination.restore(object) }]
 }
 
-/** What can be done about a run. */
 export function repairOfRun(records: RunRecords, runId: string, finding: Finding): Doable[] {
   if (finding.remedy === undefined) return []
   return [{ ...simple(finding), carryOut: () => records.mend(runId) }]

@@ -1,31 +1,32 @@
-/** In what the row of a job differs from what its facts say of it. */
+/** Compares the row of a job with the fold of its facts. */
 import { encode } from '../core/canonical-json.ts'
 import { isEndless } from '../core/job/fence.ts'
 import type { Job } from '../core/job/job.ts'
 import { LANES, laneOf } from '../core/job/lanes.ts'
 import { columnsOf, JSON_COLUMNS } from '../stores/columns.ts'
-import type { RawJob } from '../stores/examination.ts'
-import type { Patient } from './patient.ts'
+import type { RawJob } from '../stores/contract/examination.ts'
+import type { ExaminedJob } from './examined-job.ts'
+import { limitFaults } from './limit-faults.ts'
 
-/** What is wrong with the row; to be asked only where nothing speaks against the facts. */
-export function rowFaults(patient: Patient, now: number): string[] {
-  const { dossier, job, rowFault, folded } = patient
+/** Returns what is wrong with the row. The facts must be free of doubts. */
+export function rowFaults(examined: ExaminedJob, now: number): string[] {
+  const { stored, job, rowFault, folded } = examined
   if (folded === null) return []
-  if (dossier.row === null) return ['there is no row of it']
+  if (stored.row === null) return ['its row is missing']
   if (job === null) return [`the row cannot be read: ${rowFault}`]
   const isOther = ({ lifecycle, lifecycleVersion }: Job) =>
     lifecycle !== folded.lifecycle || lifecycleVersion !== folded.lifecycleVersion
-  const columns = [...strayColumns(dossier.row, folded), ...(isOther(job) ? ['machine'] : [])]
+  const columns = [...strayColumns(stored.row, folded), ...(isOther(job) ? ['machine'] : [])]
   return [
     ...(columns.length === 0 ? [] : [`row and facts differ in ${columns.join(', ')}`]),
-    ...laneFaults(patient, folded, now),
+    ...laneFaults(examined, folded, now),
   ]
 }
 
-/** What no fact says, or what is judged with the lane. */
+/** Columns that are not part of the fold, or that `laneFaults` compares. */
 const OTHERWISE = ['lane', 'lease_until', 'machine']
 
-/** The columns that are not what the facts say. */
+/** Returns the columns that differ from the fold. */
 function strayColumns(row: RawJob, folded: Job): string[] {
   const { machine } = row
   const wanted = columnsOf({ job: folded, machine, lane: LANES.ended, leaseUntil: null })
@@ -39,21 +40,24 @@ function strayColumns(row: RawJob, folded: Job): string[] {
     .map(([column]) => column)
 }
 
-/** What the scheduler sees must be what the job is, or it is claimed never, or too often. */
-function laneFaults({ lifecycle, lane, dossier }: Patient, folded: Job, now: number): string[] {
-  if (lifecycle === undefined || dossier.row === null) return []
-  const { lease_until: leaseUntil } = dossier.row
-  // Time passes without a write: a job that came due may still be where it waited. And clocks can
-  // be set back: what was made ready before its time is not claimed before it.
+/** A job in the wrong lane is never claimed, or is claimed too often. */
+function laneFaults(examined: ExaminedJob, folded: Job, now: number): string[] {
+  const { lifecycle, lane, stored } = examined
+  if (lifecycle === undefined || stored.row === null) return []
+  const { lease_until: leaseUntil } = stored.row
+  // A job that has become due may still be in the lane waiting: no write has moved it yet. A clock
+  // that was set back may leave a job ready before its due time.
   const times = [folded.updatedAt, now, Math.max(now, folded.runAt ?? now)]
   const allowed = times.map((time) => laneOf(lifecycle, folded, time))
-  if (lane === undefined || !allowed.includes(lane)) {
-    return [`it is in lane ${lane ?? dossier.row.lane} instead of ${allowed[1]}`]
+  // A limit blocks jobs that are ready otherwise.
+  if (lane === undefined || !allowed.includes(lane === 'blocked' ? 'ready' : lane)) {
+    return [`it is in lane ${lane ?? stored.row.lane} instead of ${allowed[1]}`]
   }
   if ((lane === 'held') !== (leaseUntil !== null)) {
     return [lane === 'held' ? 'it is held without a lease' : 'it has a lease and is not held']
   }
-  return leaseUntil !== null && isEndless(leaseUntil, now)
-    ? ['its lease lasts longer than any lease can']
-    : []
+  if (leaseUntil !== null && isEndless(leaseUntil, now)) {
+    return ['its lease lasts longer than a lease can']
+  }
+  return limitFaults(examined, folded)
 }

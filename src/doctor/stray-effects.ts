@@ -1,21 +1,20 @@
 /**
- * Effects whose row has another key than their mark. The doctor gives them back their key before it
- * looks at jobs, so it judges every job by the effects that it will have then.
+ * Effects whose row has another key than their mark. A repair restores their keys before it checks
+ * jobs, so each job is checked with the effects that it will have then.
  */
-import type { Dossier, StrayEffect } from '../stores/examination.ts'
+import type { StoredJob, StrayEffect } from '../stores/contract/examination.ts'
 
-/** So many are looked for. */
 export const STRAYS_MAX = 1000
 
-/** A job with the effects that were declared for it, wherever they are. */
-export function withOwnEffects(dossier: Dossier, strays: readonly StrayEffect[]): Dossier {
-  if (strays.length === 0) return dossier
-  const { row, effects } = dossier
+/** Returns the job with the effects that were declared for it, under whatever key they are. */
+export function withOwnEffects(stored: StoredJob, strays: readonly StrayEffect[]): StoredJob {
+  if (strays.length === 0) return stored
+  const { row, effects } = stored
   const moved = new Set(strays.map(({ handle }) => handle))
   const own = strays
     .filter(({ declared }) => declared.jobId === row?.id)
     .map(({ declared: { name, n }, ...effect }) => ({ ...effect, name, n }))
   const stay = effects.filter(({ handle }) => !moved.has(handle))
   const isWhole = own.length === 0 && stay.length === effects.length
-  return isWhole ? dossier : { ...dossier, effects: [...stay, ...own] }
+  return isWhole ? stored : { ...stored, effects: [...stay, ...own] }
 }

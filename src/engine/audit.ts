@@ -1,7 +1,7 @@
 /** Reads the facts of all jobs page by page. */
 import { LedgerBroken } from '../core/errors.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from '../stores/audit.ts'
-import type { Store } from '../stores/store.ts'
+import type { Store } from '../stores/contract/store.ts'
 import { pagesOf } from './pages.ts'
 
 /** The largest page that a store returns. */

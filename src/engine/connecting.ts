@@ -7,23 +7,35 @@
  * process has locked. Everything else fails at once: a wrong password, an unknown database, a
  * missing folder, a file that is not a store, or a schema that is too new.
  */
+
+import type { Duration } from '../core/durations.ts'
 import { CommandInvalid, type PawlError } from '../core/errors.ts'
 import type { Logger } from '../core/ports.ts'
 import { ERROR_WAIT_MS } from '../core/worker.ts'
 import type { Environment } from '../environment/system.ts'
+import type { Store } from '../stores/contract/store.ts'
 import { StoreBusy, StoreUnavailable } from '../stores/errors.ts'
 import type { Trouble } from '../stores/outage.ts'
-import type { Store } from '../stores/store.ts'
 import { ConnectAborted } from './errors.ts'
 import type { PawlEvent } from './watching/events.ts'
 
 /** What to do if the store cannot be reached. */
 export interface ConnectOptions {
   /**
-   * 'fail' (the default) fails after the store's time-out; 'wait' retries until the store is open.
+   * What to do if the store cannot be reached: 'fail' fails after `connectTimeout` or
+   * `storeTimeout`, 'wait' retries until the store is open.
+   * @defaultValue `'fail'`
    */
   readonly connect?: 'fail' | 'wait'
-  /** Ends the wait: `createPawl` then rejects with `ConnectAborted`. */
+  /**
+   * How long to try if nothing listens at the address of the database, or its host is unknown.
+   * @defaultValue `'1s'`; `storeTimeout` if that is set or the address names several hosts
+   */
+  readonly connectTimeout?: Duration
+  /**
+   * Ends the wait: `createPawl` then rejects with `ConnectAborted`.
+   * @defaultValue none
+   */
   readonly signal?: AbortSignal
 }
 
@@ -34,7 +46,7 @@ interface OpenHooks {
 
 /** Opens a store. With `connect: 'wait'` it retries until that succeeds. */
 export async function openWhenThere(
-  { connect = 'fail', signal }: ConnectOptions,
+  { connect = 'fail', signal }: Omit<ConnectOptions, 'connectTimeout'>,
   { environment, observe }: { environment: Environment; observe: (event: PawlEvent) => void },
   open: (hooks: OpenHooks) => Promise<Store>,
 ): Promise<Store> {

@@ -2,16 +2,23 @@
  * Job types. One object is both the key for `enqueue` and the code that a worker runs. `implement`
  * adds the code later, so a process that only enqueues need not import it.
  */
-import { callable, name as checkName, record } from '../core/checks.ts'
+import { callable, name as checkName, record, reservedName } from '../core/checks.ts'
+import { type Duration, toMs } from '../core/durations.ts'
 import { DefinitionInvalid } from '../core/errors.ts'
+import type { Throttled } from '../core/failure.ts'
 import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
+import { shown } from '../core/format.ts'
+import { type Priority, readPriority } from '../core/job/priority.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { policyFor } from '../core/lifecycles/lifecycle.ts'
 import { standard } from '../core/lifecycles/standard.ts'
 import type { Logger } from '../core/ports.ts'
 import type { JobPolicy, PolicyOverrides } from '../core/retry.ts'
-import { reservedName } from '../stores/notices.ts'
-import { type Duration, toMs } from './durations.ts'
+import {
+  type AdmissionOptions,
+  type AdmissionRules,
+  admissionRulesOf,
+} from './admission-options.ts'
 import {
   type EffectDefinition,
   type Effects,
@@ -19,39 +26,83 @@ import {
   type NoEffects,
   type Tx,
 } from './effects/effects.ts'
+import type { JobHandle } from './job-handle.ts'
+import type { JobKey } from './job-types.ts'
+import { type GroupOptions, groupPartOf } from './limits/group.ts'
+import {
+  type ConcurrencyLimit,
+  type JobLimits,
+  jobLimitsOf,
+  type OneOrMore,
+  type ThrottleOptions,
+} from './limits/job-limits.ts'
+import type { ChildOptions } from './options.ts'
+import { type KeepOptions, type OwnKeepTimes, ownKeepTimesOf } from './retention/options.ts'
 import { type RetryOptions, retryOf } from './retry-options.ts'
+import type { ScheduleContext } from './schedules/schedule-context.ts'
 import type { InputOf, OutputOf, Schema, Typed } from './schema.ts'
+import type { IfStorable, Storable } from './storable.ts'
 import type { StepFunction } from './worker/steps.ts'
 
 /** What a handler receives. */
-export interface JobContext<Input, E = Effects> {
+export interface JobContext<Input, E = Effects, T extends string = never> {
   readonly input: Input
   /**
    * Runs a function once per job. Its result is stored as JSON, and later attempts receive the
    * stored result instead of running the function. Calls with the same name are counted: the second
    * call is the second step of that name. If the function throws, nothing is stored.
    */
-  readonly step: <Result>(name: string, work: StepFunction<Result>) => Promise<Result>
+  readonly step: <Result>(
+    name: string,
+    work: StepFunction<Result> & IfStorable<Result, StepFunction<Storable<Result>>>,
+  ) => Promise<Result>
   /**
    * The commit boundary. What the function writes through `tx` and the result that it returns are
    * committed in one transaction, at most once per job. The commit ends the attempt, and the return
    * value of the handler is ignored. If the handler never calls `commit`, its return value is
    * committed.
    */
-  readonly commit: <Output>(work: (tx: Tx<E>) => Output | Promise<Output>) => Promise<Output>
+  readonly commit: <Output>(
+    work: CommitFunction<Output, E> & IfStorable<Output, CommitFunction<Storable<Output>, E>>,
+  ) => Promise<Output>
+  /**
+   * Enqueues a job once, however often the attempt is repeated. Calls are identified by the job
+   * type, or by `options.name`, and counted: the n-th call with a name enqueues the same job in
+   * every attempt, and the first call decides its input. The job is durable when this returns, and
+   * is kept if the attempt fails. To enqueue a job only if this one succeeds, use `tx.enqueue` in
+   * the commit.
+   */
+  readonly enqueue: <JobInput, JobOutput>(
+    definition: JobKey<JobInput, JobOutput>,
+    input: JobInput,
+    options?: ChildOptions,
+  ) => Promise<JobHandle<JobOutput>>
+  /**
+   * Ends the attempt by throwing `Snooze`: the job runs again after the delay. This is no failure
+   * and spends no retry. It needs no `return`, but a `catch` around it must throw it again.
+   */
+  readonly snooze: (delay: Duration) => never
+  /**
+   * Returns an error to throw when a receiver asks for a pause, for example with status 429. The
+   * throttle is closed for all jobs until then, and this job runs again after it. This is no
+   * failure and spends no retry.
+   */
+  readonly throttled: (throttle: T, options: { readonly retryAfter: Duration }) => Throttled
   readonly jobId: string
   readonly type: string
   readonly queue: string
   /** Starts at 1: how many times the job was claimed, including this time. */
   readonly attempt: number
   readonly tags: readonly string[]
+  /** The schedule that made the job, and its tick; `undefined` if none did. */
+  readonly schedule: ScheduleContext | undefined
   /**
    * Aborted when the attempt has to stop. The reason says why: `LeaseLost`, `Cancelled`,
    * `AttemptTimeout`, `AttemptStalled`, `DeadlinePassed` or `ShuttingDown`. Later writes of the
    * attempt are rejected.
    */
   readonly signal: AbortSignal
-  /** Stores the progress of the attempt, any JSON value. It is not part of the ledger. */
+  /** Stores the progress of the attempt, any value. It is not part of the ledger. */
   readonly progress: (value: unknown) => void
   /** Adds to a counter that is recorded when the attempt ends. */
   readonly count: (name: string, by?: number) => void
@@ -59,48 +110,125 @@ export interface JobContext<Input, E = Effects> {
   readonly log: Logger
 }
 
+/** The function of a commit. */
+type CommitFunction<Output, E> = (tx: Tx<E>) => Output | Promise<Output>
+
 /** The code of a job type; it receives the context of one attempt. */
-export type Handler<Input, Output, E = Effects> = (
-  context: JobContext<Input, E>,
+export type Handler<Input, Output, E = Effects, T extends string = never> = (
+  context: JobContext<Input, E, T>,
 ) => Output | Promise<Output>
 
 /** The options of `defineJob`. */
-export interface JobOptions<S extends Schema, Output, E extends Effects = NoEffects> {
+export interface JobOptions<
+  S extends Schema,
+  Output,
+  E extends Effects = NoEffects,
+  T extends string = string,
+> extends AdmissionOptions<OutputOf<S>> {
+  /** The name of the job type; jobs are stored under it, so it must not change. */
   readonly name: string
-  /** 'default' if absent. */
+  /**
+   * The queue of its jobs; workers can serve some queues only.
+   * @defaultValue `'default'`
+   */
   readonly queue?: string
-  /** `standard` if absent. */
+  /**
+   * The states of its jobs and the edges between them.
+   * @defaultValue `standard`
+   */
   readonly lifecycle?: Lifecycle
+  /**
+   * The schema of the input, any Standard Schema, or `typed<T>()` for a type that is not checked.
+   * @defaultValue any value
+   */
   readonly input?: S
   /**
    * The type of the result, for processes that only enqueue and wait: `typed<T>()`. A handler with
    * another result does not compile.
+   * @defaultValue the handler's
    */
   readonly output?: Typed<Output>
+  /**
+   * How often and when a failed attempt is repeated; see `retry` below.
+   * @defaultValue that of the lifecycle: 3 retries, 1 second apart
+   */
   readonly retry?: RetryOptions
+  /**
+   * How many attempts may end by the death of their worker before the job is parked.
+   * @defaultValue 3
+   */
   readonly crashesMax?: number
+  /**
+   * How many attempts a worker may release, for example when it stops, before the job is parked.
+   * @defaultValue 100
+   */
   readonly releasesMax?: number
-  /** With 'operator', a job whose worker died or lost contact waits for a person's approval. */
+  /**
+   * With 'operator', a job whose worker died or lost contact waits for a person's approval.
+   * @defaultValue `'automatic'`
+   */
   readonly recovery?: JobPolicy['recovery']
-  /** Whether the receiver given to `createPawl` is notified when a job ends or is parked. */
+  /**
+   * Whether the receiver given to `createPawl` is notified when a job ends or is parked.
+   * @defaultValue `false`
+   */
   readonly notify?: boolean
-  /** Jobs with smaller numbers are claimed first; 0 if absent. */
-  readonly priority?: number
-  /** How long an attempt may take. A longer one is a failure that may be retried. */
+  /**
+   * Jobs with smaller numbers are claimed first. With `{ ahead: '2m' }` a job has the number 0 and
+   * is claimed as if it had been due two minutes earlier, at most a day.
+   * @defaultValue 0
+   */
+  readonly priority?: Priority
+  /**
+   * How long an attempt may take. A longer one is a failure that may be retried.
+   * @defaultValue no limit
+   */
   readonly timeout?: Duration
   /**
    * How long a handler may go without calling progress, count, step or commit. After that the
-   * attempt is a failure that may be retried. If absent, `stallWarning` only reports the attempt.
+   * attempt is a failure that may be retried.
+   * @defaultValue none: `stallWarning` reports it
    */
   readonly stallTimeout?: Duration
   /**
-   * After how long without such a call the event `silent` is emitted; the attempt goes on. If
-   * absent, the worker's `stallWarning` applies, ten minutes by default. Use false or 0 for never.
+   * After how long without such a call the event `silent` is emitted; the attempt goes on. Use
+   * false or 0 for never.
+   * @defaultValue that of the worker
    */
   readonly stallWarning?: Duration | false
-  /** The effects that commits may declare, and how each is delivered. */
+  /**
+   * How many of its jobs may run at once, over all processes: a number for the type, numbers for
+   * keys of the input, and limits of `defineLimit`. A job starts only if each has room.
+   * @defaultValue no limit
+   */
+  readonly concurrency?: OneOrMore<ConcurrencyLimit<OutputOf<S>>>
+  /**
+   * How many of its jobs may start in a period, over all processes.
+   * @defaultValue no limit
+   */
+  readonly throttle?: OneOrMore<ThrottleOptions<OutputOf<S>, T>>
+  /**
+   * How long ended jobs of this type are kept; times that are not given are those of `createPawl`.
+   * @defaultValue that of `createPawl`
+   */
+  readonly retention?: KeepOptions
+  /**
+   * Jobs with the same key are a group. The groups of a queue take turns, so that one with many
+   * jobs does not keep the others waiting. With `order: 'strict'`, the jobs of a group run one at a
+   * time, in the order in which they were enqueued.
+   * @defaultValue no group
+   */
+  readonly group?: GroupOptions<OutputOf<S>>
+  /**
+   * The effects that commits may declare, and how each is delivered.
+   * @defaultValue none
+   */
   readonly effects?: E & Effects
-  readonly run?: Handler<OutputOf<S>, Output, E>
+  /**
+   * The handler. Leave it out in processes that only enqueue.
+   * @defaultValue none
+   */
+  readonly run?: Handler<OutputOf<S>, Output, E, T>
 }
 
 /** A job type. */
@@ -112,17 +240,26 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   /** Undefined if the lifecycle's policy applies. */
   readonly policy: JobPolicy | undefined
   readonly priority: number
+  /** By how much its jobs are ahead of others with the same number. */
+  readonly aheadMs: number
   readonly timeoutMs: number | undefined
   readonly stallTimeoutMs: number | undefined
   /** 0 for never; undefined if the worker's option applies. */
   readonly stallWarningMs: number | undefined
+  /** Undefined if the type has neither `rateLimit`, `debounce` nor `singleton`. */
+  readonly admission: AdmissionRules | undefined
+  /** Undefined if the option `retention` of `createPawl` applies. */
+  readonly retention: OwnKeepTimes | undefined
   /** The handler; undefined if this process does not have it. */
-  readonly run: Handler<Parsed, Output> | undefined
+  readonly run: Handler<Parsed, Output, Effects, string> | undefined
+  /** Undefined if it has neither limits nor throttles. */
+  readonly limits: JobLimits | undefined
   /** How effects are delivered; empty if this process does not have the functions. */
   readonly effects: ReadonlyMap<string, EffectDefinition>
   /** Returns the same job type with a handler. */
   implement<NewOutput extends Output, E extends Effects = NoEffects>(
-    run: Handler<Parsed, NewOutput, E>,
+    run: Handler<Parsed, NewOutput, E, string> &
+      IfStorable<NewOutput, Handler<Parsed, Storable<NewOutput>, E, string>>,
     options?: { readonly effects?: E & Effects },
   ): RunnableJob<Input, Parsed, NewOutput>
   /** Carries the type of the input; has no value at run time. */
@@ -132,27 +269,68 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
 /** A job type with a handler, which a worker can run. */
 export interface RunnableJob<Input = unknown, Parsed = unknown, Output = unknown>
   extends JobDefinition<Input, Parsed, Output> {
-  readonly run: Handler<Parsed, Output>
+  readonly run: Handler<Parsed, Output, Effects, string>
 }
 
+/** Rejects a schema whose input cannot be stored, and a handler whose result cannot be. */
+type StorableJob<S extends Schema, Output> = IfStorable<
+  InputOf<S>,
+  { readonly input?: Schema<Storable<InputOf<S>>> }
+> &
+  IfStorable<Output, { readonly run?: Handler<OutputOf<S>, Storable<Output>, Effects, string> }>
+
 /** Defines a job type with a handler. */
-export function defineJob<S extends Schema = Schema, Output = unknown, E extends Effects = Effects>(
-  options: JobOptions<S, Output, E> & { readonly run: Handler<OutputOf<S>, Output, E> },
+export function defineJob<
+  S extends Schema = Schema,
+  Output = unknown,
+  E extends Effects = Effects,
+  const T extends string = never,
+>(
+  options: StorableJob<S, Output> &
+    ({ readonly debounce?: undefined } | { readonly singleton?: undefined }) &
+    JobOptions<S, Output, E, T> & { readonly run: Handler<OutputOf<S>, Output, E, T> },
 ): RunnableJob<InputOf<S>, OutputOf<S>, Output>
 /** Defines a job type without a handler; `implement` adds it. */
-export function defineJob<S extends Schema = Schema, Output = unknown, E extends Effects = Effects>(
-  options: JobOptions<S, Output, E>,
+export function defineJob<
+  S extends Schema = Schema,
+  Output = unknown,
+  E extends Effects = Effects,
+  const T extends string = never,
+>(
+  options: StorableJob<S, Output> &
+    ({ readonly debounce?: undefined } | { readonly singleton?: undefined }) &
+    JobOptions<S, Output, E, T>,
 ): JobDefinition<InputOf<S>, OutputOf<S>, Output>
 /** Defines a job type, with or without a handler. */
-export function defineJob<S extends Schema, Output, E extends Effects>(
-  options: JobOptions<S, Output, E>,
+export function defineJob<S extends Schema, Output, E extends Effects, T extends string>(
+  options: JobOptions<S, Output, E, T>,
+): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
+  try {
+    return define(options)
+  } catch (error) {
+    throw error instanceof DefinitionInvalid ? ofJobType(options?.name, error) : error
+  }
+}
+
+/** A program has many definitions, so the error names the one that is wrong. */
+function ofJobType(name: unknown, { details, hint }: DefinitionInvalid): DefinitionInvalid {
+  const isNamed = typeof name === 'string' && name !== ''
+  const what = isNamed ? `job type ${shown(name)}` : 'a job type without a name'
+  const isOwn = hint !== `Change the definition of ${details.what}.`
+  const why = `${details.what}: ${details.why}`
+  return new DefinitionInvalid(what, why, isOwn ? hint : undefined)
+}
+
+function define<S extends Schema, Output, E extends Effects, T extends string>(
+  options: JobOptions<S, Output, E, T>,
 ): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
   checkDefinition(options)
-  const { name, queue = 'default', lifecycle = standard, priority = 0 } = options
+  const { name, queue = 'default', lifecycle = standard, priority: given = 0 } = options
   for (const [field, value] of Object.entries({ name, queue })) {
     const why = checkName(value) ?? reservedName(value)
     if (why !== undefined) throw new DefinitionInvalid(field, why)
   }
+  const { priority, aheadMs } = readPriority(given, DefinitionInvalid)
   if (!Number.isSafeInteger(priority)) {
     throw new DefinitionInvalid('priority', 'must be a whole number')
   }
@@ -164,11 +342,25 @@ export function defineJob<S extends Schema, Output, E extends Effects>(
     schema: options.input,
     policy: overrides === undefined ? undefined : policyFor(lifecycle, overrides),
     priority,
-    timeoutMs: options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout'),
+    aheadMs,
+    timeoutMs:
+      options.timeout === undefined
+        ? undefined
+        : toMs(options.timeout, 'timeout', DefinitionInvalid),
     stallTimeoutMs: stallTimeoutOf(options.stallTimeout),
     stallWarningMs:
-      options.stallWarning === undefined ? undefined : stallWarningOf(options.stallWarning),
-    run: options.run as Handler<OutputOf<S>, Output> | undefined,
+      options.stallWarning === undefined
+        ? undefined
+        : stallWarningOf(options.stallWarning, DefinitionInvalid),
+    run: options.run as JobDefinition<InputOf<S>, OutputOf<S>, Output>['run'],
+    limits: jobLimitsOf(
+      name,
+      options.concurrency,
+      options.throttle,
+      groupPartOf(name, queue, options.group),
+    ),
+    admission: admissionRulesOf(options),
+    retention: ownKeepTimesOf(options.retention),
     effects: effectsOf(options.effects),
     implement: (run, options = {}) => {
       checkFields(options, { effects: unchecked }, { what: 'options', refuse: definitionInvalid })
@@ -183,12 +375,15 @@ export function defineJob<S extends Schema, Output, E extends Effects>(
   return definition
 }
 
+/** Some libraries make schemas that are functions. */
+const schema = (value: object) => (typeof value === 'function' ? undefined : record(value))
+
 const OPTIONS: FieldChecks<JobOptions<Schema, unknown>> = {
   name: unchecked,
   queue: unchecked,
-  lifecycle: record,
-  input: (value) => (typeof value === 'function' ? undefined : record(value)),
-  output: unchecked,
+  lifecycle: lifecycleOption,
+  input: schema,
+  output: schema,
   retry: unchecked,
   // Checked with the whole policy.
   crashesMax: unchecked,
@@ -199,12 +394,25 @@ const OPTIONS: FieldChecks<JobOptions<Schema, unknown>> = {
   timeout: unchecked,
   stallTimeout: unchecked,
   stallWarning: unchecked,
+  // Checked part by part.
+  concurrency: unchecked,
+  throttle: unchecked,
+  rateLimit: record,
+  debounce: record,
+  singleton: record,
+  retention: unchecked,
+  group: unchecked,
   effects: record,
   run: callable,
 }
 
-function definitionInvalid(field: string, why: string): DefinitionInvalid {
-  return new DefinitionInvalid(field, why)
+function definitionInvalid(field: string, why: string, hint?: string): DefinitionInvalid {
+  return new DefinitionInvalid(field, why, hint)
+}
+
+function lifecycleOption(value: unknown): string | undefined {
+  if (typeof value !== 'string') return record(value as object)
+  return `must be a lifecycle, not the name ${shown(value)}: import it from 'pawl/rules'`
 }
 
 /** Throws `DefinitionInvalid` for an unknown field or a bad value. */
@@ -216,14 +424,17 @@ function checkDefinition(options: object): void {
 }
 
 function stallTimeoutOf(duration: Duration | undefined): number | undefined {
-  const ms = duration === undefined ? undefined : toMs(duration, 'stallTimeout')
+  const ms = duration === undefined ? undefined : toMs(duration, 'stallTimeout', DefinitionInvalid)
   if (ms === 0) throw new DefinitionInvalid('stallTimeout', 'must be longer than 0 ms')
   return ms
 }
 
 /** In milliseconds; 0 for never. */
-export function stallWarningOf(duration: Duration | false): number {
-  return duration === false ? 0 : toMs(duration, 'stallWarning')
+export function stallWarningOf(
+  duration: Duration | false,
+  Invalid?: typeof DefinitionInvalid,
+): number {
+  return duration === false ? 0 : toMs(duration, 'stallWarning', Invalid)
 }
 
 function overridesOf({

@@ -1,5 +1,7 @@
 /** The errors of the library: reasons why an attempt is aborted, and refused calls. */
 import { messageOf, PawlError } from '../core/errors.ts'
+import { brief, span } from '../core/format.ts'
+import { withoutSecrets } from '../core/redact.ts'
 
 /** The cancellation of the job was requested. */
 export class Cancelled extends PawlError {
@@ -9,13 +11,32 @@ export class Cancelled extends PawlError {
   }
 }
 
+/** `enqueueMany` ended before the end of its stream; `cause` is the reason. */
+export class EnqueueInterrupted extends PawlError {
+  readonly code = 'E_ENQUEUE_INTERRUPTED'
+  /** How many entries of the stream are enqueued, counted from its beginning. */
+  readonly count: number
+  constructor(done: { count: number; created: number }, uncertain: number, cause: unknown) {
+    const unknown = uncertain === 0 ? '' : `, and it is not known of the next ${uncertain}`
+    super(
+      `The first ${done.count} entries are enqueued${unknown}; then: ${messageOf(cause)}`,
+      uncertain === 0
+        ? 'Remove the cause, then continue with the same stream and the option skip: error.count.'
+        : 'Give the entries keys; then start again from the beginning, and none is enqueued twice.',
+      { ...done, uncertain },
+    )
+    this.count = done.count
+    this.cause = cause
+  }
+}
+
 /** The attempt exceeded `timeout`. */
 export class AttemptTimeout extends PawlError {
   readonly code = 'E_ATTEMPT_TIMEOUT'
   constructor(jobId: string, timeoutMs: number) {
     super(
-      `The attempt at job ${jobId} took longer than ${timeoutMs} ms`,
-      'Stop; it is recorded as a failure. Give the job a longer timeout if it needs one.',
+      `The attempt at job ${jobId} took longer than its timeout of ${span(timeoutMs)}`,
+      'Stop; it is recorded as a failure. If it needs more time, raise `timeout` in defineJob.',
       { jobId, timeoutMs },
     )
   }
@@ -26,21 +47,33 @@ export class AttemptStalled extends PawlError {
   readonly code = 'E_ATTEMPT_STALLED'
   constructor(jobId: string, stallTimeoutMs: number) {
     super(
-      `The handler of job ${jobId} showed no activity for ${stallTimeoutMs} ms`,
+      `The handler of job ${jobId} showed no activity for ${span(stallTimeoutMs)} (stallTimeout)`,
       'Stop; it is recorded as a failure. Call progress, count, step or commit more often.',
       { jobId, stallTimeoutMs },
     )
   }
 }
 
-/** The job exceeded its deadline. */
-export class DeadlinePassed extends PawlError {
-  readonly code = 'E_DEADLINE_PASSED'
-  constructor(jobId: string, deadlineAt: number) {
+/** The job succeeded, but its handler returned a value that cannot be stored. */
+export class ResultNotStored extends PawlError {
+  readonly code = 'E_RESULT_NOT_STORED'
+  constructor(jobId: string, path: string, why: string) {
     super(
-      `The deadline of job ${jobId} has passed`,
-      'Stop; the job has failed and is not retried. Set a later deadline if it needs more time.',
-      { jobId, deadlineAt },
+      `Job ${jobId} succeeded, but its result is not stored: the value at ${path} ${why}`,
+      'The work is done and is not repeated. Return plain data from the handler.',
+      { jobId, path, why },
+    )
+  }
+}
+
+/** A stored payload is not a value, for example because of an unknown tag. */
+export class PayloadUnreadable extends PawlError {
+  readonly code = 'E_PAYLOAD_UNREADABLE'
+  constructor(jobId: string, what: 'result' | 'progress', why: string) {
+    super(
+      `The ${what} of job ${jobId} cannot be read: ${why}`,
+      'Run a release of Pawl that knows its form, or correct the stored text.',
+      { jobId, what, why },
     )
   }
 }
@@ -53,13 +86,21 @@ export class ShuttingDown extends PawlError {
   }
 }
 
+/** `close` was called: this Pawl can start no more workers. */
+export class PawlClosed extends PawlError {
+  readonly code = 'E_PAWL_CLOSED'
+  constructor(call: string) {
+    super(`${call}() was called after close()`, 'Open Pawl again with createPawl.', { call })
+  }
+}
+
 /** A handler ignored its abort signal, and `onStuck` is 'exit'. */
 export class WorkerStuck extends PawlError {
   readonly code = 'E_WORKER_STUCK'
   constructor(workerId: string, jobId: string, forMs: number) {
     super(
-      `Worker ${workerId} has stopped: the handler of job ${jobId} was still running ${forMs} ms \
-after its signal was aborted`,
+      `Worker ${workerId} has stopped: the handler of job ${jobId} was still running ` +
+        `${span(forMs)} after its signal was aborted`,
       'Restart the process, and make the handler stop when its signal is aborted.',
       { workerId, jobId, forMs },
     )
@@ -70,10 +111,35 @@ after its signal was aborted`,
 export class InputInvalid extends PawlError {
   readonly code = 'E_INPUT_INVALID'
   constructor(type: string, why: string) {
-    super(`The input of a job of type "${type}" is invalid: ${why}`, 'Correct the input.', {
-      type,
-      why,
-    })
+    super(
+      `The input of a job of type "${type}" is invalid: ${why}`,
+      `Change the input to fit the schema of "${type}". Nothing was enqueued.`,
+      { type, why },
+    )
+  }
+}
+
+/** A limit or a throttle of the job type has no key, number or units for an input. */
+export class LimitKeyInvalid extends PawlError {
+  readonly code = 'E_LIMIT_KEY_INVALID'
+  constructor(type: string, limit: string, why: string) {
+    super(
+      `The limit "${limit}" of job type "${type}" cannot be applied to an input: ${why}`,
+      `Change the functions of "${limit}", or the input. Nothing was enqueued.`,
+      { type, limit, why },
+    )
+  }
+}
+
+/** No process has declared a limit of this name. Nothing was changed. */
+export class LimitUnknown extends PawlError {
+  readonly code = 'E_LIMIT_UNKNOWN'
+  constructor(limit: string) {
+    super(
+      `There is no limit ${limit}`,
+      'List the limits of the store with pawl.limits.list(), and check the name.',
+      { limit },
+    )
   }
 }
 
@@ -81,10 +147,11 @@ export class InputInvalid extends PawlError {
 export class ResultTimeout extends PawlError {
   readonly code = 'E_RESULT_TIMEOUT'
   constructor(jobId: string, timeoutMs: number) {
-    super(`Job ${jobId} has not ended within ${timeoutMs} ms`, 'The job goes on; wait again.', {
-      jobId,
-      timeoutMs,
-    })
+    super(
+      `Job ${jobId} has not ended within ${span(timeoutMs)}`,
+      `The job goes on. Wait again, or see why it has not ended: pawl job show ${jobId}.`,
+      { jobId, timeoutMs },
+    )
   }
 }
 
@@ -100,10 +167,11 @@ export class JobTypeTwice extends PawlError {
 export class JobNotEnded extends PawlError {
   readonly code = 'E_JOB_NOT_ENDED'
   constructor(jobId: string, command: string) {
-    super(`Job ${jobId} has not ended: ${command} does not apply`, 'Retry or cancel it.', {
-      jobId,
-      command,
-    })
+    super(
+      `Job ${jobId} has not ended: ${command} does not apply`,
+      `Wait until it has ended, or end it: pawl job cancel ${jobId} --reason "…".`,
+      { jobId, command },
+    )
   }
 }
 
@@ -114,8 +182,8 @@ export class JobRunning extends PawlError {
     super(
       `Job ${jobId} is running: ${command} does not apply`,
       stalled
-        ? 'Its worker does not renew the lease: approve its recovery with `pawl job approve`.'
-        : 'Wait until it has ended, or cancel it.',
+        ? `Its worker does not renew the lease: pawl job approve ${jobId} --reason "…".`
+        : `Wait until it has ended, or cancel it: pawl job cancel ${jobId} --reason "…".`,
       { jobId, command, stalled },
     )
   }
@@ -137,9 +205,13 @@ export class JobChanged extends PawlError {
 export class EffectNotFound extends PawlError {
   readonly code = 'E_EFFECT_NOT_FOUND'
   constructor(key: string) {
-    super(`There is no effect ${key}`, 'List the effects of its job: pawl effect list --job ID.', {
-      key,
-    })
+    super(
+      `There is no effect ${brief(key)}`,
+      'List the effects of its job: pawl effect list --job ID.',
+      {
+        key,
+      },
+    )
   }
 }
 
@@ -167,6 +239,19 @@ export class JobNotStalled extends PawlError {
   }
 }
 
+/** The function for the key of `rateLimit`, `debounce` or `singleton` threw, or returned no key. */
+export class KeyFunctionFailed extends PawlError {
+  readonly code = 'E_KEY_FUNCTION_FAILED'
+  constructor(type: string, option: string, why: string, cause?: unknown) {
+    super(
+      `The function for the key of ${option} of job type "${type}" ${brief(why)}`,
+      `Nothing was written. Correct \`${option}.key\`: it gets the checked input.`,
+      { type, option, why: brief(why) },
+    )
+    if (cause !== undefined) this.cause = cause
+  }
+}
+
 /** A commit declared an effect that its job type does not define. */
 export class EffectUnknown extends PawlError {
   readonly code = 'E_EFFECT_UNKNOWN'
@@ -184,8 +269,8 @@ export class DeliveryTimeout extends PawlError {
   readonly code = 'E_DELIVERY_TIMEOUT'
   constructor(key: string, timeoutMs: number) {
     super(
-      `The delivery of ${key} took longer than ${timeoutMs} ms`,
-      'Stop; it is retried. Give the effect a longer timeout if it needs one.',
+      `The delivery of ${key} took longer than ${span(timeoutMs)}`,
+      'Stop; it is retried. If the effect needs more time, raise its `timeout`.',
       { key, timeoutMs },
     )
   }
@@ -196,9 +281,9 @@ export class StoreNameInvalid extends PawlError {
   readonly code = 'E_STORE_NAME_INVALID'
   constructor(name: string) {
     super(
-      `"${name}" is not the name of a store`,
+      `"${brief(withoutSecrets(name))}" is not the name of a store`,
       "Use 'sqlite:./jobs.db', 'sqlite::memory:' or 'postgres://…'.",
-      { name },
+      { name: withoutSecrets(name) },
     )
   }
 }
@@ -224,5 +309,14 @@ export class HeartbeatFailed extends PawlError {
       { ...(typeof code === 'string' && { cause: code }), ...(details as object | undefined) },
     )
     this.cause = cause
+  }
+}
+
+/** A job type, run, queue or machine of this name does not exist. */
+export class NameUnknown extends PawlError {
+  readonly code = 'E_NAME_UNKNOWN'
+  constructor(what: string, name: string, known: readonly string[]) {
+    const list = known.length > 0 ? `Known names: ${known.join(', ')}.` : 'There are none yet.'
+    super(`There is no ${what} "${name}"`, list, { what, name, known })
   }
 }

@@ -1,15 +1,18 @@
 import { abortSignal } from '../core/checks.ts'
+import { type Duration, toMs } from '../core/durations.ts'
 import { JobNotFound, type PawlError } from '../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
 import type { JobView } from '../core/job/views.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
-import { CLIENT, checkAsker } from '../stores/asker.ts'
-import type { Answer, Asker, Store } from '../stores/store.ts'
-import { type Duration, toMs } from './durations.ts'
+import { CLIENT, checkRequester } from '../stores/contract/requester.ts'
+import type { RemovedJob } from '../stores/contract/retention.ts'
+import type { Answer, Requester, Store } from '../stores/contract/store.ts'
+import { JobRemoved } from '../stores/errors.ts'
 import { viewIn } from './job-view.ts'
 import { type JobOutcome, outcomeOf } from './outcome.ts'
 import type { HasEnded, Results } from './results.ts'
+import { readProgress } from './stored-values.ts'
 
 export interface HandleParts {
   readonly store: Store
@@ -29,24 +32,34 @@ export class JobHandle<Output = unknown> {
   readonly id: string
   /** False if a job with the same key existed already; the handle is that job's. */
   readonly created: boolean
+  /** Set if the job had ended and retention removed it, and only its key is kept. */
+  readonly removed: RemovedJob | undefined
   readonly #parts: HandleParts
   readonly #hasEnded: HasEnded | undefined
 
   /** Use `enqueue` or `job` to get a handle. @internal */
-  constructor(parts: HandleParts, { id }: Pick<Job, 'id'>, created: boolean, hasEnded?: HasEnded) {
+  constructor(
+    parts: HandleParts,
+    { id }: Pick<Job, 'id'>,
+    created: boolean,
+    { hasEnded, removed }: { readonly hasEnded?: HasEnded; readonly removed?: RemovedJob } = {},
+  ) {
     this.#parts = parts
     this.#hasEnded = hasEnded
     this.id = id
     this.created = created
+    this.removed = removed
   }
 
   /**
    * Waits until the outcome of the job is known, and returns it. A job has succeeded when it is
    * committed; deliveries of its effects are not waited for. Rejects with `ResultTimeout`, or with
    * `JobNotFound` if the job does not exist: its transaction was rolled back, or it was pruned.
+   * Rejects with `JobRemoved` if `removed` is set.
    */
   async result(options: ResultOptions = {}): Promise<JobOutcome<Output>> {
     checkFields(options, RESULT, { what: 'options' })
+    if (this.removed !== undefined) throw new JobRemoved(this.removed)
     const { store, results } = this.#parts
     const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, 'timeout')
     const { signal } = options
@@ -55,8 +68,9 @@ export class JobHandle<Output = unknown> {
     return outcomeOf<Output>(job, texts?.result)
   }
 
-  /** Reads the job; throws `JobNotFound`. */
+  /** Reads the job; throws `JobNotFound`, or `JobRemoved` if `removed` is set. */
   async get(): Promise<Job> {
+    if (this.removed !== undefined) throw new JobRemoved(this.removed)
     const job = await this.#parts.store.get(this.id)
     if (job === undefined) throw new JobNotFound(this.id)
     return job
@@ -74,12 +88,12 @@ export class JobHandle<Output = unknown> {
   /** The last progress of the current attempt; undefined if there is none. */
   async progress(): Promise<unknown> {
     const text = await this.#parts.store.progress(this.id)
-    return text === undefined ? undefined : JSON.parse(text)
+    return text === undefined ? undefined : readProgress(this.id, text)
   }
 
   /** Cancels the job. If it is running, its handler's signal is aborted. */
-  async cancel(asker: Asker = CLIENT): Promise<Job> {
-    return jobOf(await this.#parts.store.cancel([this.id], checkAsker(asker)))
+  async cancel(requester: Requester = CLIENT): Promise<Job> {
+    return jobOf(await this.#parts.store.cancel([this.id], checkRequester(requester)))
   }
 }
 

@@ -3,7 +3,8 @@ import type { Job } from '../core/job/job.ts'
 import { type JobView, viewOf } from '../core/job/views.ts'
 import { findLifecycle } from '../core/lifecycles/index.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
-import type { Store } from '../stores/store.ts'
+import { decodeValue } from '../core/values.ts'
+import type { Store } from '../stores/contract/store.ts'
 import { versionsOf } from '../stores/versions.ts'
 
 /** Reads the lifecycle from the store if this process does not have it. */
@@ -19,10 +20,10 @@ export async function viewIn(
   return viewOf(lifecycle, job, texts && { input: valueIn(texts.input) })
 }
 
-/** Returns the text itself if it is not JSON: a payload may be encrypted, for example. */
+/** Returns the text itself if it is not a value: a payload may be encrypted, for example. */
 function valueIn(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return decodeValue(text)
   } catch {
     return text
   }

@@ -6,7 +6,7 @@
 import { CommandInvalid } from '../core/errors.ts'
 import { restoreLifecycle } from '../core/lifecycles/definition.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
-import type { Store } from '../stores/store.ts'
+import type { Store } from '../stores/contract/store.ts'
 
 /** Throws `CommandInvalid` for a state that no known lifecycle has. */
 export async function checkStates(

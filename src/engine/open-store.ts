@@ -1,13 +1,13 @@
-/** Opens stores by name, so that a program changes its database by changing one string. */
+/** Opens stores by name or options, so that a program changes its database in one place. */
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
+import type { PayloadOptions } from '../stores/contract/requests.ts'
+import type { SchemaStatus, Store } from '../stores/contract/store.ts'
 import type { Trouble } from '../stores/outage.ts'
-import type { PayloadOptions } from '../stores/requests.ts'
 import type { SoundnessOptions } from '../stores/soundness.ts'
-import type { SchemaStatus, Store } from '../stores/store.ts'
 import type { TimeChange } from '../stores/store-time.ts'
-import { StoreNameInvalid } from './errors.ts'
+import { type Place, placeOf } from './store-options.ts'
 
 export interface OpenOptions extends PayloadOptions, SoundnessOptions {
   readonly lifecycles: readonly Lifecycle[]
@@ -17,6 +17,8 @@ export interface OpenOptions extends PayloadOptions, SoundnessOptions {
   readonly connections?: number
   /** How long a call retries after conflicts and during outages; the store's default if absent. */
   readonly timeoutMs?: number
+  /** How long the opening tries if nothing listens at the address; `timeoutMs` if absent. */
+  readonly refusedMs?: number
   /** Called while the server cannot be reached, also during the opening. */
   readonly onTrouble?: (trouble: Trouble) => void
   /** Called when this process has changed the time of a SQLite file. */
@@ -25,36 +27,25 @@ export interface OpenOptions extends PayloadOptions, SoundnessOptions {
   readonly changesTime?: boolean
 }
 
-/** The database that a store's name refers to. */
-type Place =
-  | { readonly kind: 'postgres'; readonly url: string }
-  | { readonly kind: 'sqlite'; readonly path: string }
-
-/** Reads `sqlite:PATH`, `sqlite::memory:` or `postgres://…`; throws `StoreNameInvalid`. */
-export function placeOf(name: string): Place {
-  if (/^postgres(ql)?:\/\//.test(name)) return { kind: 'postgres', url: name }
-  const path = /^sqlite:(.+)$/s.exec(name)?.[1]
-  if (path === undefined) throw new StoreNameInvalid(name)
-  return { kind: 'sqlite', path }
-}
-
-/** Opens a store by its name, creating or migrating it as needed. */
-export async function openStore(name: string, options: OpenOptions): Promise<Store> {
-  const place = placeOf(name)
-  const { connections, timeoutMs, onTrouble, onTimeChange, changesTime, ...common } = options
+/** Opens a store, creating or migrating it as needed. */
+export async function openStore(store: string | Place, options: OpenOptions): Promise<Store> {
+  const place = typeof store === 'string' ? placeOf(store) : store
+  const { connections, timeoutMs, refusedMs, onTrouble, onTimeChange, changesTime, ...common } =
+    options
   if (place.kind === 'postgres') {
     const { openPostgresStore } = await import('../stores/postgres/open.ts')
     return openPostgresStore({
-      connectionString: place.url,
+      ...place.options,
       ...common,
       ...(connections !== undefined && { connections }),
       ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(refusedMs !== undefined && { refusedMs }),
       ...(onTrouble !== undefined && { onTrouble }),
     })
   }
   const { openSqliteStore } = await import('../stores/sqlite/store.ts')
   return openSqliteStore({
-    path: place.path,
+    ...place.options,
     ...common,
     ...(timeoutMs !== undefined && { busyTimeoutMs: timeoutMs }),
     ...(onTimeChange !== undefined && { onTimeChange }),
@@ -67,10 +58,10 @@ export async function storeStatus(name: string, environment: Environment): Promi
   const place = placeOf(name)
   if (place.kind === 'postgres') {
     const { schemaStatus } = await import('../stores/postgres/status.ts')
-    return schemaStatus(place.url, environment)
+    return schemaStatus(place.options.connectionString ?? name, environment)
   }
   const { schemaStatus } = await import('../stores/sqlite/status.ts')
-  return schemaStatus(place.path, environment)
+  return schemaStatus(place.options.path, environment)
 }
 
 /** Returns the SQL that creates the schema, for people who apply it with their own tools. */

@@ -1,9 +1,19 @@
 import { isCommitted, type Job, type JobError } from '../core/job/job.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import { readResult } from './stored-values.ts'
 
 /** How a job ended, or that it is parked. `reason` is a stable identifier if there is one. */
 export type JobOutcome<Output = unknown> =
-  | { readonly kind: 'succeeded'; readonly job: Job; readonly output: Output }
+  /**
+   * Committed: what it did is final. While `isDelivering` is true, effects are still being
+   * delivered, and the state of the job is that of a running job until they are.
+   */
+  | {
+      readonly kind: 'succeeded'
+      readonly job: Job
+      readonly output: Output
+      readonly isDelivering: boolean
+    }
   | {
       readonly kind: 'failed'
       readonly job: Job
@@ -37,12 +47,16 @@ function isParked(job: Job, lifecycles: readonly Lifecycle[]): boolean {
   return lifecycle?.roles.get(job.state) === 'parked'
 }
 
-/** The outcome of a settled job; `result` is its stored JSON text. */
+/**
+ * The outcome of a settled job; `result` is its stored text. Throws `ResultNotStored` if the job
+ * succeeded with a result that could not be stored.
+ */
 export function outcomeOf<Output>(job: Job, result: string | undefined): JobOutcome<Output> {
   const { outcome, error } = job
   const reason = job.reason ?? job.blockedReason
   if (isCommitted(job)) {
-    return { kind: 'succeeded', job, output: JSON.parse(result ?? 'null') as Output }
+    const output = readResult(job.id, result) as Output
+    return { kind: 'succeeded', job, output, isDelivering: outcome === null }
   }
   switch (outcome) {
     case 'failed':

@@ -1,5 +1,5 @@
 /** Reads a list of a store page by page. */
-import type { Page } from '../stores/store.ts'
+import type { Page } from '../stores/contract/store.ts'
 
 /** Reads one page of a list. */
 type AskPage<T> = (page: { limit: number; after?: string }) => Promise<Page<T>>

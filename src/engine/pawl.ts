@@ -1,51 +1,74 @@
 import { checkFields, unchecked } from '../core/fields.ts'
 import type { Job } from '../core/job/job.ts'
-import { Doctor, type DoctorParts } from '../doctor/doctor.ts'
-import { CLIENT, checkAsker } from '../stores/asker.ts'
+import { checkDoctorOptions, Doctor, type DoctorParts } from '../doctor/doctor.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from '../stores/audit.ts'
+import { CLIENT, checkRequester } from '../stores/contract/requester.ts'
+import type { Requester, Store } from '../stores/contract/store.ts'
 import { StoreClosed } from '../stores/errors.ts'
 import type { QueueRecord } from '../stores/queue-records.ts'
-import type { Asker, EnqueueItem, Store } from '../stores/store.ts'
 import { auditOf } from './audit.ts'
 import { logTroubles } from './connecting.ts'
-import type { JobDefinition } from './define-job.ts'
 import type { Transaction } from './effects/effects.ts'
-import { itemOf } from './enqueue-item.ts'
+import {
+  type EnqueuedCount,
+  enqueueStream,
+  type JobEntry,
+  type StreamOptions,
+} from './enqueue-stream.ts'
+import { type EnqueueParts, enqueueAll } from './enqueueing.ts'
+import { PawlClosed } from './errors.ts'
 import { type HandleParts, JobHandle, jobOf } from './job-handle.ts'
-import type { AnyJob, AnyValue } from './job-types.ts'
+import type { JobKey } from './job-types.ts'
+import { Limits } from './limits/limits.ts'
 import { circumstancesOf } from './operators/circumstances.ts'
 import { type Explanation, explain } from './operators/explain.ts'
 import { Operator, type OperatorIdentity } from './operators/operators.ts'
-import {
-  checkEnqueueOptions,
-  checkJobOptions,
-  type EnqueueOptions,
-  limitsOf,
-  type QueueOptions,
-} from './options.ts'
+import { checkEnqueueOptions, type EnqueueOptions, limitsOf, type QueueOptions } from './options.ts'
 import { isSettled } from './outcome.ts'
-import { type HasEnded, Results } from './results.ts'
+import { Jobs, Queues, Workers } from './reading.ts'
+import { Results } from './results.ts'
+import { type RetentionStatus, type RunRetentionOptions, retentionStatus } from './retention/run.ts'
+import { ticksOf } from './schedules/cron.ts'
+import { Schedules } from './schedules/schedules.ts'
 import { type PawlParts, startWorker } from './start-worker.ts'
 import { observeStore } from './watching/observe-store.ts'
 import type { WorkOptions } from './work-options.ts'
 import type { JobWorker } from './worker/worker.ts'
 
-/** A job type as the key for `enqueue`: the types of its input and output. */
-export type JobKey<Input, Output> = JobDefinition<Input, AnyValue, Output>
+/** @internal */
+export type PawlInternals = EnqueueParts &
+  Pick<PawlParts, 'jobs' | 'lifecycles' | 'environment' | 'logger' | 'redact'>
 
 /** The library: enqueues jobs, waits for their results, cancels them, and starts workers. */
 export class Pawl implements AsyncDisposable {
   readonly store: Store
+  /** Reads jobs: one by its id, lists by filter, and their number. */
+  readonly jobs: Jobs
+  /** Reads queues. */
+  readonly queues: Queues
+  /** Reads limits, and what runs and waits under each. */
+  readonly limits: Limits
+  /** Reads workers of all processes. */
+  readonly workers: Workers
+  /** Stores and reads schedules. */
+  readonly schedules: Schedules
   readonly #parts: PawlParts
   readonly #results: Results
   readonly #stopLogging: () => void
   readonly #workers = new Set<JobWorker>()
+  #isClosed = false
 
   /** Use `createPawl`. @internal */
   constructor(parts: PawlParts) {
     this.#parts = parts
     const { lifecycles, observe } = parts
     this.store = observeStore(parts.store, { worker: null, observe, lifecycles })
+    this.jobs = new Jobs(this.store)
+    this.queues = new Queues(this.store)
+    this.limits = new Limits(this.store)
+    this.workers = new Workers(this.store)
+    const { bounds } = parts
+    this.schedules = new Schedules({ store: this.store, bounds, requester: CLIENT })
     const settled = (job: Job) => isSettled(job, parts.lifecycles)
     this.#results = new Results(parts.store, parts.environment, settled)
     this.#stopLogging = logTroubles(parts.store, parts.logger)
@@ -64,31 +87,34 @@ export class Pawl implements AsyncDisposable {
   }
 
   /** Enqueues jobs of one type in one transaction: all of them, or none if one is rejected. */
+  enqueueMany<Input, Output>(
+    definition: JobKey<Input, Output>,
+    jobs: readonly JobEntry<Input>[],
+    options?: Pick<EnqueueOptions, 'tx'>,
+  ): Promise<JobHandle<Output>[]>
+  /**
+   * Enqueues jobs of one type from a stream, in batches: each batch is one transaction. Throws
+   * `EnqueueInterrupted` if it ends early, with the number of entries that are enqueued.
+   */
+  enqueueMany<Input, Output>(
+    definition: JobKey<Input, Output>,
+    jobs: AsyncIterable<JobEntry<Input>> | Iterable<JobEntry<Input>>,
+    options?: StreamOptions,
+  ): Promise<EnqueuedCount>
+  /** Enqueues jobs of one type. */
   async enqueueMany<Input, Output>(
     definition: JobKey<Input, Output>,
-    jobs: readonly ({ readonly input: Input } & Omit<EnqueueOptions, 'tx'>)[],
-    options: Pick<EnqueueOptions, 'tx'> = {},
-  ): Promise<JobHandle<Output>[]> {
-    checkFields(options, { tx: unchecked }, { what: 'options' })
-    const { tx } = options
+    jobs: Iterable<JobEntry<Input>> | AsyncIterable<JobEntry<Input>>,
+    options: Pick<EnqueueOptions, 'tx'> | StreamOptions = {},
+  ): Promise<JobHandle<Output>[] | EnqueuedCount> {
     const { environment, bounds } = this.#parts
-    const context = { ids: environment.ids, bounds, now: () => this.store.now() }
-    const items: EnqueueItem[] = []
-    for (const { input, ...own } of jobs) {
-      checkJobOptions(own)
-      items.push(await itemOf(definition as AnyJob, input, own, context))
+    const parts = { ...this.#handleParts(), environment, bounds }
+    if (!Array.isArray(jobs)) {
+      return enqueueStream(parts, definition, jobs, options as StreamOptions)
     }
-    let hasEnded: HasEnded | undefined
-    const onJoined = (ask: HasEnded) => {
-      hasEnded = ask
-    }
-    const joining = tx === undefined ? {} : { tx, onJoined }
-    const results = await this.store.enqueue(items, joining)
-    const parts = this.#handleParts()
-    return results.map((result) => {
-      if (result.kind === 'rejected') throw result.error
-      return new JobHandle<Output>(parts, result.job, result.kind === 'created', hasEnded)
-    })
+    const joining = options as Pick<EnqueueOptions, 'tx'>
+    checkFields(joining, { tx: unchecked }, { what: 'options' })
+    return (await enqueueAll(parts, definition, jobs, joining)) as JobHandle<Output>[]
   }
 
   /**
@@ -107,20 +133,29 @@ export class Pawl implements AsyncDisposable {
 
   /** Makes a job ready that was enqueued with `hold`. */
   async submit(id: string): Promise<Job> {
-    return jobOf(await this.store.tell([id], { kind: 'submit' }, CLIENT))
+    return jobOf(await this.store.applyCommand([id], { kind: 'submit' }, CLIENT))
   }
 
   /** Acts on jobs in the name of a person; the ledger records the name and the reason. */
   operator(identity: OperatorIdentity): Operator {
-    const { environment, lifecycles, observe } = this.#parts
-    return new Operator({ store: this.store, environment, lifecycles, observe }, identity)
+    const { environment, lifecycles, observe, bounds, retention: policy } = this.#parts
+    const shared = { environment, lifecycles, observe, bounds, policy }
+    return new Operator({ store: this.store, ...shared }, identity)
   }
 
   /** The doctor checks the store, reports findings, and repairs them when asked to. */
-  doctor(options: Pick<DoctorParts, 'runs' | 'patience'> = {}): Doctor {
-    checkFields(options, { runs: unchecked, patience: unchecked }, { what: 'options' })
+  doctor(options: Pick<DoctorParts, 'runs' | 'thresholds'> = {}): Doctor {
+    checkDoctorOptions(options)
     const { environment, lifecycles } = this.#parts
-    return new Doctor({ store: this.store, environment, lifecycles, ...options })
+    return new Doctor({ store: this.store, environment, lifecycles, ticksOf, ...options })
+  }
+
+  /** Counts what retention would remove now, and what is left of removed jobs. */
+  retentionStatus(
+    options: Pick<RunRetentionOptions, 'retention' | 'types'> = {},
+  ): Promise<RetentionStatus> {
+    const { environment, retention: policy } = this.#parts
+    return retentionStatus({ store: this.store, environment, policy }, options)
   }
 
   /** Says in one sentence why a job is not running, and which command would change that. */
@@ -137,26 +172,33 @@ export class Pawl implements AsyncDisposable {
    * Stops claims from a queue; running jobs continue. Returns the record of the change, or
    * `undefined` if the queue is paused already.
    */
-  async pauseQueue(queue: string, asker: Asker = CLIENT): Promise<QueueRecord | undefined> {
-    return this.store.pauseQueue(queue, checkAsker(asker))
+  async pauseQueue(queue: string, requester: Requester = CLIENT): Promise<QueueRecord | undefined> {
+    return this.store.pauseQueue(queue, checkRequester(requester))
   }
 
   /** Allows claims from a queue again. Returns `undefined` if the queue is not paused. */
-  async resumeQueue(queue: string, asker: Asker = CLIENT): Promise<QueueRecord | undefined> {
-    return this.store.resumeQueue(queue, checkAsker(asker))
+  async resumeQueue(
+    queue: string,
+    requester: Requester = CLIENT,
+  ): Promise<QueueRecord | undefined> {
+    return this.store.resumeQueue(queue, checkRequester(requester))
   }
 
   /** Sets the limits of a queue for every process. Returns `undefined` if nothing changes. */
   async limitQueue(
     queue: string,
     limits: QueueOptions,
-    asker: Asker = CLIENT,
+    requester: Requester = CLIENT,
   ): Promise<QueueRecord | undefined> {
-    return this.store.limitQueue(queue, limitsOf(limits), checkAsker(asker))
+    return this.store.limitQueue(queue, limitsOf(limits), checkRequester(requester))
   }
 
-  /** Starts a worker for the job types in `options.jobs`, or for all that have a handler. */
+  /**
+   * Starts a worker for the job types in `options.jobs`, or for all that have a handler. Throws
+   * `PawlClosed` after `close`.
+   */
   async work(options: WorkOptions = {}): Promise<JobWorker> {
+    if (this.#isClosed) throw new PawlClosed('work')
     const worker = startWorker(this.#parts, options, {
       results: this.#results,
       doctor: this.doctor(),
@@ -166,12 +208,19 @@ export class Pawl implements AsyncDisposable {
     return worker
   }
 
+  /** What the HTTP API needs besides the public methods. @internal */
+  get internals(): PawlInternals {
+    const { jobs, lifecycles, environment, bounds, logger, redact } = this.#parts
+    return { ...this.#handleParts(), jobs, lifecycles, environment, bounds, logger, redact }
+  }
+
   /** Stops all workers; closes the store if Pawl opened it. */
   async close(): Promise<void> {
+    this.#isClosed = true
     await Promise.all([...this.#workers].map((worker) => worker.stop()))
     this.#results.close(new StoreClosed())
     this.#stopLogging()
-    if (this.#parts.storeName !== undefined) await this.store.close()
+    if (this.#parts.place !== undefined) await this.store.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {

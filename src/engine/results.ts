@@ -13,7 +13,7 @@ import { JobNotFound } from '../core/errors.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Timer } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
-import type { Store } from '../stores/store.ts'
+import type { Store } from '../stores/contract/store.ts'
 import { ResultTimeout } from './errors.ts'
 import { Pace } from './worker/pace.ts'
 

@@ -5,6 +5,8 @@
  * the schema returned.
  */
 
+import type { Storable } from './storable.ts'
+
 /** The part of Standard Schema version 1 that Pawl uses. */
 export interface Schema<Input = unknown, Output = Input> {
   readonly '~standard': {
@@ -34,10 +36,17 @@ export interface Typed<T> extends Schema<T, T> {
   readonly '~typed': true
 }
 
-/** Returns a schema that checks nothing and only carries a type. */
-export function typed<T>(): Typed<T> {
+/**
+ * Returns a schema that checks nothing and only carries a type. A type with a part that cannot be
+ * stored, such as a function, is not a schema, and the compiler names the part.
+ */
+export function typed<T>(): [T] extends [Storable<T>] ? Typed<T> : Storable<T> {
   const validate = (value: unknown) => ({ value: value as T })
-  return { '~standard': { version: 1, vendor: 'pawl', validate }, '~typed': true }
+  const schema: Typed<T> = {
+    '~standard': { version: 1, vendor: 'pawl', validate },
+    '~typed': true,
+  }
+  return schema as ReturnType<typeof typed<T>>
 }
 
 /** The result of `validate`. */

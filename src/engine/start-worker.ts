@@ -4,40 +4,55 @@
  * wakes the dispatcher.
  */
 import type { JsonBounds } from '../core/canonical-json.ts'
+import { toMs } from '../core/durations.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../core/ports.ts'
+import type { Redact } from '../core/thrown.ts'
 import type { Doctor } from '../doctor/doctor.ts'
 import type { Environment } from '../environment/system.ts'
-import type { Store } from '../stores/store.ts'
-import { toMs } from './durations.ts'
+import type { Store } from '../stores/contract/store.ts'
 import { Dispatcher, type DispatcherParts } from './effects/dispatcher.ts'
+import { enqueueOneBy } from './enqueueing.ts'
 import { type AnyJob, runnableOf } from './job-types.ts'
 import type { Results } from './results.ts'
+import type { RetentionPolicy } from './retention/policy.ts'
+import type { ScheduleDefinition } from './schedules/define-schedule.ts'
+import type { Place } from './store-options.ts'
+import type { Tracer } from './tracing/tracer.ts'
 import type { PawlEvent } from './watching/events.ts'
 import { harmless } from './watching/hooks.ts'
 import { observeStore } from './watching/observe-store.ts'
 import { checkConcurrency, DEFAULTS, settingsOf, type WorkOptions } from './work-options.ts'
 import { Checkup } from './worker/checkup.ts'
 import { type HeartbeatEvents, type HeartbeatHost, TimerHeartbeat } from './worker/heartbeat.ts'
-import { canHaveThread, ThreadHeartbeat } from './worker/heartbeat-thread.ts'
+import { ThreadHeartbeat } from './worker/heartbeat-thread.ts'
+import { findRenewal, type Renewal } from './worker/renewal.ts'
+import { Retaining } from './worker/retaining.ts'
 import { JobWorker } from './worker/worker.ts'
 
 /** What Pawl and its workers share. */
 export interface PawlParts {
   readonly store: Store
   /** Absent if the caller opened the store. */
-  readonly storeName: string | undefined
+  readonly place: Place | undefined
   readonly timeoutMs: number | undefined
   readonly environment: Environment
   /** Whether time is the machine's clock, so that a separate thread can renew leases. */
   readonly isReal: boolean
   readonly logger: Logger
   readonly jobs: ReadonlyMap<string, AnyJob>
+  /** The schedules of the options. */
+  readonly schedules: readonly ScheduleDefinition[]
   readonly deliverable: DispatcherParts['jobs']
   readonly bounds: JsonBounds
   readonly lifecycles: readonly Lifecycle[]
   readonly observe: (event: PawlEvent) => void
+  readonly retention: RetentionPolicy
+  /** Changes texts of errors before they are stored. */
+  readonly redact: Redact | undefined
+  /** Makes spans; absent without tracing. */
+  readonly tracer: Tracer | undefined
 }
 
 /** What a worker needs besides the shared parts. */
@@ -53,7 +68,7 @@ export function startWorker(
   options: WorkOptions,
   { results, doctor, onStopped }: WorkerSurroundings,
 ): JobWorker {
-  const { store, environment, logger, jobs, bounds, lifecycles } = parts
+  const { store, environment, logger, jobs, bounds, lifecycles, redact } = parts
   const settings = settingsOf(options, environment)
   const runnable = runnableOf(jobs, options.jobs)
   const observe = observerOf(parts, options)
@@ -61,16 +76,23 @@ export function startWorker(
   const dispatcher = dispatcherOf(parts, options, { worker: settings.id, observe, store: observed })
   const { checkup: every = DEFAULTS.checkupMs } = options
   const everyMs = every === false ? undefined : toMs(every, 'checkup')
-  let checkup: Checkup | undefined
+  const duties: { stop(): void }[] = []
+  const renewal = renewalOf(parts)
   const worker = new JobWorker({
     store: observed,
     environment,
     bounds,
     logger,
+    enqueue: enqueueOneBy({ store: observed, results, lifecycles, environment, bounds }),
+    redact,
+    tracer: parts.tracer,
     settings,
     jobs: runnable,
     dispatcher,
-    heartbeats: (events) => heartbeatsOf(parts, settings.leaseMs, events),
+    heartbeats: (events) => heartbeatsOf(parts, renewal, settings.leaseMs, events),
+    renewal: renewal.kind,
+    schedules: namesOf(parts.schedules),
+    ...('advice' in renewal && { renewalAdvice: renewal.advice }),
     observe,
     onReported: (job) => {
       results.resolve(job)
@@ -78,14 +100,23 @@ export function startWorker(
       observe({ type: 'reported', worker: settings.id, job })
     },
     onStopped: () => {
-      checkup?.stop()
+      for (const duty of duties) duty.stop()
       onStopped(worker)
     },
   })
-  if (everyMs !== undefined) {
-    checkup = new Checkup({ worker: settings.id, doctor, store, environment, everyMs, observe })
-  }
+  const own = { worker: settings.id, store, environment, observe }
+  if (everyMs !== undefined) duties.push(new Checkup({ ...own, doctor, everyMs }))
+  const { retention: policy } = parts
+  const isBusy = () => worker.running > 0
+  if (policy.classes.length > 0) duties.push(new Retaining({ ...own, policy, isBusy }))
   return worker
+}
+
+/** A worker reports these every few seconds, so there must not be many. */
+const NAMES_MAX = 200
+
+function namesOf(schedules: readonly ScheduleDefinition[]): readonly string[] | undefined {
+  return schedules.length > NAMES_MAX ? undefined : schedules.map(({ name }) => name)
 }
 
 /** Calls the observers of Pawl and of the worker. */
@@ -102,7 +133,7 @@ function observerOf(
 
 /** Delivers the effects of the job types known here; `undefined` if there are none. */
 function dispatcherOf(
-  { environment, deliverable: jobs }: PawlParts,
+  { environment, deliverable: jobs, redact, tracer }: PawlParts,
   { effects = true, poll }: WorkOptions,
   own: Pick<DispatcherParts, 'worker' | 'observe' | 'store'>,
 ): Dispatcher | undefined {
@@ -110,17 +141,30 @@ function dispatcherOf(
   checkConcurrency('effects.concurrency', concurrency)
   if (effects === false || jobs.size === 0) return undefined
   const pollMaxMs = toMs(poll ?? DEFAULTS.pollMs, 'poll')
-  return new Dispatcher({ ...own, environment, jobs, concurrency, pollMaxMs })
+  return new Dispatcher({ ...own, environment, jobs, concurrency, pollMaxMs, redact, tracer })
 }
 
-function heartbeatsOf(parts: PawlParts, leaseMs: number, events: HeartbeatEvents): HeartbeatHost {
-  const { store, storeName, timeoutMs, environment, logger, isReal } = parts
-  if (storeName !== undefined && isReal && canHaveThread(storeName)) {
-    return new ThreadHeartbeat({ storeName, leaseMs, timeoutMs }, events)
-  }
-  const fields = { event: 'worker.heartbeat_by_timer' }
-  logger.info(fields, 'This thread renews the leases: handlers must not block it for long')
-  return new TimerHeartbeat(store, environment, leaseMs, events)
+/** Says how a worker renews its leases, and why if it has no thread for that. */
+function renewalOf({ place, isReal, logger }: PawlParts): Renewal {
+  const renewal: Renewal = isReal ? findRenewal(place) : { kind: 'timer', why: 'time' }
+  if (renewal.kind === 'thread') return renewal
+  const fields = { event: 'worker.heartbeat_by_timer', why: renewal.why }
+  const says = 'The main thread renews the leases: a handler that blocks it loses its job'
+  const { advice } = renewal
+  if (advice === undefined) logger.info(fields, says)
+  else logger.warn(fields, `${says}. ${advice}`)
+  return renewal
+}
+
+function heartbeatsOf(
+  { store, timeoutMs, environment }: PawlParts,
+  renewal: Renewal,
+  leaseMs: number,
+  events: HeartbeatEvents,
+): HeartbeatHost {
+  if (renewal.kind === 'timer') return new TimerHeartbeat(store, environment, leaseMs, events)
+  const { file, place } = renewal
+  return new ThreadHeartbeat({ place, leaseMs, timeoutMs }, events, file)
 }
 
 /** Whether the job's commit or end may have declared effects or notices. */

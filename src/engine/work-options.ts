@@ -1,11 +1,11 @@
 /** The options of a worker and their defaults. */
 import { callable, count, listOf, name, record } from '../core/checks.ts'
+import { type Duration, toMs } from '../core/durations.ts'
 import { CommandInvalid } from '../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import { LEASE_MAX_MS } from '../core/job/fence.ts'
 import type { Environment } from '../environment/system.ts'
 import { type RunnableJob, stallWarningOf } from './define-job.ts'
-import { type Duration, toMs } from './durations.ts'
 import type { PawlEvent } from './watching/events.ts'
 import type { StuckPolicy } from './worker/stuck.ts'
 
@@ -14,40 +14,75 @@ type AnyValue = any
 
 /** The options of `work`. */
 export interface WorkOptions {
+  /**
+   * The name of the worker in leases, lists and the ledger; unique among running workers.
+   * @defaultValue `worker-` and a generated id
+   */
   readonly id?: string
-  /** The job types that this worker runs; all that have a handler if absent. */
+  /**
+   * The job types that this worker runs.
+   * @defaultValue all that have a handler
+   */
   readonly jobs?: readonly RunnableJob<AnyValue, AnyValue, AnyValue>[]
+  /**
+   * How many jobs run at the same time, from 1 to 10,000.
+   * @defaultValue 10
+   */
   readonly concurrency?: number
+  /**
+   * The queues that this worker serves.
+   * @defaultValue all queues
+   */
   readonly queues?: readonly string[]
-  /** How long a lease is valid without renewal; 500 ms to a day, 30 seconds if absent. */
+  /**
+   * How long a lease is valid without renewal, from 500 ms to a day. Jobs of a worker that died are
+   * recovered after it.
+   * @defaultValue 30 seconds
+   */
   readonly lease?: Duration
-  /** The longest wait between two claims of an idle worker; 1 second if absent. */
+  /**
+   * The longest wait between two claims of an idle worker.
+   * @defaultValue 1 second
+   */
   readonly poll?: Duration
-  /** How often the worker looks for expired leases; 1 second if absent. */
+  /**
+   * How often the worker looks for expired leases.
+   * @defaultValue 1 second
+   */
   readonly recover?: Duration
   /**
-   * How long a stopping worker waits for its handlers before it aborts them; 25 seconds if absent.
+   * How long a stopping worker waits for its handlers before it aborts them.
+   * @defaultValue 25 seconds
    */
   readonly drain?: Duration
-  /** Whether this worker delivers effects, and how many at once; 10 if absent. */
+  /**
+   * Whether this worker delivers effects, and how many at once.
+   * @defaultValue 10 at once
+   */
   readonly effects?: boolean | { readonly concurrency?: number }
   /**
-   * What to do about a handler that still runs five seconds after its signal was aborted. 'hold',
-   * the default, keeps its slot occupied. 'replace' opens an additional slot. 'exit' stops the
-   * worker, and `worker.ended` rejects.
+   * What to do about a handler that still runs five seconds after its signal was aborted. 'hold'
+   * keeps its slot occupied. 'replace' opens an additional slot. 'exit' stops the worker, and
+   * `worker.ended` rejects.
+   * @defaultValue `'hold'`
    */
   readonly onStuck?: StuckPolicy
   /**
    * After how long without progress, count, step or commit the event `silent` reports a handler.
-   * Ten minutes if absent; false or 0 for never. A job type can override it.
+   * Use false or 0 for never. A job type can override it.
+   * @defaultValue 10 minutes
    */
   readonly stallWarning?: Duration | false
   /**
-   * How often the doctor checks some of the jobs. One worker at a time does it. Ten seconds if
-   * absent; false for never.
+   * How often the doctor checks some of the jobs. One worker at a time does it. Use false for
+   * never.
+   * @defaultValue 10 seconds
    */
   readonly checkup?: Duration | false
-  /** Called for every event of this worker. */
+  /**
+   * Called for every event of this worker.
+   * @defaultValue none
+   */
   readonly onEvent?: (event: PawlEvent) => void
 }
 

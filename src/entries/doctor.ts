@@ -1,5 +1,5 @@
 /** `pawl/doctor`: for programs that check a store and repair it, as `pawl doctor` does. */
-export type { Patience } from '../doctor/checks/check.ts'
+export type { Thresholds } from '../doctor/checks/check.ts'
 export type { RunRecords } from '../doctor/checks/runs-are-whole.ts'
 export {
   type CheckOptions,

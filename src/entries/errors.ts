@@ -1,10 +1,10 @@
 /**
- * `pawl/errors`: every error class, for programs that tell errors apart by their class. Those that
- * programs usually catch are exported by `pawl` and `pawl/runs` as well. Each class has a stable
- * `code`: docs/reference/errors.md.
+ * `pawl/errors`: every error class, for programs that recognise errors by their class. `pawl` and
+ * `pawl/runs` also export those that programs usually catch. Each class has a stable `code`, listed
+ * in docs/reference/errors.md.
  */
 export * from '../core/errors.ts'
-export { RetryAfter, Retryable, Terminal } from '../core/failure.ts'
+export { RetryAfter, Retryable, Snooze, Terminal } from '../core/failure.ts'
 export * from '../engine/errors.ts'
 export * from '../http/errors.ts'
 export * from '../runs/errors.ts'

@@ -1,7 +1,7 @@
 /**
- * `pawl/postgres`: for programs that open a store on PostgreSQL themselves, for their own tables in
- * the same transaction or for a loop of their own. Programs that name their store in
- * `createPawl({ store: 'postgres://…' })` do not need it.
+ * `pawl/postgres`: for programs that open a store on PostgreSQL themselves, for example with a
+ * worker loop of their own. Programs that use `createPawl({ store: 'postgres://…' })` do not need
+ * it.
  */
 export { type Environment, systemEnvironment } from '../environment/system.ts'
 export * from '../stores/errors.ts'

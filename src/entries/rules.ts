@@ -74,4 +74,11 @@ export {
   isUnchanged,
   staleOutputsOf,
 } from '../core/run/staleness.ts'
+export {
+  describeThrown,
+  fingerprintOf,
+  type Redact,
+  type ThrownError,
+} from '../core/thrown.ts'
+export { decodeValue, encodeValue } from '../core/values.ts'
 export { workerMachine } from '../core/worker.ts'

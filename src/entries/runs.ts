@@ -36,8 +36,6 @@ export { type Fork, forkRun } from '../runs/journal/fork.ts'
 export type * from '../runs/journal/journal.ts'
 export { openStoreJournal, type StoreJournalOptions } from '../runs/journal/store/journal.ts'
 export type { ListedRun, ListOptions } from '../runs/listing.ts'
-export type { RunOutcome } from '../runs/outcome.ts'
-export type { Rewind } from '../runs/resume-plan.ts'
 export type {
   ArtifactHandle,
   EachOptions,
@@ -48,10 +46,16 @@ export type {
   SectionHandle,
   WorkInputs,
   WorkOptions as RunWorkOptions,
-} from '../runs/run-context.ts'
+} from '../runs/node-context.ts'
+export type { RunOutcome } from '../runs/orchestrator.ts'
+export type { Rewind } from '../runs/resume-plan.ts'
 export type { RefusedEvent as RefusedRunEvent, RunObserver } from '../runs/run-log.ts'
 export { openRuns, type RunHandle, Runs, type ShownRun } from '../runs/runs.ts'
-export type { RunsOptions, StartOptions, StartOrResumeOptions } from '../runs/runs-options.ts'
-export type { ResumeOptions } from '../runs/survey.ts'
+export type {
+  ResumeOptions,
+  RunsOptions,
+  StartOptions,
+  StartOrResumeOptions,
+} from '../runs/runs-options.ts'
 export { type HttpSinkOptions, httpSink } from '../runs/telemetry/http-sink.ts'
 export type { TelemetryEvent, TelemetrySink } from '../runs/telemetry/telemetry.ts'

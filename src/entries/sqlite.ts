@@ -1,7 +1,7 @@
 /**
- * `pawl/sqlite`: for programs that open a store on a SQLite file themselves, for their own tables
- * in the same transaction or for a loop of their own. Programs that name their store in
- * `createPawl({ store: 'sqlite:jobs.db' })` do not need it.
+ * `pawl/sqlite`: for programs that open a store on a SQLite file themselves, for example with a
+ * worker loop of their own. Programs that use `createPawl({ store: 'sqlite:jobs.db' })` do not need
+ * it.
  */
 export type { SqliteTx } from '../engine/effects/effects.ts'
 export { type Environment, systemEnvironment } from '../environment/system.ts'

@@ -1,15 +1,16 @@
 /**
- * What `pawl/sqlite` and `pawl/postgres` both export: the store, and what its public verbs take and
- * return. Verbs that are marked as internal are the engine's own; declarations lack them.
+ * Exported by `pawl/sqlite` and `pawl/postgres`: the store, and the types of its public verbs.
+ * Internal verbs are for the engine; the declarations of the package do not contain them.
  */
-export * from '../stores/outbox-types.ts'
+export * from '../stores/contract/outbox.ts'
 export type {
   Answer,
-  Asker,
   Beat,
   ClaimRequest,
+  Closing,
   CommitAnswer,
   CommitTx,
+  CommitWork,
   Counts,
   DamagedJob,
   Enqueued,
@@ -26,6 +27,7 @@ export type {
   QueueLimits,
   Recovered,
   Ref,
+  Requester,
   Settled,
   Settlement,
   Store,
@@ -33,4 +35,4 @@ export type {
   TailEntry,
   UnreadableFact,
   WorkerRow,
-} from '../stores/store.ts'
+} from '../stores/contract/store.ts'

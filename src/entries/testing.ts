@@ -1,4 +1,4 @@
-/** `pawl/testing`: for tests. Jobs and runs under a clock, chance and ids that the test owns. */
+/** `pawl/testing`: for tests. Runs jobs and runs with a manual clock, random numbers and ids. */
 export type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 export type {
   Clock,
@@ -16,14 +16,15 @@ export type {
   Timers,
 } from '../core/ports.ts'
 export type { RunMachine } from '../core/run/machine.ts'
-export type { JobKey } from '../engine/pawl.ts'
+export type { JobKey } from '../engine/job-types.ts'
 export { CRASH_POINTS, type CrashPoint } from '../testing/crash-points.ts'
-export type { Drained, DrainedAttempt } from '../testing/drained.ts'
+export type { Drained, DrainedAttempt, DrainFailure } from '../testing/drained.ts'
 export * from '../testing/errors.ts'
 export { type Given, givenJob, givenRun, type Then } from '../testing/given.ts'
-export { JobScript, type JobScriptOptions, type ScriptAsker } from '../testing/job-script.ts'
+export { JobScript, type JobScriptOptions, type ScriptRequester } from '../testing/job-script.ts'
 export { ManualClock } from '../testing/manual-clock.ts'
 export {
+  type RunJobEnqueued,
   type RunJobOptions,
   type RunJobOutcome,
   type RunJobStep,

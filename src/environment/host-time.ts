@@ -43,7 +43,7 @@ export class SteadyHost implements HostTime {
     this.boot = sources.boot
     this.wall = sources.wall
     this.#sources = sources
-    this.#differenceMs = this.#measure()
+    this.#differenceMs = this.#measure()?.differenceMs ?? null
     this.#readMs = sources.monotonic()
     this.#checkedMs = this.#readMs
   }
@@ -62,10 +62,12 @@ export class SteadyHost implements HostTime {
   }
 
   #check(readMs: number): void {
-    const measured = this.#measure()
+    const reading = this.#measure()
     const ranBack = readMs < this.#readMs
-    this.#readMs = this.#checkedMs = this.#sources.monotonic()
-    if (measured === null) return
+    // The very reading that was compared: a later one may have been faked since.
+    this.#readMs = this.#checkedMs = reading?.monotonicMs ?? this.#sources.monotonic()
+    if (reading === null) return
+    const measured = reading.differenceMs
     this.#differenceMs ??= measured
     const changeMs = measured - this.#differenceMs
     if (Math.abs(changeMs) <= UPTIME_SLACK_MS) {
@@ -77,14 +79,16 @@ export class SteadyHost implements HostTime {
     this.#differenceMs = measured
   }
 
-  #measure(): number | null {
+  #measure(): { readonly monotonicMs: number; readonly differenceMs: number } | null {
     const { monotonic, uptime } = this.#sources
     for (let i = 0; i < READINGS_MAX; i++) {
       const before = monotonic()
       const uptimeMs = uptime()
       if (uptimeMs === null) return null
       const after = monotonic()
-      if (after >= before && after - before <= READING_MS) return uptimeMs - after
+      if (after >= before && after - before <= READING_MS) {
+        return { monotonicMs: after, differenceMs: uptimeMs - after }
+      }
     }
     return null
   }
@@ -92,14 +96,29 @@ export class SteadyHost implements HostTime {
 
 /** Returns the clocks of the machine on which this process runs. */
 export function systemHostTime(): HostTime {
-  const [seconds, nanoseconds] = process.hrtime()
-  const origin = seconds * 1000 + nanoseconds / 1e6 - performance.now()
+  const kernelMs = () => {
+    const [seconds, nanoseconds] = process.hrtime()
+    return seconds * 1000 + nanoseconds / 1e6
+  }
+  const origin = originOf(kernelMs, () => performance.now())
   return new SteadyHost({
     boot: bootId(),
     wall: () => Date.now(),
     monotonic: () => origin + performance.now(),
     uptime: uptimeReader(),
   })
+}
+
+const ORIGIN_READINGS = 8
+
+/**
+ * Returns when the clock of the process began, by the kernel's clock. If the process is interrupted
+ * between the two readings, the difference is too small, and the process would judge due times too
+ * late for as long as it lives. So the largest difference of several is the most exact one.
+ */
+export function originOf(kernelMs: () => number, processMs: () => number): number {
+  const differences = Array.from({ length: ORIGIN_READINGS }, () => kernelMs() - processMs())
+  return Math.max(...differences)
 }
 
 function bootId(): string {

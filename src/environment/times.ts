@@ -1,26 +1,5 @@
-/** Times and durations as text for people. */
-
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1000],
-] as const
-
-/** Returns a duration in its largest units: `2h 5m`, `1.2s`, `40ms`. */
-export function span(ms: number): string {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))}ms`
-  if (ms < 10_000) return `${(ms / 1000).toFixed(1)}s`
-  const parts: string[] = []
-  let rest = ms
-  for (const [unit, size] of UNITS) {
-    const count = Math.floor(rest / size)
-    if (count > 0 && parts.length < 2) parts.push(`${count}${unit}`)
-    else if (parts.length > 0) break
-    rest -= count * size
-  }
-  return parts.join(' ')
-}
+/** Points in time as text for people. */
+import { span } from '../core/format.ts'
 
 /** Returns the distance of a time from now: `3m ago`, `in 20s`. */
 export function relative(time: number, now: number): string {

@@ -4,13 +4,13 @@
  *   POST /api/v1/telemetry/events   events as lines of JSON, or one array of them, at most 1000 and
  *                                   1 MiB: 202 { accepted, duplicates }; all of them, or none
  *   GET  /api/v1/telemetry/events?run=&trace=&commit=&after=&limit=
- *                                   200 { items, nextCursor }, in the order in which they came;
- *                                   an unknown, empty or repeated parameter is answered with 400
+ *                                   200 { items, nextCursor }, in the order of arrival; 400 for an
+ *                                   unknown, empty or repeated parameter
  *
- * It listens on the machine's own address alone. To be reached from elsewhere it needs a token,
- * which every request then must have: `Authorization: Bearer <token>`. Without one, only requests
- * that name this machine as their host are answered, so that a web page cannot reach it by a name
- * of its own. Errors are problem+json (RFC 9457) with a stable code.
+ * By default the server listens on the loopback address. On another address it needs a token, which
+ * every request must send: `Authorization: Bearer <token>`. Without a token, only requests with a
+ * loopback host name are accepted, so that a web page cannot reach the server through a domain of
+ * its own. Errors are problem+json (RFC 9457) with a stable code.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -19,21 +19,20 @@ import { nestingOf } from '../core/canonical-json.ts'
 import { name as checkName, count, NOTE_MAX, text } from '../core/checks.ts'
 import { PawlError } from '../core/errors.ts'
 import { checkFields, type FieldChecks } from '../core/fields.ts'
+import { size } from '../core/format.ts'
 import { type StoredEvent, TelemetryEvents } from '../stores/telemetry-events.ts'
 import { RequestRefused, TokenMissing } from './errors.ts'
 
-/** How to serve. */
 export interface TelemetryServerOptions {
-  /** The SQLite file in which events are kept; made where there is none. */
+  /** The SQLite file of events; created if it does not exist. */
   readonly path: string
   /** 127.0.0.1 if absent. */
   readonly host?: string
-  /** A free one if absent or 0. */
+  /** A free port if absent or 0. */
   readonly port?: number
   readonly token?: string
 }
 
-/** A server that listens. */
 export interface TelemetryServer extends AsyncDisposable {
   readonly url: string
   close(): Promise<void>
@@ -55,7 +54,7 @@ const REQUEST_MS = 10_000
 const CONNECTIONS_MAX = 64
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
 
-/** Starts the server, and resolves when it listens. */
+/** Starts the server. Resolves when it listens. */
 export async function serveTelemetry(options: TelemetryServerOptions): Promise<TelemetryServer> {
   checkFields(options, OPTIONS, { what: 'options' })
   const { path, host = '127.0.0.1', port = 0, token } = options
@@ -91,11 +90,12 @@ async function answer(
 ): Promise<{ status: number; body: object }> {
   checkAccess(request, token)
   const url = new URL(request.url ?? '/', 'http://localhost')
-  if (url.pathname !== PATH) throw new RequestRefused(404, `There is nothing at ${url.pathname}`)
+  if (url.pathname !== PATH)
+    throw new RequestRefused(404, `The path ${url.pathname} does not exist`)
   if (request.method === 'GET') return { status: 200, body: events.find(queryOf(url)) }
-  if (request.method !== 'POST') throw new RequestRefused(405, 'Only GET and POST are answered')
+  if (request.method !== 'POST') throw new RequestRefused(405, 'The method must be GET or POST')
   checkParameters(url, [])
-  // A form of a web page cannot send these without asking first.
+  // A form of a web page cannot send these types without a CORS preflight.
   const type = request.headers['content-type'] ?? ''
   if (!/^application\/(json|x-ndjson)\b/.test(type)) {
     throw new RequestRefused(415, 'The body must be application/json or application/x-ndjson')
@@ -110,19 +110,21 @@ function checkAccess({ headers }: IncomingMessage, token: string | undefined): v
     const given = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ?? ''
     const [a, b] = [given, token].map((text) => createHash('sha256').update(text).digest())
     if (!timingSafeEqual(a as Buffer, b as Buffer))
-      throw new RequestRefused(401, 'The token is wrong')
+      throw new RequestRefused(401, 'The token is missing or wrong')
     return
   }
   const host = (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
-  if (!LOOPBACK.includes(host)) throw new RequestRefused(403, 'The host is not this machine')
+  if (!LOOPBACK.includes(host))
+    throw new RequestRefused(403, 'The host header must be 127.0.0.1, ::1 or localhost')
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
-  let size = 0
+  let bytes = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > BODY_BYTES_MAX) throw new RequestRefused(413, `More than ${BODY_BYTES_MAX} bytes`)
+    bytes += chunk.length
+    if (bytes > BODY_BYTES_MAX)
+      throw new RequestRefused(413, `The body is larger than ${size(BODY_BYTES_MAX)}`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
@@ -131,14 +133,16 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 function eventsOf(body: string): StoredEvent[] {
   const texts = body.trimStart().startsWith('[') ? [body] : body.split('\n').filter(Boolean)
   const values = texts.flatMap((text) => {
-    if (nestingOf(text) > DEPTH_MAX) throw new RequestRefused(400, 'The body is nested too deep')
+    if (nestingOf(text) > DEPTH_MAX)
+      throw new RequestRefused(400, `The body is nested deeper than ${DEPTH_MAX} levels`)
     try {
       return JSON.parse(text) as unknown
     } catch {
-      throw new RequestRefused(400, 'The body is no JSON')
+      throw new RequestRefused(400, 'The body is not JSON')
     }
   })
-  if (values.length > EVENTS_MAX) throw new RequestRefused(413, `More than ${EVENTS_MAX} events`)
+  if (values.length > EVENTS_MAX)
+    throw new RequestRefused(413, `The body has more than ${EVENTS_MAX} events`)
   return values.map((value, i) => {
     const why = faultOf(value)
     if (why !== undefined) throw new RequestRefused(400, `Event ${i + 1}: ${why}`)
@@ -147,7 +151,7 @@ function eventsOf(body: string): StoredEvent[] {
 }
 
 function faultOf(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null) return 'it is no object'
+  if (typeof value !== 'object' || value === null) return 'it is not an object'
   const event = value as Partial<Record<string, unknown>>
   for (const field of ['run_id', 'type', 'ts', 'trace_id']) {
     const why = checkName(event[field] as string)
@@ -161,11 +165,11 @@ function faultOf(value: unknown): string | undefined {
 
 const PARAMETERS = ['run', 'trace', 'commit', 'after', 'limit']
 
-/** An unknown, empty or repeated parameter is refused: ignored, it would widen the answer. */
+/** Rejects unknown, empty and repeated parameters: ignoring one would return more events. */
 function checkParameters({ searchParams }: URL, known: readonly string[]): void {
   for (const field of new Set(searchParams.keys())) {
     if (!known.includes(field)) {
-      const names = known.length === 0 ? 'there are none here' : `known are ${known.join(', ')}`
+      const names = known.length === 0 ? 'there are none' : `known parameters: ${known.join(', ')}`
       throw new RequestRefused(400, `The parameter "${field}" is not known; ${names}`)
     }
     const values = searchParams.getAll(field)
@@ -198,8 +202,8 @@ function queryOf(url: URL) {
 function refuse(response: ServerResponse, error: unknown): void {
   const status = error instanceof RequestRefused ? error.status : 500
   const code = error instanceof PawlError ? error.code : 'E_UNEXPECTED'
-  // What went wrong inside is nobody's business outside.
-  const detail = error instanceof PawlError ? error.message : 'Something went wrong'
+  // Unexpected errors may contain internal data, so clients do not see them.
+  const detail = error instanceof PawlError ? error.message : 'Internal error'
   reply(response, status, { type: 'about:blank', status, title: detail, code }, 'problem+json')
 }
 
@@ -208,7 +212,7 @@ function reply(response: ServerResponse, status: number, body: object, kind = 'j
   response.writeHead(status, {
     'content-type': `application/${kind}`,
     'cache-control': 'no-store',
-    // A body that was refused is not read to its end.
+    // A rejected body is not read to its end.
     ...(status >= 400 && { connection: 'close' }),
   })
   response.end(JSON.stringify(body))

@@ -1,34 +1,35 @@
 /**
- * Artifacts of a run, as nodes and work items see them. A content is kept by name and hash before
- * any event speaks of it. What a work item reads is remembered as its input, and what it writes
- * waits in its scope until the item has finished.
+ * Artifacts of a run, as nodes and work items see them. A content is stored by name and hash before
+ * an event refers to it. Artifacts that a work item reads become its inputs. Artifacts that it
+ * writes become events when the item finishes.
  *
- * Names that begin with `run:` and `result:` belong to the engine.
+ * Names that begin with `run:`, `result:` or `param:` are reserved for the engine.
  */
 import { encode, type JsonBounds } from '../core/canonical-json.ts'
-import { NAME_MAX } from '../core/checks.ts'
+import { name as checkName, NAME_MAX } from '../core/checks.ts'
 import { CommandInvalid } from '../core/errors.ts'
+import { checkFields, type FieldChecks } from '../core/fields.ts'
 import type { RunCommand } from '../core/run/commands.ts'
 import { entryOf, type Run } from '../core/run/run.ts'
 import { ArtifactUnknown } from './errors.ts'
 import { sha256Of } from './journal/hash.ts'
 import type { Author } from './journal/journal.ts'
-import type { ArtifactHandle } from './run-context.ts'
+import type { ArtifactHandle } from './node-context.ts'
 import type { RunLog } from './run-log.ts'
 
-/** JSON that is kept as an artifact. */
+/** Bounds of JSON that is stored as an artifact. */
 export const ARTIFACT_JSON: JsonBounds = { depthMax: 64, bytesMax: 64 * 1024 * 1024 }
 const CONTENT_BYTES_MAX = 256 * 1024 * 1024
 const RESERVED = /^(run|result|param):/
 
-/** A content that an item wrote, before the item has finished. */
+/** A stored content that is not an artifact yet. */
 export interface Output {
   readonly path: string
   readonly sha256: string
   readonly schemaId: string | undefined
 }
 
-/** What one execution of a work item has read and written. */
+/** The reads and writes of one execution of a work item. */
 export interface ItemScope {
   readonly key: string
   readonly author: Author
@@ -36,17 +37,16 @@ export interface ItemScope {
   readonly writes: Map<string, Output>
 }
 
-/** What artifacts need. */
 export interface ArtifactParts {
   readonly log: RunLog
   readonly worker: string
   readonly scope: () => ItemScope | undefined
-  /** The author of what is written outside of any item. */
+  /** The author of writes outside of work items. */
   readonly author: () => Author
   readonly assertLive: () => void
 }
 
-/** The artifact of this name, for users. */
+/** Returns the handle of an artifact. Throws `CommandInvalid` if the name is reserved. */
 export function artifactOf(parts: ArtifactParts, name: string): ArtifactHandle {
   if (typeof name === 'string' && RESERVED.test(name)) {
     throw new CommandInvalid('artifact', 'must not begin with run:, result: or param:')
@@ -54,12 +54,11 @@ export function artifactOf(parts: ArtifactParts, name: string): ArtifactHandle {
   return new RunArtifact(parts, name)
 }
 
-/** Whether a value is an artifact of a run. */
 export function isArtifact(value: unknown): value is ArtifactHandle {
   return value instanceof RunArtifact
 }
 
-/** The commands that make a stored content an artifact, which ends an issue about the old one. */
+/** Returns the commands that make a content an artifact and resolve its damage issue. */
 export function writeCommands(
   run: Run,
   name: string,
@@ -76,10 +75,16 @@ export function writeCommands(
   ]
 }
 
-/** The name of the issue about an artifact whose content is gone; names have a bound. */
+/** Returns the name of the issue about a missing or changed content, cut to the longest name. */
 export function damageIssue(name: string): string {
   return `ArtifactDamaged:${name}`.slice(0, NAME_MAX)
 }
+
+interface WriteOptions {
+  readonly schemaId?: string
+}
+
+const WRITE: FieldChecks<WriteOptions> = { schemaId: checkName }
 
 class RunArtifact implements ArtifactHandle {
   readonly name: string
@@ -101,7 +106,7 @@ class RunArtifact implements ArtifactHandle {
     const sha256 = this.sha256
     if (sha256 === undefined) throw new ArtifactUnknown(log.run.run_id, this.name)
     const item = scope()
-    // What an item reads of its own writing is no input of it.
+    // An artifact that the item itself wrote is not an input.
     if (item !== undefined && !item.writes.has(this.name) && !item.reads.has(this.name)) {
       item.reads.set(this.name, sha256)
     }
@@ -116,14 +121,13 @@ class RunArtifact implements ArtifactHandle {
     return JSON.parse(await this.text()) as T
   }
 
-  writeJson(value: unknown, options: { readonly schemaId?: string } = {}): Promise<void> {
+  async writeJson(value: unknown, options: WriteOptions = {}): Promise<void> {
     return this.write(encode(value, ARTIFACT_JSON), options)
   }
 
-  async write(
-    content: Uint8Array | string,
-    { schemaId }: { readonly schemaId?: string } = {},
-  ): Promise<void> {
+  async write(content: Uint8Array | string, options: WriteOptions = {}): Promise<void> {
+    checkFields(options, WRITE, { what: 'options' })
+    const { schemaId } = options
     const { log, worker, scope, author, assertLive } = this.#parts
     assertLive()
     const bytes = bytesOf(content)
@@ -133,10 +137,10 @@ class RunArtifact implements ArtifactHandle {
     const output = { ...stored, schemaId }
     assertLive()
     if (item !== undefined) item.writes.set(this.name, output)
-    else await log.tell(author(), ...writeCommands(log.run, this.name, output, { worker }))
+    else await log.applyCommand(author(), ...writeCommands(log.run, this.name, output, { worker }))
   }
 
-  /** A node that is called again writes what is there already; that is nothing new. */
+  /** A node that is called again writes the same content again, which needs no event. */
   #isThere(bytes: Uint8Array, schemaId: string | undefined): boolean {
     const now = entryOf(this.#parts.log.run.artifacts_index, this.name)
     return (

@@ -1,30 +1,45 @@
-/** Why each work item of a run will be done again when the run is resumed, or will not. */
+/**
+ * What resuming a run would do, and why each work item would run again or not. The steps are those
+ * of `Runs.resume`, in the same order, so that a refusal has the same error.
+ */
+
+import { PawlError, RunEnded } from '../core/errors.ts'
 import type { RunMachine } from '../core/run/machine.ts'
 import { entryOf, type Run, type WorkItem } from '../core/run/run.ts'
 import { freshnessOf, type ItemRequest } from '../core/run/staleness.ts'
+import type { Environment } from '../environment/system.ts'
+import { createFacts } from './creation.ts'
+import { machineBefore } from './damage.ts'
+import { RunDefinitionUnknown } from './errors.ts'
 import { isForced } from './forced.ts'
 import { foresee } from './foresee.ts'
-import type { RunHistory } from './history.ts'
-import { type ResumePlan, type Rewind, requestOf } from './resume-plan.ts'
+import { HistoryNotes, type RunHistory } from './history.ts'
+import type { InputDisk } from './input-disk.ts'
+import { keepNothing } from './input-files.ts'
+import { RunHeld, RunLogDamaged } from './journal/errors.ts'
+import type { Damage, Replayed, RunReader } from './journal/journal.ts'
+import { endOf } from './orchestrator.ts'
+import { planResume, type ResumePlan, type Rewind, requestOf, survey } from './resume-plan.ts'
+import { foldFacts } from './run-log.ts'
+import type { ResumeOptions } from './runs-options.ts'
 
-/** What will become of an item, if its node asks for it again as it did last. */
+/** What happens to an item if its node requests it with the same parameters as before. */
 export interface ItemExplanation {
   readonly key: string
-  /** The state in which it was last begun. */
+  /** The state in which the item was last started. */
   readonly state: string
   readonly status: WorkItem['status']
   readonly attempts: number
   /**
-   * What happens when its node asks for it next. `skip`: its result is remembered. `run`: it is
-   * done again. `check`: something before it is done again, and if that comes out the same, it is
-   * skipped.
+   * What happens when its node requests the item next. `skip`: its stored result is used. `run`: it
+   * runs again. `check`: something that it depends on is made again; the item runs if that differs.
    */
   readonly verdict: 'skip' | 'run' | 'check'
   readonly because:
     | 'fresh'
-    /** The run has ended, so that resuming it does nothing. */
+    /** The run has ended, or its log is damaged, so resuming it runs no item. */
     | 'ended'
-    /** Resuming is refused; see `refusal`. */
+    /** Resuming is refused: see `refusal`. */
     | 'refused'
     | 'interrupted'
     | 'failed'
@@ -32,46 +47,50 @@ export interface ItemExplanation {
     | 'damaged'
     | 'input_changed'
     | 'upstream'
-    /** Its node may hand it other parameters than the last time. */
+    /** Its node may pass other parameters than before. */
     | 'parameters'
-  /** The artifact or parameter that is the reason, where one is. */
+  /** The artifact or parameter that is the reason, if any. */
   readonly artifact: string | null
 }
 
-/** What resuming a run would do. */
+/** The result of `explain`. */
 export interface RunExplanation {
   readonly runId: string
   readonly state: string
   readonly hasEnded: boolean
-  /** The error that resuming would throw here and now; null if it would not. */
+  /** The error that resuming would throw in this process now; null if it would not throw. */
   readonly refusal: {
     readonly code: string
     readonly message: string
     readonly hint: string
   } | null
+  /**
+   * The damage of the log; absent if there is none. If it was not recorded yet, `refusal` is null:
+   * resuming the run records the damage and returns a failed outcome with the same `damage`.
+   */
+  readonly damage?: Damage
   readonly rewinds: readonly Rewind[]
   /** The state whose node would be called first. */
   readonly continuesIn: string
-  /** Inputs from outside that are not as they were. */
+  /** The artifacts of input files that changed. */
   readonly changedInputs: readonly string[]
-  /** Artifacts whose content is gone or was changed. */
+  /** Artifacts with a missing or changed content. */
   readonly damaged: readonly string[]
   readonly items: readonly ItemExplanation[]
 }
 
-/** What is explained: the plan of a resumption, and what it was made from. */
-export interface Explained {
+interface Explained {
   readonly machine: RunMachine
   readonly plan: ResumePlan
   readonly history: RunHistory
   readonly damaged: readonly string[]
   readonly strict: boolean
-  /** Why nothing is done, if nothing is. */
+  /** Why no item runs, if none does. */
   readonly stays: 'ended' | 'refused' | undefined
 }
 
-/** Explains every item of a run, in the order of keys. */
-export function explainItems(explained: Explained): ItemExplanation[] {
+/** Explains every item of a run, sorted by key. */
+function explainItems(explained: Explained): ItemExplanation[] {
   const { run } = explained.plan
   const items = Object.keys(run.work_items)
     .sort()
@@ -119,7 +138,7 @@ function verdictOf(
   }
 }
 
-/** Whether what it read has the same hashes, though it may yet be made again with others. */
+/** Returns true if the inputs have the same hashes. They may still be made again. */
 function hasSameInputs(run: Run, item: WorkItem, { inputs }: ItemRequest): boolean {
   return Object.entries(item.inputs).every(([name, sha256]) => {
     const now = entryOf(inputs, name) ?? entryOf(run.artifacts_index, name)?.sha256
@@ -127,7 +146,123 @@ function hasSameInputs(run: Run, item: WorkItem, { inputs }: ItemRequest): boole
   })
 }
 
-/** What made the output of an item stale. */
+/** Returns what made the output of an item stale. */
 function causeOf(run: Run, output: string | null): string | null {
   return output === null ? null : (entryOf(run.artifacts_index, output)?.stale_because ?? null)
+}
+
+export interface ExplainParts {
+  readonly disk: InputDisk
+  readonly environment: Environment
+  machineOf(run: Run, reader: RunReader): Promise<RunMachine>
+  /** Throws the error of `resume` if this process cannot work on the run. */
+  checkDefinition(run: Run, reader: RunReader): Promise<unknown>
+}
+
+export async function explainRun(
+  reader: RunReader,
+  options: ResumeOptions,
+  parts: ExplainParts,
+): Promise<RunExplanation> {
+  const history = new HistoryNotes()
+  let replayed: Replayed
+  try {
+    replayed = await reader.replay(history.note)
+  } catch (error) {
+    if (!(error instanceof RunLogDamaged)) throw error
+    return explainDamaged(reader, error.damage, history, parts)
+  }
+  const { run, damage } = replayed
+  const machine = await parts.machineOf(run, reader)
+  const refusal = await findRefusal(reader, run, machine, parts)
+  const hasEnded = endOf(machine, run) !== undefined
+  const { disk, environment } = parts
+  const inputs = {
+    disk,
+    now: () => environment.clock.now(),
+    keep: keepNothing,
+    read: (name: string, sha256: string) => reader.readArtifact(name, sha256),
+    findDamaged: reader.findDamaged.bind(reader),
+  }
+  const situation = await survey({ machine, run, history }, inputs, options)
+  const { damaged, changes } = situation
+  const asIs = { commands: [], run, rewinds: [], forced: new Set<string>() }
+  const isRefused = refusal !== undefined && !isOfProcess(refusal)
+  const plan = hasEnded || isRefused ? asIs : planResume(situation)
+  const { strict = false } = options
+  const stays = hasEnded ? 'ended' : isRefused ? 'refused' : undefined
+  return {
+    runId: reader.runId,
+    state: run.run_state,
+    hasEnded,
+    refusal: refusal === undefined ? null : refusalOf(refusal),
+    ...(damage && { damage }),
+    rewinds: plan.rewinds,
+    continuesIn: plan.run.run_state,
+    changedInputs: changes.map(({ name }) => name).filter((name) => !name.startsWith('run:')),
+    damaged,
+    items: explainItems({ machine, plan, history, damaged, strict, stays }),
+  }
+}
+
+/** Explains a run whose damage was not recorded yet. Resuming it makes it fail. */
+async function explainDamaged(
+  reader: RunReader,
+  damage: Damage,
+  history: RunHistory,
+  { machineOf }: ExplainParts,
+): Promise<RunExplanation> {
+  const before = damage.line > 1 ? await reader.asOf(damage.line - 1) : undefined
+  const machine = await machineBefore(before ?? null, (run) => machineOf(run, reader))
+  const run = before ?? (foldFacts(null, createFacts(machine)) as Run)
+  const ended = endOf(machine, run)
+  const holder = await reader.holder()
+  const refusal =
+    holder !== undefined
+      ? new RunHeld(reader.runId, holder)
+      : ended && new RunEnded(reader.runId, run.run_state)
+  const plan = { commands: [], run, rewinds: [], forced: new Set<string>() }
+  return {
+    runId: reader.runId,
+    state: run.run_state,
+    hasEnded: ended !== undefined,
+    refusal: refusal === undefined ? null : refusalOf(refusal),
+    damage,
+    rewinds: [],
+    continuesIn: ended === undefined ? machine.failed : run.run_state,
+    changedInputs: [],
+    damaged: [],
+    items: explainItems({ machine, plan, history, damaged: [], strict: false, stays: 'ended' }),
+  }
+}
+
+/** Returns the error that resuming would throw before it makes a plan. */
+async function findRefusal(
+  reader: RunReader,
+  run: Run,
+  machine: RunMachine,
+  { checkDefinition }: ExplainParts,
+): Promise<PawlError | undefined> {
+  const holder = await reader.holder()
+  if (holder !== undefined) return new RunHeld(reader.runId, holder)
+  const ended = endOf(machine, run)
+  if (ended !== undefined) {
+    return ended.kind === 'done' ? undefined : new RunEnded(reader.runId, run.run_state)
+  }
+  try {
+    await checkDefinition(run, reader)
+    return undefined
+  } catch (error) {
+    if (error instanceof PawlError) return error
+    throw error
+  }
+}
+
+/** Returns true if another process, or this one later, could resume the run. */
+function isOfProcess(refusal: PawlError): boolean {
+  return refusal instanceof RunHeld || refusal instanceof RunDefinitionUnknown
+}
+
+function refusalOf({ code, message, hint }: PawlError): NonNullable<RunExplanation['refusal']> {
+  return { code, message, hint }
 }

@@ -1,4 +1,4 @@
-/** Many work items at once, a few at a time. */
+/** Runs many work items, several at a time. */
 import { count } from '../core/checks.ts'
 import { CommandInvalid } from '../core/errors.ts'
 import { WorkTwice } from './errors.ts'
@@ -7,13 +7,12 @@ const CONCURRENCY_DEFAULT = 4
 const CONCURRENCY_MAX = 1000
 const ITEMS_MAX = 100_000
 
-/** Something to be done under a key. */
 export interface Keyed<T> {
   readonly key: string
   readonly value: T
 }
 
-/** The values by their keys, in the order of keys; two must not share one. */
+/** Returns the values with their keys, sorted by key. Throws `WorkTwice` if a key repeats. */
 export function byKey<T>(values: Iterable<T>, keyOf: (value: T) => string): Keyed<T>[] {
   const keyed = new Map<string, Keyed<T>>()
   for (const value of values) {
@@ -29,9 +28,9 @@ export function byKey<T>(values: Iterable<T>, keyOf: (value: T) => string): Keye
 }
 
 /**
- * Does all of them, so many at a time, and gives the results in the order of keys. After a failure
- * none is begun; those under way are waited for, because what they finish is kept. Work that fails
- * calls `stop` at once, since the failure itself comes later: when it is in the log.
+ * Runs all of them and returns the results in the order of keys. After a failure no further one
+ * starts. Those that run are awaited, because their results are stored. A failing item calls `stop`
+ * at once: its promise rejects later, when the failure is in the log.
  */
 export async function fanOut<T, Result>(
   keyed: readonly Keyed<T>[],

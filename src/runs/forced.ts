@@ -1,34 +1,34 @@
 /**
- * Work items that somebody wants to be done again. The wish is an open issue of the run, recorded
- * when the run is resumed and resolved by the append that starts the item, so that a crash between
- * the two does not forget it. See docs/decisions/0013-a-forced-item-is-an-open-issue.md.
+ * Work items that a caller forces to run again. A forced item is an open issue of the run. Resuming
+ * the run opens the issue, and the append that starts the item resolves it. So a crash between the
+ * two does not lose it. See docs/decisions/0013-a-forced-item-is-an-open-issue.md.
  */
 import { NAME_MAX } from '../core/checks.ts'
 import type { RunCommand } from '../core/run/commands.ts'
 import { entryOf, type Run } from '../core/run/run.ts'
 import { sha256Of } from './journal/hash.ts'
 
-/** Records that somebody wants an item to be done again. */
+/** Returns the command that forces an item. */
 export function forceCommand(key: string): RunCommand {
   return {
     kind: 'open-issue',
     issue: forceIssue(key),
     severity: 'warning',
-    message: `Work item ${key} is to be done again: somebody forced it`,
+    message: `Work item ${key} was forced and will run again`,
   }
 }
 
-/** Records that the wish is being fulfilled; nothing where there was none. */
+/** Returns the commands that resolve the issue of an item; empty if the item is not forced. */
 export function fulfilCommands(run: Run, key: string): RunCommand[] {
   return isForced(run, key) ? [{ kind: 'resolve-issue', issue: forceIssue(key) }] : []
 }
 
-/** Whether somebody wants an item to be done again that has not been started since. */
+/** Returns true if the item was forced and has not started since. */
 export function isForced(run: Run, key: string): boolean {
   return entryOf(run.issues, forceIssue(key))?.status === 'open'
 }
 
-/** All such items. */
+/** Returns the keys of all forced items. */
 export function forcedItems(run: Run): string[] {
   const hasOne = Object.entries(run.issues).some(
     ([issue, { status }]) => status === 'open' && issue.startsWith(PREFIX),
@@ -38,7 +38,7 @@ export function forcedItems(run: Run): string[] {
 
 const PREFIX = 'Forced:'
 
-/** The name of the issue; a key too long for that is replaced by its hash. */
+/** If the name would be too long, the key is replaced by its hash. */
 function forceIssue(key: string): string {
   const name = `${PREFIX}${key}`
   return name.length <= NAME_MAX ? name : `${PREFIX}~${sha256Of(key)}`

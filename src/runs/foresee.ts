@@ -1,20 +1,20 @@
 /**
- * What doing some items again does to the others. An item that is done again writes its outputs
- * again, also those that another item has replaced since then, as a fix does. Whoever reads such an
- * output may have to be done again, or, if it is as it was then, may not: nobody can know before.
+ * How items that run again affect other items. An item that runs again writes its outputs again,
+ * also those that another item (a fix, for example) has replaced since. An item that reads such an
+ * output runs again only if the output differs, which is not known before.
  *
- *   run     it is done again, whatever comes of the others
+ *   run     the item runs again in any case
  *   skip    nothing that it depends on is made again
  *   check   something that it depends on is made again
  *
- * A verdict is about the next time that the item's node asks for it. A loop may ask for it again
- * later, after work that was never done before: what that work writes is unknown until then.
+ * A verdict is about the next request of the item's node. A loop may request the item again later,
+ * after new work whose outputs are unknown.
  *
- * A node that is called again also writes its own artifacts again. What it hands to an item as a
- * parameter may come from any artifact, so an item with parameters is checked if something is done
- * again in a state before its own, or was written in another state since it was started. Values
- * that come from what the same state has written are not foreseen: otherwise each of many items of
- * one state would have to be checked because of the others.
+ * A node that is called again also writes its own artifacts again. The parameters that it passes to
+ * an item may come from any artifact. So an item with parameters is checked if something in an
+ * earlier state runs again, or if another state wrote an artifact since the item started. Writes of
+ * the same state are ignored: otherwise every item of a state would be checked because of the
+ * others.
  */
 import type { RunMachine } from '../core/run/machine.ts'
 import { entryOf, type Run, type WorkItem } from '../core/run/run.ts'
@@ -23,16 +23,15 @@ import type { ItemExplanation } from './explain.ts'
 import type { RunHistory } from './history.ts'
 import { isCopy } from './input-files.ts'
 
-/** What the foresight is made from. */
 export interface Foresight {
   readonly machine: RunMachine
-  /** The run after the plan of its resumption. */
+  /** The run after the commands of the plan. */
   readonly run: Run
   readonly history: RunHistory
   readonly strict: boolean
 }
 
-/** Corrects what is said of each item by what is said of the others. */
+/** Corrects the verdict of each item by the verdicts of the others. */
 export function foresee(
   foresight: Foresight,
   items: readonly ItemExplanation[],
@@ -44,7 +43,7 @@ export function foresee(
     for (const item of foreseen.values()) {
       const now = judge(foresight, again, item)
       if (now.verdict === item.verdict) continue
-      // A verdict goes from skip or run to check, once, so this comes to an end.
+      // A verdict changes at most once, from skip or run to check, so the loop ends.
       foreseen.set(item.key, now)
       hasChanged = true
     }
@@ -64,7 +63,7 @@ function judge(foresight: Foresight, again: Again, item: ItemExplanation): ItemE
   if (item.verdict === 'skip') {
     if (touched !== undefined) return check(touched)
     const isGiven = own.declared.some((name) => name.startsWith('param:'))
-    if (!isGiven || !again.isAskedAnew(item)) return item
+    if (!isGiven || !again.mayDiffer(item)) return item
     return { ...item, verdict: 'check', because: 'parameters' }
   }
   if (item.verdict !== 'run' || item.because !== 'input_changed') return item
@@ -78,7 +77,7 @@ function judge(foresight: Foresight, again: Again, item: ItemExplanation): ItemE
   return isOpen ? check(changed[0] as string) : item
 }
 
-/** What is made again, as far as it is known by now. */
+/** The artifacts that are made again, according to the current verdicts. */
 class Again {
   readonly #makers = new Map<string, Set<string>>()
   readonly #states = new Set<string>()
@@ -99,10 +98,10 @@ class Again {
     this.#noteNodeWrites(run, history)
   }
 
-  /** What nodes write by themselves, as far as it may differ from what is there now. */
+  /** Notes artifacts that nodes write outside of items, if they may differ from now. */
   #noteNodeWrites(run: Run, { nodeWrites }: RunHistory): void {
     const written = [...nodeWrites]
-      // The plan has taken inputs from outside already.
+      // The plan has already taken changed input files.
       .filter(([name]) => !isCopy(run, name))
       .flatMap(([name, byState]) => {
         const now = entryOf(run.artifacts_index, name)?.sha256
@@ -111,21 +110,21 @@ class Again {
         })
       })
       .filter(({ state }) => this.#called.has(state))
-    // First all states that certainly change something: later states depend on them.
+    // First the states that certainly change something: later states depend on them.
     for (const { state, isOther } of written) if (isOther) this.#states.add(state)
     for (const { name, state, isOther } of written) {
       if (isOther || this.isBefore(state)) this.#note(name, NODE)
     }
   }
 
-  /** Whether somebody else than this item makes it again. */
+  /** Returns true if a maker other than this item makes the artifact again. */
   isMadeBy(name: string, key: string): boolean {
     const makers = this.#makers.get(name)
     return makers !== undefined && (makers.size > 1 || !makers.has(key))
   }
 
-  /** Whether its node may hand it other values than the last time. */
-  isAskedAnew({ key, state }: ItemExplanation): boolean {
+  /** Returns true if its node may pass other values than before. */
+  mayDiffer({ key, state }: ItemExplanation): boolean {
     if (!this.#called.has(state)) return false
     const since = this.#history.items.get(key)?.seq ?? 0
     for (const [other, seq] of this.#history.lastWrites) {
@@ -134,7 +133,7 @@ class Again {
     return this.isBefore(state)
   }
 
-  /** Whether something is done again in a state before this one. */
+  /** Returns true if something runs again in a state before this one. */
   isBefore(state: string): boolean {
     for (const other of this.#states) {
       if (other !== state && reachable(this.#machine, other).has(state)) return true
@@ -148,10 +147,10 @@ class Again {
   }
 }
 
-/** Stands for the node of a state among those who write; no item has an empty key. */
+/** The maker of artifacts that a node writes. No item has an empty key. */
 const NODE = ''
 
-/** The states to which edges lead from a state, in one step or more. */
+/** Returns the states that can be reached from a state, in one step or more. */
 function reachable({ machine }: RunMachine, from: string): Set<string> {
   const found = new Set<string>()
   const left = [from]

@@ -1,43 +1,42 @@
-/** What the events of a run say about when and where its work was done. */
+/** When and in which state the work of a run was done, taken from its events. */
 import type { RunEvent } from '../core/run/events.ts'
 
-/** A state in which the run may be picked up, and the event by which it came there. */
-interface StablePlace {
+/** A stable state, and the event that entered it. */
+interface StablePosition {
   readonly state: string
   readonly seq: number
 }
 
-/** When something was last done, and in which state. */
-export interface Place {
+/** A position in the log, and the state of the run there. */
+export interface Position {
   readonly seq: number
   readonly state: string
 }
 
-/** What a log says of its work. */
 export interface RunHistory {
-  /** The stable states visited, as in the run's own trail, with their events. */
-  readonly trail: readonly StablePlace[]
+  /** The stable states that were visited, as in `run.stable_trail`, with their events. */
+  readonly trail: readonly StablePosition[]
   /** Where each work item was last started. */
-  readonly items: ReadonlyMap<string, Place>
+  readonly items: ReadonlyMap<string, Position>
   /** Where each artifact was last written outside of any item. */
-  readonly written: ReadonlyMap<string, Place>
-  /** What the node of each state has written by itself, by artifact and state: all contents. */
+  readonly written: ReadonlyMap<string, Position>
+  /** The hashes of all contents that nodes wrote outside of items, by artifact and state. */
   readonly nodeWrites: ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>
-  /** The last event of each state that wrote an artifact. */
+  /** The last event that wrote an artifact, by state. */
   readonly lastWrites: ReadonlyMap<string, number>
-  /** What each item wrote when it last finished, whoever has replaced it since then. */
+  /** The artifacts that each item wrote when it last finished, even if replaced since. */
   readonly outputs: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-/** Takes all of it from the events, in order; give its `note` to whoever reads the log. */
+/** Collects the history. `note` must receive all events in order. */
 export class HistoryNotes implements RunHistory {
-  readonly items = new Map<string, Place>()
-  readonly written = new Map<string, Place>()
+  readonly items = new Map<string, Position>()
+  readonly written = new Map<string, Position>()
   readonly nodeWrites = new Map<string, Map<string, Set<string>>>()
   readonly lastWrites = new Map<string, number>()
   readonly outputs = new Map<string, ReadonlySet<string>>()
   readonly #writing = new Map<string, Set<string>>()
-  trail: StablePlace[] = []
+  trail: StablePosition[] = []
   #state = ''
 
   readonly note = (event: RunEvent): void => {
@@ -51,7 +50,7 @@ export class HistoryNotes implements RunHistory {
         break
       case 'RESUME_REWIND': {
         this.#state = event.data.to_state
-        const end = this.trail.findLastIndex((place) => place.state === this.#state)
+        const end = this.trail.findLastIndex((position) => position.state === this.#state)
         this.trail = this.trail.slice(0, end + 1)
         break
       }
@@ -65,10 +64,10 @@ export class HistoryNotes implements RunHistory {
         break
       case 'ARTIFACT_WRITTEN': {
         const { name, work_item, sha256 } = event.data
-        const place = { seq, state: this.#state }
+        const position = { seq, state: this.#state }
         this.lastWrites.set(this.#state, seq)
         if (work_item === null) {
-          this.written.set(name, place)
+          this.written.set(name, position)
           this.#noteNodeWrite(name, sha256)
         } else {
           this.written.delete(name)

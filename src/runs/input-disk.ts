@@ -1,16 +1,16 @@
-/** Files outside of runs, as far as runs look at them: they are only ever read. */
+/** Reads the files outside of a run that are its inputs. Nothing is written there. */
 import { constants } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import type { FileInfo } from '../core/ports.ts'
 import { systemFiles } from '../environment/files.ts'
 
-/** The disk on which inputs lie; a test can bring its own. */
+/** The file operations that inputs need. Tests can replace them. */
 export interface InputDisk {
-  /** Nothing where there is no such file; links are not followed. */
+  /** Returns `undefined` if the file does not exist. Does not follow links. */
   info(path: string): Promise<FileInfo | undefined>
-  /** The names in a folder, sorted. */
+  /** Returns the names in a folder, sorted. */
   list(path: string): Promise<string[]>
-  /** All bytes of a file; a link at its name is refused. */
+  /** Returns all bytes of a file. Throws if the path is a link. */
   read(path: string): Promise<Uint8Array>
 }
 

@@ -1,18 +1,19 @@
 /**
- * Files from outside that a run depends on. They are copied into the run as artifacts, and looked
- * at again whenever the run is resumed: one that has changed is taken anew, and what depends on it
- * is stale.
+ * Input files: files outside of the run that it depends on. The run copies them as artifacts.
+ * Resuming the run checks them again: a changed file is copied again, and whatever depends on it
+ * becomes stale.
  *
- * The artifact `run:inputs` says where they came from:
+ * The artifact `run:inputs` records their paths:
  *
  *   { "files":   { <artifact>: { path, size, modified, modifiedAtMs, inode, sha256, lookedAtMs,
  *                                folder } },
  *     "folders": { <artifact>: { path, extensions } } }
  *
- * A file that looks as it did (`looks.ts`) is not read again, unless somebody is `paranoid`.
+ * A file with unchanged size and times (`journal/looks.ts`) is not read again, unless `paranoid`.
  *
- * A folder is an artifact too, the sorted list of the artifacts of its files, so that whoever reads
- * it learns of files that come and go. Names that begin with a dot are left out, and links refused.
+ * A folder is an artifact too: the sorted list of the artifacts of its files. So an item that reads
+ * it runs again if files are added or removed. Names that begin with a dot are ignored. Links are
+ * refused.
  */
 import { encode } from '../core/canonical-json.ts'
 import { name as checkName } from '../core/checks.ts'
@@ -32,7 +33,7 @@ import type { RunLog } from './run-log.ts'
 /** A folder whose files are inputs. */
 export interface InputFolder {
   readonly path: string
-  /** Only files that end so, such as `.md`; all if absent. */
+  /** Takes only files with these endings, such as `.md`. Default: all files. */
   readonly extensions?: readonly string[]
 }
 
@@ -40,7 +41,7 @@ interface FileEntry extends Pick<FileInfo, 'size' | 'modified' | 'modifiedAtMs' 
   readonly path: string
   readonly sha256: string
   readonly lookedAtMs: number
-  /** The folder with which it was taken; null where it was named itself. */
+  /** The input folder that contains it; null if it was named by `inputFile`. */
   readonly folder: string | null
 }
 
@@ -49,7 +50,7 @@ interface Manifest {
   readonly folders: Readonly<Record<string, { path: string; extensions: readonly string[] }>>
 }
 
-/** Who wrote what came from outside. */
+/** The `writer_worker` of copies. */
 const OUTSIDE = 'outside'
 const MANIFEST = 'run:inputs'
 const FILE_BYTES_MAX = 256 * 1024 * 1024
@@ -57,34 +58,32 @@ const FILES_MAX = 10_000
 const DEPTH_MAX = 32
 const LOOKS_MAX = 3
 
-/** An input that is not as it was. */
+/** An input file with a new content. */
 export interface InputChange {
   readonly name: string
   readonly output: StoredArtifact
 }
 
-/** What looking at inputs needs. */
 export interface InputParts {
   readonly disk: InputDisk
   readonly now: () => number
-  /** Keeps a content; whoever only looks computes its hash instead. */
+  /** Stores a content. `explain` uses `keepNothing`, which only computes the hash. */
   readonly keep: (name: string, content: Uint8Array) => Promise<StoredArtifact>
   readonly read: (name: string, sha256: string) => Promise<Uint8Array>
 }
 
-/** How closely to look. */
 export interface LookOptions {
   readonly paranoid: boolean
-  /** Artifacts whose content is gone, and must be taken again. */
+  /** Artifacts with a missing or changed content. Their files are read again. */
   readonly damaged: ReadonlySet<string>
 }
 
-/** Only looks: nothing is kept. */
+/** Returns the hash of a content without storing it. */
 export async function keepNothing(_name: string, content: Uint8Array): Promise<StoredArtifact> {
   return { path: '-', sha256: sha256Of(content) }
 }
 
-/** Looks at every input of a run again; gives those that have changed, and where they are from. */
+/** Checks every input file of a run. Returns those that changed, and the new `run:inputs`. */
 export async function lookAgain(
   parts: InputParts,
   run: Run,
@@ -99,15 +98,15 @@ export async function lookAgain(
   return look.changes()
 }
 
-/** Whether an artifact is a copy of what lies outside, and can be taken from there again. */
+/** Returns true if an artifact is a copy of an input file, so that it can be copied again. */
 export function isCopy(run: Run, name: string): boolean {
   return name !== MANIFEST && entryOf(run.artifacts_index, name)?.writer_worker === OUTSIDE
 }
 
 /**
- * The commands that make changed inputs artifacts of the run. If one that the run had taken before
- * is another now, the fix attempts begin anew. That comes first: after a crash in between, the
- * change is found again.
+ * Returns the commands that make changed input files artifacts of the run. If a file changed since
+ * it was first copied, the count of fix attempts starts again. That command comes first: after a
+ * crash in between, the change is found again.
  */
 export function takeCommands(run: Run, changes: readonly InputChange[]): RunCommand[] {
   const changed = changes.find(({ name, output }) => {
@@ -127,7 +126,7 @@ export function takeCommands(run: Run, changes: readonly InputChange[]): RunComm
   return [...reset, ...taken]
 }
 
-/** The inputs of a run that is being worked on. Calls are done one after the other. */
+/** The input files of a run that this process works on. Calls run one after the other. */
 export class Inputs {
   readonly #log: RunLog
   readonly #parts: InputParts
@@ -143,12 +142,11 @@ export class Inputs {
     }
   }
 
-  /** Takes a file into the run. */
   async takeFile(author: Author, name: string, path: string): Promise<void> {
     await this.#take(author, (look) => look.takeFile(name, path))
   }
 
-  /** Takes the files of a folder into the run; gives the names of their artifacts, sorted. */
+  /** Copies the files of a folder. Returns the names of their artifacts, sorted. */
   takeFolder(author: Author, name: string, folder: InputFolder): Promise<string[]> {
     const { path, extensions = [] } = folder
     return this.#take(author, (look) => look.takeFolder(name, { path, extensions }))
@@ -160,7 +158,7 @@ export class Inputs {
       const manifest = await readManifest(this.#parts, run)
       const look = new Look(this.#parts, run, manifest, { paranoid: false, damaged: new Set() })
       const result = await take(look)
-      await this.#log.tell(author, ...takeCommands(run, await look.changes()))
+      await this.#log.applyCommand(author, ...takeCommands(run, await look.changes()))
       return result
     })
     this.#last = taken.catch(() => {})
@@ -168,7 +166,7 @@ export class Inputs {
   }
 }
 
-/** One look at inputs: what has changed, and what is known of them afterwards. */
+/** One check of input files: collects what changed, and the new `run:inputs`. */
 class Look {
   readonly #parts: InputParts
   readonly #run: Run
@@ -203,7 +201,7 @@ class Look {
       if (this.#hashOf(name) !== sha256) this.#changes.set(name, { name, output })
       return
     }
-    throw new InputFileInvalid(path, 'it changes while it is being read')
+    throw new InputFileInvalid(path, 'it changed while it was read')
   }
 
   async takeFolder(name: string, folder: Manifest['folders'][string]): Promise<string[]> {
@@ -221,7 +219,7 @@ class Look {
     return names
   }
 
-  /** What changed, with the list of inputs itself. */
+  /** Returns the changes, including `run:inputs`. */
   async changes(): Promise<InputChange[]> {
     const files = Object.fromEntries(this.#files)
     const folders = Object.fromEntries(this.#folders)
@@ -247,7 +245,7 @@ class Look {
     return mayBeKnown && isSettled(known, known.lookedAtMs) && isSameLook(known, now)
   }
 
-  /** The files below a folder, by their paths from it on, sorted. */
+  /** Returns the paths of the files below a folder, relative to it, sorted. */
   async #list(
     folder: Manifest['folders'][string],
     below: string,
@@ -257,7 +255,7 @@ class Look {
     const here = below === '' ? folder.path : `${folder.path}/${below}`
     const info = await disk.info(here)
     if (info?.kind !== 'folder') throw new InputFileInvalid(here, notA('folder', info))
-    if (depth > DEPTH_MAX) throw new InputFileInvalid(here, `it is deeper than ${DEPTH_MAX}`)
+    if (depth > DEPTH_MAX) throw new InputFileInvalid(here, `it has more than ${DEPTH_MAX} levels`)
     const found: string[] = []
     for (const entry of (await disk.list(here)).filter((each) => !each.startsWith('.'))) {
       const path = below === '' ? entry : `${below}/${entry}`
@@ -279,7 +277,7 @@ async function readManifest({ read }: InputParts, run: Run): Promise<Manifest> {
     const content = await read(MANIFEST, known.sha256)
     return JSON.parse(new TextDecoder().decode(content)) as Manifest
   } catch (error) {
-    // Its content is gone: then the run goes back to where its inputs are taken.
+    // Without it, the run rewinds to the node that takes its inputs.
     if (error instanceof ArtifactMissing || error instanceof ArtifactChanged) return NO_INPUTS
     throw error
   }
@@ -302,7 +300,7 @@ function infoOf(path: string, info: FileInfo | undefined): FileInfo {
 }
 
 function notA(wanted: string, info: FileInfo | undefined): string {
-  return info === undefined ? 'it is not there' : `it is no ${wanted}, but a ${info.kind}`
+  return info === undefined ? 'it does not exist' : `it is a ${info.kind}, not a ${wanted}`
 }
 
 function isWanted({ extensions }: Manifest['folders'][string], name: string): boolean {

@@ -1,36 +1,35 @@
-/** Runs as they are listed. */
 import { isDeepStrictEqual } from 'node:util'
 import { PawlError } from '../core/errors.ts'
 import type { Run } from '../core/run/run.ts'
 import { RunLogDamaged } from './journal/errors.ts'
 import type { Damage, Journal } from './journal/journal.ts'
 
-/** A run as it is listed: by its snapshot, and without one if that cannot be read. */
+/** A run in a list. */
 export interface ListedRun {
   readonly runId: string
-  /** As it failed, if its damage was recorded. */
+  /** From the snapshot, or as it failed if its damage was recorded; absent if neither is valid. */
   readonly run: Run | undefined
-  /** What is wrong with its log; without `check` only if that was recorded. */
+  /** The damage of its log. Without `check` it is set only if it was recorded. */
   readonly damage?: Damage
-  /** Why nothing can be told of it. */
+  /** Why the run cannot be read. */
   readonly problem?: string
-  /** With `check`: the snapshot has other content than the log, which counts. */
+  /** With `check`: the snapshot differs from the log. The log is right. */
   readonly snapshotDiffers?: true
 }
 
-/** How runs are listed. */
+/** The options of `list`. */
 export interface ListOptions {
   /**
-   * Read the whole log of every run: what is listed is what the log says, and damage is found that
-   * nobody has met yet. Without it, what is listed is what the snapshot says, unchecked.
+   * Reads the whole log of every run and reports damage. Without it, the list shows the snapshots
+   * without checking them.
    */
   readonly check?: boolean
 }
 
-/** How many runs are looked at side by side. */
+/** How many runs are read at the same time. */
 const AT_ONCE = 16
 
-/** Every run, by id. One that cannot be read is listed with its problem, and hides no other. */
+/** Returns all runs by id. A run that cannot be read is listed with its problem. */
 export async function listRuns(journal: Journal, options: ListOptions): Promise<ListedRun[]> {
   const ids = await journal.list()
   const listed: ListedRun[] = []
@@ -48,7 +47,7 @@ async function look(
 ): Promise<ListedRun> {
   try {
     if (!check) return { runId, run: await journal.peek(runId) }
-    // Before the log: a writer at work may add to both.
+    // Read before the log, because a writer may add to both.
     const shown = await journal.peek(runId)
     const { run, damage } = await (await journal.read(runId)).replay()
     const differs = shown?.last_seq === run.last_seq && !isDeepStrictEqual(shown, run)

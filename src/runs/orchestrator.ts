@@ -1,43 +1,68 @@
 /**
- * The work on one run: its nodes, one after the other, until it has ended or stands still.
+ * Works on one run: calls the node of each state until the run ends or stops.
  *
- *   a node returns a state    the run moves there, if the machine has that edge and its guard
- *                             holds; else nothing is recorded, and the error is thrown
- *   it throws `Terminal`, or calls `run.fail`
- *                             the run has failed
- *   it throws anything else   the run stays where it is, with an issue that says why, and can be
- *                             resumed; the issue ends when the node has been done
- *   somebody cancels          the run is cancelled at once; whatever a node still does is refused
- *   the process stops         the run stays where it is
+ *   the node returns a state    the run moves to it; if the machine has no such edge, or its guard
+ *                               fails, nothing is recorded and the error is thrown
+ *   the node throws `Terminal` or calls `run.fail`
+ *                               the run fails
+ *   the node throws any other error
+ *                               the run keeps its state, gets an issue with the error, and can be
+ *                               resumed; the issue is resolved when the node succeeds
+ *   the run is cancelled        the run ends at once; later calls of the node are rejected
+ *   the process stops           the run keeps its state
  */
 import { classify, Terminal, toBoundedText } from '../core/failure.ts'
 import type { Timer } from '../core/ports.ts'
 import type { RunCommand } from '../core/run/commands.ts'
-import { entryOf } from '../core/run/run.ts'
+import type { RunMachine } from '../core/run/machine.ts'
+import { entryOf, type Run } from '../core/run/run.ts'
 import type { Environment } from '../environment/system.ts'
 import type { Node, RunDefinition } from './define-run.ts'
 import { RunCancelled, RunFailure, RunInterrupted } from './errors.ts'
 import { JournalClosed, JournalFailed, RunLost } from './journal/errors.ts'
-import type { Author } from './journal/journal.ts'
+import type { Damage } from './journal/journal.ts'
 import { NodeContext, type NodeParts } from './node-context.ts'
-import { endOf, type RunOutcome } from './outcome.ts'
+import type { NewAuthor } from './run-authors.ts'
 
-/** What an orchestrator works with; the signal of the parts is its own. */
+/** The result of the work on a run. A stopped run can be resumed. */
+export type RunOutcome =
+  | { readonly kind: 'done'; readonly run: Run }
+  | {
+      readonly kind: 'failed'
+      readonly run: Run
+      readonly reason: string
+      /** The damage of its log, if that is why it failed. */
+      readonly damage?: Damage
+    }
+  | { readonly kind: 'cancelled'; readonly run: Run; readonly reason: string }
+  /** A node threw an error that is not terminal, or the process stops. */
+  | { readonly kind: 'stopped'; readonly run: Run; readonly error: unknown }
+
+/** Returns the outcome of a run, or `undefined` if it has not ended. */
+export function endOf(
+  { machine, failed, cancelled }: RunMachine,
+  run: Run,
+): RunOutcome | undefined {
+  if (machine.states.get(run.run_state)?.terminal !== true) return undefined
+  const reason = run.ended_because ?? 'no reason was given'
+  if (run.run_state === failed) return { kind: 'failed', run, reason }
+  return run.run_state === cancelled ? { kind: 'cancelled', run, reason } : { kind: 'done', run }
+}
+
 export interface OrchestratorParts {
   readonly definition: RunDefinition
   readonly environment: Environment
-  /** Everything that a node's context needs, for this signal. */
+  /** Makes the parts of a node's context. The signal is the orchestrator's. */
   readonly node: (signal: AbortSignal) => NodeParts
-  readonly newAuthor: () => Author
+  readonly newAuthor: NewAuthor
 }
 
-/** How often it looks whether somebody asked for the run to be cancelled. */
+/** The interval between checks for a request to cancel. */
 const LOOK_EVERY_MS = 500
-/** A run that goes in circles comes to a stop, and can be resumed. */
+/** A run that loops without end stops here, and can be resumed. */
 const NODES_MAX = 100_000
 const REASON_MAX = 1900
 
-/** Works on one run, until it ends or stands still. */
 export class Orchestrator {
   readonly #parts: OrchestratorParts
   readonly #node: NodeParts
@@ -54,17 +79,16 @@ export class Orchestrator {
     else signal.addEventListener('abort', onLost, { once: true })
   }
 
-  /** Cancels the run, here and now. */
   cancel(reason: string): void {
     this.#abort.abort(new RunCancelled(this.#run.run_id, reason))
   }
 
-  /** Stops the work; the run can be resumed. */
+  /** Stops the work. The run can be resumed. */
   interrupt(): void {
     this.#abort.abort(new RunInterrupted(this.#run.run_id))
   }
 
-  /** Works, and closes the writer of the run. */
+  /** Works on the run, then closes its writer. */
   async work(): Promise<RunOutcome> {
     this.#look()
     try {
@@ -91,15 +115,15 @@ export class Orchestrator {
     return this.#stopped(new Error(`The run went through ${NODES_MAX} nodes without an end`))
   }
 
-  /** Does the node of the present state, and moves on; gives an outcome where it cannot. */
+  /** Calls the node of the current state and moves on. Returns an outcome if the run stops. */
   async #step(): Promise<RunOutcome | undefined> {
     const state = this.#run.run_state
     const context = new NodeContext(this.#node)
-    const ended = await this.#untilAborted(this.#callNode(state, context))
+    const ended = await this.#untilAborted(this.#callTraced(state, context))
     context.end()
     switch (ended.kind) {
       case 'next':
-        await this.#tell(...this.#resolved(state), { kind: 'move', to: ended.to })
+        await this.#applyCommand(...this.#resolved(state), { kind: 'move', to: ended.to })
         return undefined
       case 'thrown':
         return this.#thrown(state, ended.error)
@@ -108,7 +132,17 @@ export class Orchestrator {
     }
   }
 
-  /** A node is over when everything that it began is. */
+  #callTraced(state: string, context: NodeContext): Promise<Ended> {
+    const { spans } = this.#parts.newAuthor
+    const call = () => this.#callNode(state, context)
+    if (spans === undefined) return call()
+    const runId = this.#run.run_id
+    return spans.node({ runId, state }, call, (ended) =>
+      ended.kind === 'thrown' ? ended : undefined,
+    )
+  }
+
+  /** Waits also for work items that the node started and did not await. */
   async #callNode(state: string, context: NodeContext): Promise<Ended> {
     // The definition has a node for every state that is not terminal.
     const node = this.#parts.definition.nodes.get(state) as Node<never, string>
@@ -122,7 +156,7 @@ export class Orchestrator {
     }
   }
 
-  /** A node that ignores its signal is not waited for: nothing of it counts any more. */
+  /** Does not wait for a node that ignores its signal: its later calls are rejected. */
   #untilAborted(node: Promise<Ended>): Promise<Ended> {
     const { signal } = this.#abort
     return new Promise((resolve, reject) => {
@@ -138,20 +172,23 @@ export class Orchestrator {
     const { message } = classify(error)
     if (error instanceof RunFailure || error instanceof Terminal) {
       const reason = error instanceof RunFailure ? error.reason : message
-      await this.#tell({ kind: 'fail', reason: boundedReason(reason) })
+      await this.#applyCommand({ kind: 'fail', reason: boundedReason(reason) })
       return undefined
     }
     const issue = issueOf(state)
     const issueCommand = { kind: 'open-issue', issue, severity: 'error' } as const
-    // A fix that threw has run; one whose process died has not.
-    await this.#tell({ kind: 'count-fix' }, { ...issueCommand, message: textOr(message) })
+    // A fix that threw counts as an attempt. A fix whose process died does not.
+    await this.#applyCommand({ kind: 'count-fix' }, { ...issueCommand, message: textOr(message) })
     return this.#stopped(error)
   }
 
   async #aborted(reason: unknown): Promise<RunOutcome | undefined> {
     if (reason instanceof RunInterrupted) return this.#stopped(reason)
     if (!(reason instanceof RunCancelled)) throw reason
-    await this.#tell({ kind: 'cancel', reason: boundedReason(String(reason.details.reason)) })
+    await this.#applyCommand({
+      kind: 'cancel',
+      reason: boundedReason(String(reason.details.reason)),
+    })
     return undefined
   }
 
@@ -165,11 +202,11 @@ export class Orchestrator {
     return isOpen ? [{ kind: 'resolve-issue', issue }] : []
   }
 
-  async #tell(...commands: readonly RunCommand[]): Promise<void> {
-    await this.#node.log.tell(this.#parts.newAuthor(), ...commands)
+  async #applyCommand(...commands: readonly RunCommand[]): Promise<void> {
+    await this.#node.log.applyCommand(this.#parts.newAuthor(), ...commands)
   }
 
-  /** Looks now and then whether somebody elsewhere asked for the run to be cancelled. */
+  /** Checks regularly whether another process asked to cancel the run. */
   #look(): void {
     const { environment } = this.#parts
     const look = async () => {
@@ -177,7 +214,7 @@ export class Orchestrator {
         const request = await this.#node.log.writer.cancelRequest()
         if (request !== undefined) this.cancel(request.reason)
       } catch {
-        // It is looked for again; a journal that cannot be read shows itself in the work.
+        // The next check tries again. If the journal stays unreadable, the work fails as well.
       }
       if (!this.#isOver && !this.#abort.signal.aborted) {
         this.#timer = environment.timers.after(LOOK_EVERY_MS, () => void look())
@@ -192,7 +229,7 @@ type Ended =
   | { readonly kind: 'thrown'; readonly error: unknown }
   | { readonly kind: 'aborted'; readonly reason: unknown }
 
-/** Nothing can be recorded after these. */
+/** After these errors nothing can be recorded. */
 const BROKEN = [JournalClosed, JournalFailed, RunLost]
 
 function issueOf(state: string): string {

@@ -1,23 +1,23 @@
 /**
- * Work items that jobs do, on whichever machine a worker takes them. The key of the job is made of
- * the run, the item and its inputs, so that a run that is resumed after a crash finds the job that
- * it had enqueued, and waits for it.
+ * Work items that jobs do, on any machine with a worker. The key of the job is made of the run, the
+ * item and its inputs, so a run that is resumed after a crash finds the job that it had enqueued,
+ * and waits for it.
  *
- * An item that is done again, because it failed or because somebody forces it, needs another job
- * than the one that has ended; so its jobs are numbered: `<effect key>#<n>`, from 1.
+ * An item that runs again, because it failed or is forced, needs a new job. So the jobs of an item
+ * are numbered: `<effect key>#<n>`, from 1.
  */
 import type { StartBecause } from '../core/run/events.ts'
 import type { JobHandle } from '../engine/job-handle.ts'
 import type { Pawl } from '../engine/pawl.ts'
 import { QueueMissing, WorkJobFailed } from './errors.ts'
 import { sha256Of } from './journal/hash.ts'
-import type { ItemContext, JobWork } from './run-context.ts'
+import type { ItemContext, JobWork } from './node-context.ts'
 import type { Doer } from './work-items.ts'
 
 const JOBS_MAX = 1000
 const KEY_MAX = 255
 
-/** Does an item by a job. */
+/** Makes a doer that enqueues a job and waits for its result. */
 export function jobDoer<Input, Output>(
   pawl: Pawl | undefined,
   { job, input }: JobWork<Input, Output>,
@@ -50,7 +50,7 @@ async function enqueue<Input, Output>(
   throw new WorkJobFailed(key, '-', 'failed', `it has had ${JOBS_MAX} jobs`)
 }
 
-/** Whether a job has ended in a way that does not answer for this attempt at the item. */
+/** Returns true if the job has ended and the item needs a new one. */
 async function isSpent(handle: JobHandle, because: StartBecause): Promise<boolean> {
   const { outcome } = await handle.get()
   if (because === 'forced') return outcome !== null

@@ -1,17 +1,18 @@
 /**
- * What resuming a run will do, as a pure function of the run, its history and what was found on the
- * disk. `resume` carries it out and `explain` tells it, so that both always agree.
+ * The plan of a resumption. `survey` checks artifacts and input files; `planResume` is a pure
+ * function of the run, its history and the result of the survey. `resume` executes the plan and
+ * `explain` shows it, so that both agree.
  *
- *   1. From a transitional state, back to the last stable state that the log visited.
- *   2. If something is to be done again that lies before the present state, back to the last stable
- *      state before it, or to the beginning where there is none. An input that changed is taken
- *      again in the node that took it, because what the node made of it may be another thing now.
- *   3. Inputs that changed are taken anew, and what depends on them is stale. An artifact whose
- *      content was lost or changed is recorded as an issue, what depends on it is stale, and the
- *      item that made it is done again.
+ *   1. If the run is in a transitional state, rewind to the last stable state.
+ *   2. If something must be done again that was done before the current state, rewind to the last
+ *      stable state before it, or to the initial state. If an input file changed, the node that
+ *      took it is called again, because its result may differ.
+ *   3. Take changed input files again; whatever depends on them becomes stale. For an artifact with
+ *      a missing or changed content, open an issue, mark what depends on it as stale, and run the
+ *      item again that made it.
  *
- * What somebody forces is recorded first (`forced.ts`), because nothing on the disk tells of it.
- * Going back comes next: if a crash leaves only that, the next look finds the changes again.
+ * Forced items are recorded first (`forced.ts`), because the survey cannot find them again after a
+ * crash. Rewinds come next: after a crash, the next survey finds the other changes again.
  */
 
 import type { RunCommand } from '../core/run/commands.ts'
@@ -23,86 +24,104 @@ import { freshnessOf } from '../core/run/staleness.ts'
 import { damageIssue } from './artifacts.ts'
 import { WorkUnknown } from './errors.ts'
 import { forceCommand, forcedItems } from './forced.ts'
-import type { Place, RunHistory } from './history.ts'
-import { type InputChange, isCopy, takeCommands } from './input-files.ts'
+import type { Position, RunHistory } from './history.ts'
+import {
+  type InputChange,
+  type InputParts,
+  isCopy,
+  lookAgain,
+  takeCommands,
+} from './input-files.ts'
+import type { RunReader } from './journal/journal.ts'
 import { foldFacts } from './run-log.ts'
+import type { ResumeOptions } from './runs-options.ts'
 
-/** What is known before a run is resumed. */
+/** The run and the result of the survey. */
 export interface ResumeSituation {
   readonly machine: RunMachine
   readonly run: Run
   readonly history: RunHistory
-  /** Inputs from outside that are not as they were. */
+  /** Input files that changed. */
   readonly changes: readonly InputChange[]
-  /** Artifacts whose content is gone or was changed. */
+  /** Artifacts with a missing or changed content. */
   readonly damaged: readonly string[]
-  /** Items that somebody wants to be done again. */
+  /** Keys of items that the caller forces. */
   readonly force: readonly string[]
 }
 
-/** A state that a rewind leaves, and where it goes. */
 export interface Rewind {
   readonly from: string
   readonly to: string
   readonly reason: 'resume' | 'stale'
 }
 
-/** What will be done. */
 export interface ResumePlan {
-  /** To be told to the run, in this order. */
+  /** The commands to apply, in this order. */
   readonly commands: readonly RunCommand[]
-  /** The run after that. */
+  /** The run after these commands. */
   readonly run: Run
   readonly rewinds: readonly Rewind[]
-  /** Items to be done again though nothing that they declare has changed. */
+  /** Keys of items that run again although their inputs have not changed. */
   readonly forced: ReadonlySet<string>
 }
 
-/** Plans the resumption of a run that has not ended; throws `WorkUnknown`. */
+/** Checks the artifacts and input files of a run, before it is resumed. */
+export async function survey(
+  known: { readonly machine: RunMachine; readonly run: Run; readonly history: RunHistory },
+  inputs: InputParts & Pick<RunReader, 'findDamaged'>,
+  { force = [], paranoid = false }: ResumeOptions,
+): Promise<ResumeSituation> {
+  const { run } = known
+  const damaged = await inputs.findDamaged(run.artifacts_index, { paranoid })
+  const changes = await lookAgain(inputs, run, { paranoid, damaged: new Set(damaged) })
+  return { ...known, changes, damaged, force }
+}
+
+/** Plans the resumption of a run that has not ended. Throws `WorkUnknown` for a forced key. */
 export function planResume(situation: ResumeSituation): ResumePlan {
   const { machine, run, changes, damaged, force } = situation
   const unknown = force.filter((key) => entryOf(run.work_items, key) === undefined)
   if (unknown.length > 0) throw new WorkUnknown(run.run_id, unknown)
   const plan = new Plan(machine, run)
-  for (const key of force) plan.tell(forceCommand(key))
+  for (const key of force) plan.applyCommand(forceCommand(key))
   if (machine.machine.states.get(run.run_state)?.transitional === true) {
-    plan.tell({ kind: 'rewind', reason: 'resume' })
+    plan.applyCommand({ kind: 'rewind', reason: 'resume' })
   }
   const makers = damaged.map((name) => entryOf(run.artifacts_index, name)?.work_item ?? null)
   const forced = new Set([...forcedItems(plan.run), ...makers.filter((key) => key !== null)])
-  const tellFound = (to: Plan) => {
-    for (const command of takeCommands(run, changes)) to.tell(command)
-    for (const name of damaged) tellDamage(to, name)
+  const planFound = (to: Plan) => {
+    for (const command of takeCommands(run, changes)) to.applyCommand(command)
+    for (const name of damaged) planDamage(to, name)
   }
   const ahead = new Plan(machine, plan.run)
-  tellFound(ahead)
-  const place = firstPlace(situation, ahead.run, forced)
-  if (place !== undefined) {
-    plan.tell({ kind: 'rewind', reason: 'stale', to: stableBefore(situation, place.seq) })
+  planFound(ahead)
+  const first = firstPosition(situation, ahead.run, forced)
+  if (first !== undefined) {
+    plan.applyCommand({ kind: 'rewind', reason: 'stale', to: stableBefore(situation, first.seq) })
   }
-  tellFound(plan)
+  planFound(plan)
   const { commands, rewinds } = plan
   return { commands, rewinds, forced, run: plan.run }
 }
 
-/** A file from outside is simply taken again; anything else is worth an issue. */
-function tellDamage(plan: Plan, name: string): void {
-  plan.tell({ kind: 'invalidate-artifact', name })
+/** A copy of an input file is taken again. Any other artifact gets an issue. */
+function planDamage(plan: Plan, name: string): void {
+  plan.applyCommand({ kind: 'invalidate-artifact', name })
   if (isCopy(plan.run, name)) return
-  plan.tell({
+  plan.applyCommand({
     kind: 'open-issue',
     issue: damageIssue(name),
     severity: 'warning',
-    message: `The content of artifact ${name} is gone or was changed; it is made again`,
+    message: `The content of artifact ${name} is missing or was changed. Its work item runs again.`,
   })
 }
 
-/** Where the first thing was done that is to be done again; nothing where there is none. */
-function firstPlace(
+/** Returns the first position of something that must be done again. */
+function firstPosition(
   { history, damaged, changes }: ResumeSituation,
   run: Run,
   forced: ReadonlySet<string>,
-): Place | undefined {
+): Position | undefined {
   const items = Object.entries(run.work_items)
     .filter(([key, item]) => isToBeRedone(run, key, item, forced))
     .map(([key]) => history.items.get(key))
@@ -110,8 +129,8 @@ function firstPlace(
     ...damaged.filter((name) => !isCopy(run, name)),
     ...changes.map(({ name }) => name).filter((name) => isCopy(run, name)),
   ].map((name) => history.written.get(name))
-  const places = [...items, ...written].filter((place) => place !== undefined)
-  return places.sort((a, b) => a.seq - b.seq)[0]
+  const positions = [...items, ...written].filter((position) => position !== undefined)
+  return positions.sort((a, b) => a.seq - b.seq)[0]
 }
 
 function isToBeRedone(run: Run, key: string, item: WorkItem, forced: ReadonlySet<string>): boolean {
@@ -121,7 +140,7 @@ function isToBeRedone(run: Run, key: string, item: WorkItem, forced: ReadonlySet
   )
 }
 
-/** The item as its node asked for it last; what it declared can only be known again by asking. */
+/** Returns the request for an item with the parameters of its last start. */
 export function requestOf(run: Run, key: string, item: WorkItem, forced: ReadonlySet<string>) {
   const parameters = Object.entries(item.inputs).filter(
     ([name]) => entryOf(run.artifacts_index, name) === undefined,
@@ -131,11 +150,10 @@ export function requestOf(run: Run, key: string, item: WorkItem, forced: Readonl
 }
 
 function stableBefore({ machine, history }: ResumeSituation, seq: number): string {
-  const before = history.trail.filter((place) => place.seq < seq)
+  const before = history.trail.filter((position) => position.seq < seq)
   return before[before.length - 1]?.state ?? machine.machine.initial
 }
 
-/** Commands, and the run after them. */
 class Plan {
   readonly commands: RunCommand[] = []
   readonly rewinds: Rewind[] = []
@@ -147,7 +165,7 @@ class Plan {
     this.run = run
   }
 
-  tell(command: RunCommand): void {
+  applyCommand(command: RunCommand): void {
     const decision = decideRun(this.#machine, this.run, command)
     if (decision.kind === 'rejected') throw decision.error
     if (decision.kind === 'same') return

@@ -1,9 +1,9 @@
 /**
- * The log of a run that is being worked on: commands go in, are decided on the run as it is, and
- * become durable. Deciding and appending happen in one turn of the event loop, so that nothing
- * comes between them. When several commands are told at once, all of them happen, or none.
+ * The log of a run that this process works on. A command is decided on the current state, and its
+ * facts are appended in the same turn of the event loop, so that no other command comes between.
+ * Several commands of one call are applied together or not at all.
  *
- * Telemetry is told last: event, then snapshot, then telemetry.
+ * The order is: event, then snapshot, then telemetry.
  */
 import type { Logger } from '../core/ports.ts'
 import type { RunCommand } from '../core/run/commands.ts'
@@ -14,19 +14,18 @@ import type { RunMachine } from '../core/run/machine.ts'
 import type { Run } from '../core/run/run.ts'
 import type { Author, RunWriter } from './journal/journal.ts'
 
-/** What telemetry is told of a transition that was refused; it is not in the log. */
+/** A refused transition, for telemetry. It is not in the log. */
 export interface RefusedEvent extends RefusedTransition, Author {
   readonly run_id: string
   readonly ts: string
 }
 
-/** Who is told of what has become durable, and of what was refused. */
+/** Receives events after they are durable, and refused transitions. */
 export interface RunObserver {
   recorded(events: readonly RunEvent[]): void
   refused(event: RefusedEvent): void
 }
 
-/** What a log is made of. */
 export interface RunLogParts {
   readonly writer: RunWriter
   readonly machine: RunMachine
@@ -35,7 +34,6 @@ export interface RunLogParts {
   readonly now: () => string
 }
 
-/** The log of one run, for the one who holds it. */
 export class RunLog {
   readonly #parts: RunLogParts
 
@@ -51,8 +49,11 @@ export class RunLog {
     return this.#parts.writer
   }
 
-  /** Tells the run something; gives the events, which are durable. A refusal is thrown. */
-  async tell(author: Author, ...commands: readonly RunCommand[]): Promise<readonly RunEvent[]> {
+  /** Applies commands and returns their events when they are durable. Throws if one is rejected. */
+  async applyCommand(
+    author: Author,
+    ...commands: readonly RunCommand[]
+  ): Promise<readonly RunEvent[]> {
     const { writer, observer } = this.#parts
     const facts = this.#decide(author, commands)
     if (facts.length === 0) return []
@@ -103,7 +104,18 @@ export class RunLog {
   }
 }
 
-/** The run after facts, of which only the content counts. */
+/** Returns the facts of a command, without appending them. Throws if the command is rejected. */
+export function factsOf(
+  machine: RunMachine,
+  run: Run | null,
+  command: RunCommand,
+): readonly RunFact[] {
+  const decision = decideRun(machine, run, command)
+  if (decision.kind === 'rejected') throw decision.error
+  return decision.kind === 'facts' ? decision.facts : []
+}
+
+/** Returns the run after facts. The facts get empty envelopes, so times and ids are missing. */
 export function foldFacts<R extends Run | null>(run: R, facts: readonly RunFact[]): R | Run {
   const envelope = { ts: '', trace_id: '', span_id: '', actor: '' }
   const events = toEvents(run?.run_id ?? '', run?.last_seq ?? 0, facts, envelope, () => '')

@@ -1,9 +1,6 @@
 /**
- * Runs: started, resumed, cancelled and explained. One process at a time works on a run; the
- * journal sees to that.
- *
- * The artifact `run:definition` says what a run is for (`made-for.ts`). It is written right after
- * RUN_CREATED, and only then is the run acknowledged.
+ * Starts, resumes, cancels and explains runs. The journal ensures that one process at a time works
+ * on a run. `creation.ts` describes how a run begins.
  */
 import { hostname } from 'node:os'
 import { abortSignal, flag } from '../core/checks.ts'
@@ -11,18 +8,28 @@ import { CommandInvalid, DefinitionInvalid, RunEnded, RunExists } from '../core/
 import { checkDefinition, checkFields } from '../core/fields.ts'
 import type { Logger } from '../core/ports.ts'
 import type { RunEvent } from '../core/run/events.ts'
-import { documentationRun, type RunMachine } from '../core/run/machine.ts'
+import type { RunMachine } from '../core/run/machine.ts'
 import { entryOf, type Run } from '../core/run/run.ts'
 import { InputInvalid } from '../engine/errors.ts'
 import { validate } from '../engine/schema.ts'
+import { loadTracing } from '../engine/tracing/opentelemetry.ts'
+import { Tracer } from '../engine/tracing/tracer.ts'
 import { harmlessLogger } from '../engine/watching/hooks.ts'
 import { SILENT } from '../engine/watching/log.ts'
 import { type Environment, systemEnvironment } from '../environment/system.ts'
-import { createFacts, damageFacts } from './damage.ts'
+import {
+  assertMadeFor,
+  createFacts,
+  DEFINITION,
+  encodeMadeFor,
+  machineOf,
+  type ReadContent,
+  readMadeFor,
+} from './creation.ts'
+import { failDamaged, replayedOrNothing } from './damage.ts'
 import type { RunDefinition } from './define-run.ts'
 import { RunDefinitionUnknown } from './errors.ts'
-import type { RunExplanation } from './explain.ts'
-import { explainRun } from './explain-run.ts'
+import { explainRun, type RunExplanation } from './explain.ts'
 import { HistoryNotes } from './history.ts'
 import { inputDisk } from './input-disk.ts'
 import { Inputs } from './input-files.ts'
@@ -31,7 +38,6 @@ import { openFolderJournal } from './journal/folder/journal.ts'
 import type {
   Author,
   CancelRequest,
-  DecideFailure,
   EventRange,
   Holder,
   Journal,
@@ -41,47 +47,44 @@ import type {
   RunWriter,
 } from './journal/journal.ts'
 import { type ListedRun, type ListOptions, listRuns } from './listing.ts'
-import {
-  assertMadeFor,
-  DEFINITION,
-  encodeMadeFor,
-  machineOf,
-  type ReadContent,
-  readMadeFor,
-} from './made-for.ts'
-import { Orchestrator } from './orchestrator.ts'
-import { endOf, type RunOutcome } from './outcome.ts'
-import { planResume } from './resume-plan.ts'
+import { endOf, Orchestrator, type RunOutcome } from './orchestrator.ts'
+import { planResume, survey } from './resume-plan.ts'
+import { authorsOf, type NewAuthor } from './run-authors.ts'
 import { RunLog, type RunObserver } from './run-log.ts'
 import {
   type AnyRun,
+  EVENT_RANGE,
   OPEN_OPTIONS,
+  type ResumeOptions,
   type RunsOptions,
   START_OPTIONS,
   type StartOptions,
   type StartOrResumeOptions,
+  SURVEY_OPTIONS,
 } from './runs-options.ts'
-import { type ResumeOptions, SURVEY_OPTIONS, survey } from './survey.ts'
 import { observersOf, telemetryOf } from './telemetry/observers.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 import { WorkItems } from './work-items.ts'
 
-/** Everything that can be told of a run without its code. */
+/** The state of a run, read from its log without the code of its nodes. */
 export interface ShownRun extends Replayed {
   readonly holder: Holder | undefined
   readonly cancelRequest: CancelRequest | undefined
 }
 
-/** Work on a run that goes on in this process. */
+/** A run that this process works on. */
 export interface RunHandle {
   readonly id: string
-  /** What came of it; rejects where a node asked for no edge, or where the run was lost. */
+  /**
+   * Resolves when the work ends. Rejects if a node returns a state to which no edge leads, or if
+   * the run was lost.
+   */
   result(): Promise<RunOutcome>
 }
 
 const RESUME_OPTIONS = { ...SURVEY_OPTIONS, signal: abortSignal }
 
-/** Opens the place where runs are kept. */
+/** Opens the runs of a folder or journal. */
 export async function openRuns(options: RunsOptions): Promise<Runs> {
   checkDefinition('openRuns', options, OPEN_OPTIONS)
   const { folder, journal } = options
@@ -92,7 +95,16 @@ export async function openRuns(options: RunsOptions): Promise<Runs> {
   const own = journal ?? (await openFolderJournal({ path: folder as string, environment }))
   const telemetry = telemetryOf(options, own, environment)
   await telemetry?.start()
-  return new Runs(own, { ...options, environment }, telemetry)
+  const loaded = await loadTracing(options.tracing)
+  const ports = { clock: environment.clock, logger: harmlessLogger(options.logger ?? SILENT) }
+  const tracer = loaded && new Tracer(loaded, ports)
+  return new Runs(own, { ...options, environment, tracer }, telemetry)
+}
+
+/** The options, and what was made of them. */
+type OwnOptions = RunsOptions & {
+  readonly environment: Environment
+  readonly tracer: Tracer | undefined
 }
 
 interface Working {
@@ -102,10 +114,10 @@ interface Working {
   readonly result: Promise<RunOutcome>
 }
 
-/** The runs of a journal. */
+/** The runs of a journal, and those that this process works on. */
 export class Runs implements AsyncDisposable {
   readonly journal: Journal
-  readonly #options: RunsOptions & { readonly environment: Environment }
+  readonly #options: OwnOptions
   readonly #logger: Logger
   readonly #worker: string
   readonly #definitions = new Map<string, AnyRun>()
@@ -114,11 +126,7 @@ export class Runs implements AsyncDisposable {
   readonly #observer: RunObserver
 
   /** Made by `openRuns`. @internal */
-  constructor(
-    journal: Journal,
-    options: RunsOptions & { readonly environment: Environment },
-    telemetry?: Telemetry,
-  ) {
+  constructor(journal: Journal, options: OwnOptions, telemetry?: Telemetry) {
     this.journal = journal
     this.#options = options
     this.#telemetry = telemetry
@@ -128,7 +136,12 @@ export class Runs implements AsyncDisposable {
     for (const definition of options.runs ?? []) this.#know(definition)
   }
 
-  /** Begins a run. It is durable when this returns, and is then worked on here. */
+  /** The definitions that this process knows, by name. */
+  get definitions(): ReadonlyMap<string, AnyRun> {
+    return this.#definitions
+  }
+
+  /** Starts a run and works on it in this process. The run is durable when the promise resolves. */
   async start<Input>(
     definition: RunDefinition<Input>,
     options: StartOptions<Input> = {},
@@ -139,20 +152,26 @@ export class Runs implements AsyncDisposable {
     const { runId = environment.ids.next(), input = null, signal } = options
     const content = encodeMadeFor(definition.name, definition.machine, input)
     const parsed = await parse(definition, input)
-    const newAuthor = this.#authorsOf(environment.ids.next().replaceAll('-', ''))
+    const { newAuthor } = this.#authors()
+    newAuthor.spans?.begin(definition.name, runId)
     const writer = await this.#create(definition, runId, newAuthor)
     return this.#holding(writer, async () => {
       const log = this.#logOf(definition, writer)
       const stored = await writer.writeArtifact(DEFINITION, content)
       const worker = this.#worker
-      await log.tell(newAuthor(), { kind: 'write-artifact', name: DEFINITION, ...stored, worker })
+      await log.applyCommand(newAuthor(), {
+        kind: 'write-artifact',
+        name: DEFINITION,
+        ...stored,
+        worker,
+      })
       return this.#work({ definition, input: parsed }, log, newAuthor, { signal })
     })
   }
 
   /**
-   * Starts a run, or resumes the one that is there under this id. Throws `RunDiffers` if that one
-   * is of another kind or has another input.
+   * Starts a run, or resumes the run with this id. Throws `RunDiffers` if that run has another
+   * definition or input.
    */
   async startOrResume<Input>(
     definition: RunDefinition<Input>,
@@ -160,7 +179,7 @@ export class Runs implements AsyncDisposable {
   ): Promise<RunHandle> {
     checkFields(options, { ...START_OPTIONS, ...SURVEY_OPTIONS }, { what: 'options' })
     const { runId, input, signal, ...resuming } = options
-    if (runId === undefined) throw new CommandInvalid('runId', 'must say which run')
+    if (runId === undefined) throw new CommandInvalid('runId', 'must be the id of a run')
     const common = signal === undefined ? {} : { signal }
     try {
       return await this.start(definition, {
@@ -171,35 +190,48 @@ export class Runs implements AsyncDisposable {
     } catch (error) {
       if (!(error instanceof RunExists)) throw error
     }
-    const reader = await this.journal.read(runId)
-    const { run, damage } = await replayedOrNothing(reader)
-    // Of a damaged run only its failure can be told, which resuming does.
-    if (run !== undefined && damage === undefined) {
-      const read: ReadContent = (name, sha256) => reader.readArtifact(name, sha256)
-      await assertMadeFor(run, { definition: definition.name, input }, read)
+    const expected = { definition: definition.name, input }
+    try {
+      return await this.#resume(runId, { ...resuming, ...common }, expected)
+    } catch (error) {
+      // A run of another kind is the caller's mistake, even while another process holds the run.
+      if (error instanceof RunHeld) await this.#assertMadeFor(runId, expected)
+      throw error
     }
-    return this.resume(runId, { ...resuming, ...common })
   }
 
   /**
-   * Continues a run where it was left, as R4 says. A run that is done is left alone; one
-   * that has failed or was cancelled is refused with `RunEnded`, and can be forked.
+   * Continues a run from its last stable state (R4). Does nothing if the run is done. Throws
+   * `RunEnded` if it has failed or was cancelled; such a run can be forked.
    */
   async resume(
     runId: string,
     options: ResumeOptions & { readonly signal?: AbortSignal } = {},
   ): Promise<RunHandle> {
     checkFields(options, RESUME_OPTIONS, { what: 'options' })
-    const newAuthor = this.#authorsOf(await this.#traceOf(runId))
+    return this.#resume(runId, options)
+  }
+
+  /** Reads the log once, while it opens the run: a log can be long. */
+  async #resume(
+    runId: string,
+    options: ResumeOptions & { readonly signal?: AbortSignal },
+    expected?: Expected,
+  ): Promise<RunHandle> {
+    const { note, newAuthor } = this.#authors()
     const history = new HistoryNotes()
     let writer: RunWriter
     try {
-      writer = await this.journal.open(runId, newAuthor(), history.note)
+      writer = await this.journal.open(runId, newAuthor, (event) => {
+        note(event)
+        history.note(event)
+      })
     } catch (error) {
       if (error instanceof RunLogDamaged) return this.#failDamaged(runId, newAuthor)
       throw error
     }
     return this.#holding(writer, async () => {
+      if (expected !== undefined) await assertMadeFor(writer.run, expected, contentsOf(writer))
       const ended = endOf(await this.#machineOf(writer.run, writer), writer.run)
       if (ended?.kind === 'done') {
         await writer.close()
@@ -210,15 +242,15 @@ export class Runs implements AsyncDisposable {
       const log = this.#logOf(definition, writer)
       const known = { machine: definition.machine, run: writer.run, history }
       const { forced, commands } = planResume(await this.#survey(writer, known, options))
-      await log.tell(newAuthor(), ...commands)
+      await log.applyCommand(newAuthor(), ...commands)
       const { signal, strict = false } = options
       return this.#work({ definition, input }, log, newAuthor, { forced, strict, signal })
     })
   }
 
   /**
-   * Cancels a run: at once where it is worked on here or by nobody; where another process holds it,
-   * that one is asked to, and `requested` is the answer.
+   * Cancels a run. Returns `requested` if another process holds the run: that process cancels it
+   * soon.
    */
   async cancel(runId: string, reason: string): Promise<'cancelled' | 'requested'> {
     if (typeof reason !== 'string' || reason.trim() === '') {
@@ -232,7 +264,7 @@ export class Runs implements AsyncDisposable {
       return 'cancelled'
     }
     try {
-      await this.#tell(runId, { kind: 'cancel', reason })
+      await this.#applyCommand(runId, { kind: 'cancel', reason })
       return 'cancelled'
     } catch (error) {
       if (!(error instanceof RunHeld)) throw error
@@ -241,21 +273,21 @@ export class Runs implements AsyncDisposable {
     }
   }
 
-  /** Remembers that a commit of a repository belongs to a run, also after its end. */
+  /** Records that a commit of a repository belongs to a run. Also works after the run's end. */
   async linkCommit(runId: string, sha: string): Promise<void> {
     const here = this.#working.get(runId)
     const command = { kind: 'link-commit', sha } as const
-    if (here === undefined) await this.#tell(runId, command)
-    else await here.log.tell(here.newAuthor(), command)
+    if (here === undefined) await this.#applyCommand(runId, command)
+    else await here.log.applyCommand(here.newAuthor(), command)
   }
 
-  /** Every run, by id, as its snapshot has it; see `ListOptions` for more. */
+  /** Returns all runs by id, from their snapshots unless `check` is set. */
   async list(options: ListOptions = {}): Promise<ListedRun[]> {
     checkFields(options, { check: flag }, { what: 'options' })
     return listRuns(this.journal, options)
   }
 
-  /** A run, from its whole log. */
+  /** Reads a run from its whole log. */
   async show(runId: string): Promise<ShownRun> {
     const reader = await this.journal.read(runId)
     const replayed = await reader.replay()
@@ -263,13 +295,14 @@ export class Runs implements AsyncDisposable {
     return { ...replayed, holder, cancelRequest }
   }
 
-  /** The events of a run, in order. */
-  async *events(runId: string, range?: EventRange): AsyncIterable<RunEvent> {
+  /** Yields the events of a run, in order. */
+  async *events(runId: string, range: EventRange = {}): AsyncIterable<RunEvent> {
+    checkFields(range, EVENT_RANGE, { what: 'range' })
     const reader = await this.journal.read(runId)
     yield* reader.events(range)
   }
 
-  /** What resuming a run would do, and why; changes nothing. */
+  /** Returns what resuming a run would do, and why. Changes nothing. */
   async explain(runId: string, options: ResumeOptions = {}): Promise<RunExplanation> {
     checkFields(options, SURVEY_OPTIONS, { what: 'options' })
     const { disk = inputDisk, environment } = this.#options
@@ -281,12 +314,12 @@ export class Runs implements AsyncDisposable {
     })
   }
 
-  /** Checks log, chain, schemas, snapshot and artifacts of a run; changes nothing. */
+  /** Checks log, chain, schemas, snapshot and artifacts of a run. Changes nothing. */
   verify(runId: string): Promise<RunFinding[]> {
     return this.journal.verify(runId)
   }
 
-  /** Stops the work on every run of this process; each can be resumed. */
+  /** Stops the work on all runs of this process. They can be resumed. */
   async close(): Promise<void> {
     for (const { orchestrator } of this.#working.values()) orchestrator.interrupt()
     await Promise.allSettled([...this.#working.values()].map(({ result }) => result))
@@ -301,12 +334,12 @@ export class Runs implements AsyncDisposable {
   #know(definition: AnyRun): void {
     const known = this.#definitions.get(definition.name)
     if (known !== undefined && known !== definition) {
-      throw new DefinitionInvalid(`run "${definition.name}"`, 'another one has its name')
+      throw new DefinitionInvalid(`run "${definition.name}"`, 'another definition has this name')
     }
     this.#definitions.set(definition.name, definition)
   }
 
-  /** A creation that a crash cut short was acknowledged to nobody, and is taken up again. */
+  /** A run whose creation was interrupted by a crash was never acknowledged. It is completed. */
   async #create(
     { machine, maxFixAttempts }: AnyRun,
     runId: string,
@@ -318,7 +351,7 @@ export class Runs implements AsyncDisposable {
       if (!(error instanceof RunExists)) throw error
       const there = await this.journal.peek(runId)
       if (there !== undefined && there.last_seq > 1) throw error
-      const writer = await this.journal.open(runId, newAuthor())
+      const writer = await this.journal.open(runId, newAuthor)
       if (entryOf(writer.run.artifacts_index, DEFINITION) === undefined) return writer
       await writer.close()
       throw error
@@ -329,8 +362,7 @@ export class Runs implements AsyncDisposable {
     run: Run,
     source: Pick<RunReader, 'readArtifact'>,
   ): Promise<{ definition: AnyRun; input: unknown }> {
-    const read: ReadContent = (each, sha256) => source.readArtifact(each, sha256)
-    const { definition: name, input } = await readMadeFor(run, read)
+    const { definition: name, input } = await readMadeFor(run, contentsOf(source))
     const definition = this.#definitions.get(name)
     if (definition === undefined) {
       throw new RunDefinitionUnknown(run.run_id, name, [...this.#definitions.keys()])
@@ -353,7 +385,7 @@ export class Runs implements AsyncDisposable {
   #work(
     { definition, input }: { readonly definition: AnyRun; readonly input: unknown },
     log: RunLog,
-    newAuthor: () => Author,
+    newAuthor: NewAuthor,
     options: { forced?: ReadonlySet<string>; strict?: boolean; signal?: AbortSignal | undefined },
   ): RunHandle {
     const { environment, pawl, disk = inputDisk } = this.#options
@@ -371,17 +403,20 @@ export class Runs implements AsyncDisposable {
     const interrupt = () => orchestrator.interrupt()
     if (options.signal?.aborted) interrupt()
     options.signal?.addEventListener('abort', interrupt, { once: true })
-    const result = orchestrator.work().finally(() => {
+    const { spans } = newAuthor
+    spans?.begin(definition.name, runId)
+    const work = () => orchestrator.work()
+    const result = (spans === undefined ? work() : spans.work(work)).finally(() => {
       this.#working.delete(runId)
       options.signal?.removeEventListener('abort', interrupt)
     })
-    // Whoever asks for the result learns of its failure; nobody has to ask.
+    // A caller who does not ask for the result must not cause an unhandled rejection.
     result.catch(() => {})
     this.#working.set(runId, { orchestrator, log, newAuthor, result })
     return handleOf(runId, result)
   }
 
-  /** Does something with a writer that is closed if that fails. */
+  /** Runs a function and closes the writer if the function throws. */
   async #holding<T>(writer: RunWriter, act: () => Promise<T>): Promise<T> {
     try {
       return await act()
@@ -391,27 +426,25 @@ export class Runs implements AsyncDisposable {
     }
   }
 
-  /** Opens a run that nobody holds, tells it something, and closes it. */
-  async #tell(runId: string, command: Parameters<RunLog['tell']>[1]): Promise<void> {
-    const newAuthor = this.#authorsOf(await this.#traceOf(runId))
-    await using writer = await this.journal.open(runId, newAuthor())
+  /** Opens a run that is not held, applies one command, and closes the run. */
+  async #applyCommand(
+    runId: string,
+    command: Parameters<RunLog['applyCommand']>[1],
+  ): Promise<void> {
+    const { note, newAuthor } = this.#authors()
+    await using writer = await this.journal.open(runId, newAuthor, note)
     const machine = await this.#machineOf(writer.run, writer)
-    await this.#logOf({ machine }, writer).tell(newAuthor(), command as never)
+    await this.#logOf({ machine }, writer).applyCommand(newAuthor(), command as never)
   }
 
   async #failDamaged(runId: string, newAuthor: () => Author): Promise<RunHandle> {
     const reader = await this.journal.read(runId)
-    const { damage, run } = await replayedOrNothing(reader)
-    if (damage !== undefined && run !== undefined) throw new RunEnded(runId, run.run_state)
-    const decide: DecideFailure = async (before, found) =>
-      // Of a run that cannot be read at all, it is not even known which machine it had.
-      damageFacts(before, found, before ? await this.#machineOf(before, reader) : documentationRun)
-    const failed = await this.journal.failDamaged(runId, decide, newAuthor())
-    this.#observer.recorded((await reader.failure())?.events ?? [])
-    const reason = failed.run.ended_because ?? 'SnapshotInvalid'
-    const outcome = { kind: 'failed', run: failed.run, reason } as const
-    const told = { ...outcome, ...(failed.damage && { damage: failed.damage }) }
-    return handleOf(runId, Promise.resolve(told))
+    const outcome = await failDamaged(this.journal, reader, {
+      newAuthor,
+      machineOf: (run) => this.#machineOf(run, reader),
+      recorded: (events) => this.#observer.recorded(events),
+    })
+    return handleOf(runId, Promise.resolve(outcome))
   }
 
   #logOf({ machine }: Pick<AnyRun, 'machine'>, writer: RunWriter): RunLog {
@@ -423,7 +456,7 @@ export class Runs implements AsyncDisposable {
 
   #machineOf(run: Run, source: Pick<RunReader, 'readArtifact'>): Promise<RunMachine> {
     const known = [...this.#definitions.values()].map(({ machine }) => machine)
-    return machineOf(run, known, (name, sha256) => source.readArtifact(name, sha256))
+    return machineOf(run, known, contentsOf(source))
   }
 
   #runLogger(run_id: string): Logger {
@@ -434,33 +467,24 @@ export class Runs implements AsyncDisposable {
     return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
   }
 
-  /** Events of one run belong to one trace; each piece of work is a span of it. */
-  #authorsOf(trace_id: string): () => Author {
-    const { ids } = this.#options.environment
-    return () => {
-      const span_id = ids.next().replaceAll('-', '').slice(-16)
-      return { trace_id, span_id, actor: this.#worker }
-    }
+  #authors() {
+    const { tracer, environment } = this.#options
+    return authorsOf({ ids: environment.ids, worker: this.#worker, tracer })
   }
 
-  async #traceOf(runId: string): Promise<string> {
-    try {
-      for await (const event of this.events(runId, { from: 1, to: 1 })) return event.trace_id
-    } catch (error) {
-      if (!(error instanceof RunLogDamaged)) throw error
-    }
-    return this.#options.environment.ids.next().replaceAll('-', '')
+  async #assertMadeFor(runId: string, expected: Expected): Promise<void> {
+    const reader = await this.journal.read(runId)
+    const { run, damage } = await replayedOrNothing(reader)
+    if (run === undefined || damage !== undefined) return
+    await assertMadeFor(run, expected, contentsOf(reader))
   }
 }
 
-/** Nothing if the log is damaged and nobody has recorded it. */
-async function replayedOrNothing(reader: RunReader): Promise<Partial<Replayed>> {
-  try {
-    return await reader.replay()
-  } catch (error) {
-    if (error instanceof RunLogDamaged) return {}
-    throw error
-  }
+/** What the caller of `startOrResume` takes a run to be. */
+type Expected = Parameters<typeof assertMadeFor>[1]
+
+function contentsOf(source: Pick<RunReader, 'readArtifact'>): ReadContent {
+  return (name, sha256) => source.readArtifact(name, sha256)
 }
 
 function handleOf(id: string, result: Promise<RunOutcome>): RunHandle {

@@ -1,14 +1,15 @@
 /**
- * Work items: what a node does once. An item that has finished with the same inputs and the same
- * code is not done again (promise P14); its result is read back. What an item writes, its result
- * and its end are one append, so a crash leaves an item that is finished or one that never was.
+ * Work items. An item that has finished with the same inputs and code does not run again (promise
+ * P14): its stored result is returned. The artifacts, the result and the end of an item are one
+ * append, so after a crash the item is either finished or has no effect.
  *
- *   asked for → fresh: the remembered result
- *             → stale in name only: its outputs are revalidated, then the remembered result
- *             → else: started, done, finished; or failed, if it threw; or left as started, if it
- *               was interrupted, and then it is done anew
+ *   fresh                          return the stored result
+ *   stale, but inputs unchanged    revalidate its outputs, return the stored result
+ *   otherwise                      start it, then finish it, or fail it if the function throws; an
+ *                                  interrupted item stays started, and runs again on resume
  *
- * A result is kept as the artifact `result:<key>`; a key too long for that is replaced by its hash.
+ * The result is stored as the artifact `result:<key>`. If that name is too long, the key is
+ * replaced by its hash.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { encode } from '../core/canonical-json.ts'
@@ -24,6 +25,7 @@ import {
   isUnchanged,
   staleOutputsOf,
 } from '../core/run/staleness.ts'
+import { decodeValue, encodeValue } from '../core/values.ts'
 import { loggerWith } from '../engine/watching/log.ts'
 import { ARTIFACT_JSON, type ItemScope, isArtifact, writeCommands } from './artifacts.ts'
 import { ArtifactUnknown, WorkNested, WorkTwice } from './errors.ts'
@@ -31,38 +33,36 @@ import { fulfilCommands } from './forced.ts'
 import { ArtifactChanged, ArtifactMissing } from './journal/errors.ts'
 import { sha256Of } from './journal/hash.ts'
 import type { Author } from './journal/journal.ts'
-import type { ItemContext, WorkOptions } from './run-context.ts'
+import type { ItemContext, WorkOptions } from './node-context.ts'
+import type { NewAuthor } from './run-authors.ts'
 import type { RunLog } from './run-log.ts'
 
-/** What work items need of their run. */
 export interface WorkParts {
   readonly log: RunLog
   readonly logger: Logger
   readonly signal: AbortSignal
-  /** Items to be done again though they are finished; each is taken out when it starts. */
+  /** Finished items that run again. An item is removed when it starts. */
   readonly forced: Set<string>
-  /** Whether what is stale in name only is done again all the same. */
+  /** Runs stale items again even if their inputs are unchanged. */
   readonly strict: boolean
-  /** A new span in the trace of the run. */
-  readonly newAuthor: () => Author
+  /** Makes a new span in the trace of the run. */
+  readonly newAuthor: NewAuthor
 }
 
-/** Does an item; `because` says why it is done. */
 type DoItem<Result> = (item: ItemContext, because: StartBecause) => Result | Promise<Result>
 
-/** Who does an item. */
+/** What runs an item: a function, or a job on the queue. */
 export interface Doer<Result> {
   readonly worker: string
   readonly run: DoItem<Result>
 }
 
 /**
- * The item in which a call is made. One storage serves all runs: one for each would stay with Node
- * for ever, and every promise of the process would pay for every run that it ever worked on.
+ * The item in which a call is made. All runs share one storage, because Node never frees a storage
+ * and each of them makes every promise of the process slower.
  */
 const scopes = new AsyncLocalStorage<{ readonly items: WorkItems; readonly scope: ItemScope }>()
 
-/** The work items of a run that is being worked on. */
 export class WorkItems {
   readonly #parts: WorkParts
   readonly #underWay = new Map<string, Promise<unknown>>()
@@ -71,13 +71,13 @@ export class WorkItems {
     this.#parts = parts
   }
 
-  /** The item of this run in which the caller is, if any. */
+  /** Returns the item of this run in which the caller runs, if any. */
   readonly scope = (): ItemScope | undefined => {
     const inner = scopes.getStore()
     return inner?.items === this ? inner.scope : undefined
   }
 
-  /** The result of an item: remembered, or made now. */
+  /** Returns the result of an item: the stored one, or that of a new execution. */
   async work<Result>(key: string, options: WorkOptions, doer: Doer<Result>): Promise<Result> {
     const outer = this.scope()
     if (outer !== undefined) throw new WorkNested(key, outer.key)
@@ -91,7 +91,7 @@ export class WorkItems {
     }
   }
 
-  /** Resolves when nothing is under way, whether it succeeded or not; gives the first failure. */
+  /** Waits for all running items. Returns the first error, if any. */
   async settled(): Promise<{ readonly error: unknown } | undefined> {
     const ended = await Promise.allSettled(this.#underWay.values())
     const failed = ended.find(({ status }) => status === 'rejected')
@@ -116,7 +116,6 @@ export class WorkItems {
     try {
       return (await this.#remembered(key)) as Result
     } catch (error) {
-      // A result that is gone can only be made again.
       if (!(error instanceof ArtifactChanged || error instanceof ArtifactMissing)) throw error
       return this.#run({ ...request, forced: true }, doer)
     }
@@ -126,7 +125,7 @@ export class WorkItems {
     const { log, newAuthor } = this.#parts
     const stale = staleOutputsOf(log.run, key)
     const commands = stale.map((name) => ({ kind: 'revalidate-artifact', name }) as const)
-    await log.tell(newAuthor(), ...commands)
+    await log.applyCommand(newAuthor(), ...commands)
   }
 
   async #remembered(key: string): Promise<unknown> {
@@ -135,19 +134,30 @@ export class WorkItems {
     const result = entryOf(log.run.artifacts_index, name)
     if (result === undefined) return undefined
     const content = await log.writer.readArtifact(name, result.sha256)
-    return JSON.parse(new TextDecoder().decode(content))
+    return decodeValue(new TextDecoder().decode(content))
   }
 
-  async #run<Result>(request: ItemRequest, { worker, run }: Doer<Result>): Promise<Result> {
-    const { log, signal, forced, newAuthor } = this.#parts
+  #run<Result>(request: ItemRequest, doer: Doer<Result>): Promise<Result> {
+    const { log, newAuthor } = this.#parts
+    const { spans } = newAuthor
+    if (spans === undefined) return this.#runAs(newAuthor(), request, doer)
+    const item = { runId: log.run.run_id, key: request.key }
+    return spans.item(item, (author) => this.#runAs(author ?? newAuthor(), request, doer))
+  }
+
+  async #runAs<Result>(
+    author: Author,
+    request: ItemRequest,
+    { worker, run }: Doer<Result>,
+  ): Promise<Result> {
+    const { log, signal, forced } = this.#parts
     const { key, inputs, code } = request
-    const author = newAuthor()
     const start: RunCommand = {
       kind: 'start-item',
       ...{ key, inputs, worker, forced: request.forced },
       ...(code !== null && { code }),
     }
-    const started = await log.tell(author, start, ...fulfilCommands(log.run, key))
+    const started = await log.applyCommand(author, start, ...fulfilCommands(log.run, key))
     forced.delete(key)
     const scope: ItemScope = { key, author, reads: new Map(), writes: new Map() }
     const context = this.#contextOf(request)
@@ -177,46 +187,46 @@ export class WorkItems {
     }
   }
 
-  /** Keeps the result, and gives it as it will be read back. */
+  /** Stores the result. Returns it as a later run will read it. */
   async #keep<Result>({ key, writes }: ItemScope, made: Result): Promise<Result> {
     const { log } = this.#parts
     const name = resultName(key)
     const hadOne = entryOf(log.run.artifacts_index, name) !== undefined
     if (made === undefined && !hadOne) return made
-    const text = encode(made ?? null, ARTIFACT_JSON)
+    const text = encodeValue(made ?? null, ARTIFACT_JSON)
     const stored = await log.writer.writeArtifact(name, Buffer.from(text))
     writes.set(name, { ...stored, schemaId: undefined })
-    return JSON.parse(text) as Result
+    return decodeValue(text) as Result
   }
 
   async #finish({ key, author, reads, writes }: ItemScope, worker: string): Promise<void> {
     const { log, signal } = this.#parts
     signal.throwIfAborted()
-    // What it read and then replaced has its own hash from now on: the item is fresh for as long as
-    // its writing stands, and is done again when somebody else has written there.
+    // If the item replaced an artifact that it read, the input is its own version. The item is then
+    // stale only if another writer replaces that version.
     const inputs = Object.fromEntries(
       [...reads].map(([name, sha256]) => [name, writes.get(name)?.sha256 ?? sha256]),
     )
     const outputs = [...writes].sort(([a], [b]) => (a < b ? -1 : 1))
     const by = { worker, workItem: key }
     const commands = outputs.flatMap(([name, output]) => writeCommands(log.run, name, output, by))
-    await log.tell(author, ...commands, { kind: 'finish-item', key, inputs })
+    await log.applyCommand(author, ...commands, { kind: 'finish-item', key, inputs })
   }
 
-  /** An item that was interrupted has not failed: it is left as started. */
+  /** An interrupted item has not failed: it stays started. */
   async #failed({ key, author }: ItemScope, error: unknown): Promise<void> {
     const { log, signal } = this.#parts
     if (signal.aborted || entryOf(log.run.work_items, key)?.status !== 'started') return
     const message = classify(error).message.trim() || 'an error without a message'
     const failure = { kind: 'fail-item', key, error: message.slice(0, MESSAGE_MAX) } as const
-    // Where not even that can be recorded, the item is left as started, and the error still told.
-    await log.tell(author, failure).catch(() => {})
+    // If the failure cannot be recorded, the item stays started. The caller gets the first error.
+    await log.applyCommand(author, failure).catch(() => {})
   }
 }
 
 const MESSAGE_MAX = 4000
 
-/** The names and hashes of what an item declares. */
+/** Returns the names and hashes of declared inputs. */
 function inputsOf(run: Run, { inputs = {} }: WorkOptions): Readonly<Record<string, string>> {
   const entries = Object.entries(inputs).filter(([, value]) => value !== undefined)
   return Object.fromEntries(
@@ -238,7 +248,6 @@ function effectKeyOf(runId: string, key: string, hash: string): string {
   return whole.length <= NAME_MAX ? whole : `${runId}/${sha256Of(whole)}`
 }
 
-/** The artifact that keeps the result of an item. */
 function resultName(key: string): string {
   const name = `result:${key}`
   return name.length <= NAME_MAX ? name : `result:~${sha256Of(key)}`

@@ -1,7 +1,7 @@
 /**
- * How offered jobs are decided on, the same in every store. Jobs of one moment are mostly alike:
- * brought by one caller, of one type, differing in id and input alone. The decision on one of them
- * is then the decision on all, but for the id; making it once is what makes large batches fast.
+ * How offered jobs are decided on, the same in every store. Jobs of one call mostly differ in id
+ * and input alone. The decision on one of them is then the decision on all, except for the id. It
+ * is made once, which makes large batches fast.
  */
 import type { JsonBounds } from '../core/canonical-json.ts'
 import { uuid } from '../core/checks.ts'
@@ -13,15 +13,15 @@ import type { Job } from '../core/job/job.ts'
 import { LANES, laneOf } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../environment/system.ts'
-import { contextOf } from './asker.ts'
 import { isPlain } from './columns.ts'
-import { findPayloadFault } from './requests.ts'
-import type { Asker, EnqueueItem } from './store.ts'
+import { contextOf } from './contract/requester.ts'
+import { findItemFault, findPayloadFault } from './contract/requests.ts'
+import type { EnqueueItem, Requester } from './contract/store.ts'
 
-/** An item, and who brings it. */
+/** An item, and who enqueues it. */
 export interface Offer {
   readonly item: EnqueueItem
-  readonly asker: Asker
+  readonly requester: Requester
 }
 
 /** A job that was decided on and is about to be written. */
@@ -41,7 +41,7 @@ export interface Accepted {
 }
 
 /** What decisions on offers need of a store. */
-interface Acceptance {
+export interface Acceptance {
   readonly environment: Environment
   readonly machines: {
     idOf(lifecycle: Lifecycle): number | undefined
@@ -77,10 +77,12 @@ export class Acceptor {
 
   #decide(offer: Offer): Accepted | PawlError {
     const { environment, machines } = this.#shared
+    const fault = findItemFault(offer.item)
+    if (fault !== undefined) return fault
     const { lifecycle, command } = offer.item
-    // The kind comes first: the other way round costs several times as much, here and in checks.
+    // The kind comes first: the other order takes several times as long, here and in checks.
     const create = { kind: 'create', ...command } as const
-    const context = contextOf(environment, offer.asker, this.#now)
+    const context = contextOf(environment, offer.requester, this.#now)
     const decision = decide(lifecycle, null, create, context)
     if (decision.kind === 'rejected') return decision.error
     const machine = machines.idOf(lifecycle)
@@ -93,7 +95,7 @@ export class Acceptor {
   }
 }
 
-/** Only the id is new, and nobody has looked at it yet. */
+/** Only the id is new, and it was not checked yet. */
 function follow(model: Accepted, offer: Offer): Accepted | PawlError {
   const { jobId } = offer.item.command
   const why = uuid(jobId)
@@ -110,25 +112,27 @@ function follow(model: Accepted, offer: Offer): Accepted | PawlError {
   }
 }
 
-/** Whether two offers ask for the same, but for id and input; keys and copies are jobs' own. */
-function areAlike({ item: a, asker }: Offer, { item: b, asker: other }: Offer): boolean {
+/** Whether two offers differ in id and input alone; keys and copies belong to one job. */
+function areAlike({ item: a, requester }: Offer, { item: b, requester: other }: Offer): boolean {
   const [one, two] = [a.command, b.command]
   return (
-    asker === other &&
+    requester === other &&
     a.lifecycle === b.lifecycle &&
     one.type === two.type &&
     one.queue === two.queue &&
     one.priority === two.priority &&
+    one.aheadMs === two.aheadMs &&
     one.runAt === two.runAt &&
     one.hold === two.hold &&
     one.timeoutMs === two.timeoutMs &&
     one.deadlineAt === two.deadlineAt &&
     one.policy === two.policy &&
     one.tags === two.tags &&
+    a.admission === undefined &&
+    b.admission === undefined &&
     one.key === undefined &&
     two.key === undefined &&
-    one.limitKey === undefined &&
-    two.limitKey === undefined &&
+    one.limitKeys === two.limitKeys &&
     one.retryOf === undefined &&
     two.retryOf === undefined
   )

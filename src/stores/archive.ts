@@ -1,13 +1,14 @@
 /**
  * What retention removes, as lines of NDJSON: one for each fact, with its payload. The record that
- * retention leaves holds a hash over them, by which the doctor tells retention from vandalism, and
- * an archive from a forgery.
+ * retention writes has a hash over them. By it the doctor distinguishes retention from other
+ * removals, and an archive from a forgery.
  */
 import { createHash } from 'node:crypto'
 import { encode } from '../core/canonical-json.ts'
 import { LedgerBroken } from '../core/errors.ts'
+import type { RemovalAuthor } from './contract/retention.ts'
+import type { Ref } from './contract/store.ts'
 import { type FactRow, type JobRow, toFact } from './rows.ts'
-import type { Ref } from './store.ts'
 
 /** Bounds of one line; facts are small, payloads are bounded when they are accepted. */
 export const LINE_BOUNDS = { depthMax: 32, bytesMax: 64 * 1024 * 1024 }
@@ -17,14 +18,19 @@ export interface EndedJob extends Pick<JobRow, 'id' | 'seq' | 'queue' | 'state'>
   readonly ref: Ref
 }
 
+/** The same with what retention decides by. */
+export interface EndedRow extends EndedJob, Pick<JobRow, 'type' | 'key' | 'outcome' | 'reason'> {
+  readonly ended_at: number
+}
+
 /** A fact as it is archived, with its position in the ledger. */
 export type ArchivedFact = FactRow & { readonly payload: string | null; readonly position: number }
 
 /** A job that will be removed, with its ledger as lines. */
 export interface PrunedJob extends EndedJob {
   readonly lines: readonly string[]
-  /** Where each line's fact stood in the order of the ledger. */
-  readonly places: readonly number[]
+  /** The position of each line's fact in the order of the ledger. */
+  readonly positions: readonly number[]
 }
 
 /** The lines of a job; none if one of its facts cannot be read: such a job is kept. */
@@ -50,19 +56,35 @@ export function textOf(jobs: readonly Pick<PrunedJob, 'lines'>[]): string {
   return jobs.flatMap(({ lines }) => lines.map((line) => `${line}\n`)).join('')
 }
 
+/** The hash of the lines, without making one text of all of them. */
+function hashOf(jobs: readonly Pick<PrunedJob, 'lines'>[]): string {
+  const hash = createHash('sha256')
+  for (const { lines } of jobs) hash.update(`${lines.join('\n')}\n`)
+  return hash.digest('hex')
+}
+
 /** What the record of a removal says of the jobs, in the order of its columns. */
 export type PrunedRecord = ReturnType<typeof recordOf>
+
+/** How jobs are removed, and by whom. */
+export interface Removing {
+  readonly endedBefore: number
+  readonly archived: boolean
+  /** Absent if the store was asked without a person. */
+  readonly by?: RemovalAuthor
+}
 
 /** The record of a removal. */
 export function recordOf(
   removed: readonly [PrunedJob, ...PrunedJob[]],
-  endedBefore: number,
-  archived: boolean,
+  { endedBefore, archived, by }: Removing,
+  keys: number,
 ) {
-  const sha256 = createHash('sha256').update(textOf(removed)).digest('hex')
+  const sha256 = hashOf(removed)
   const facts = removed.reduce((sum, { lines }) => sum + lines.length, 0)
   const [first] = removed
   const last = removed[removed.length - 1] ?? first
   const range = [first.id, last.id, endedBefore] as const
-  return [removed.length, facts, ...range, sha256, archived ? 1 : 0] as const
+  const who = [by?.operator ?? null, by?.note ?? null] as const
+  return [removed.length, facts, ...range, sha256, archived ? 1 : 0, keys, ...who] as const
 }

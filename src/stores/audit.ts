@@ -1,13 +1,13 @@
 /**
- * What an audit asks of the ledger: which facts, in which order, with or without their payloads.
- * The ledger is walked in windows whose size does not depend on the filter, so that a rare match
- * cannot make one statement long. Conditions on columns are judged by the database; what stands in
- * the JSON of a fact or on the way of a path is only looked for there, and judged here.
+ * What an audit reads from the ledger: which facts, in which order, with or without their payloads.
+ * The ledger is read in windows whose size does not depend on the filter, so that a rare match
+ * cannot make one statement long. The database checks conditions on columns. Conditions on the JSON
+ * of a fact or on its path are checked here; the database only narrows the search.
  */
 import { type ActorKind, FACT_CODES, type Fact, type FactTrigger } from '../core/job/facts.ts'
+import type { Page, TailEntry, UnreadableFact } from './contract/store.ts'
 import { readFact } from './damage.ts'
 import type { FactRow, Value } from './rows.ts'
-import type { Page, TailEntry, UnreadableFact } from './store.ts'
 
 /** Which facts an audit shows; conditions are combined. */
 export interface AuditFilter {
@@ -33,17 +33,17 @@ export interface AuditFilter {
 /** How an audit is read. */
 export interface AuditOptions {
   readonly limit?: number
-  /** The place of the last entry, or of a page that ended there. */
+  /** The position of the last entry, or of a page that ended there. */
   readonly after?: string
-  /** In the order of the ledger, oldest first, unless said otherwise. */
+  /** `oldest` if absent: in the order of the ledger. */
   readonly order?: 'oldest' | 'newest'
   /** Also the payload of each fact. */
   readonly payloads?: boolean
 }
 
-/** A fact with its place in the ledger. */
+/** A fact with its position in the ledger. */
 export interface AuditEntry extends TailEntry {
-  /** JSON text, or null where the fact has none; absent where it was not asked for. */
+  /** JSON text, or null if the fact has none; absent if payloads were not requested. */
   readonly payload?: string | null
 }
 
@@ -57,13 +57,13 @@ export interface AuditWords {
 /** A condition on the row `l` of the ledger, with one "?" for its value. */
 export type Condition = readonly [sql: string, value: Value]
 
-/** What the database can judge of a filter, but for the job. */
+/** The conditions that the database can check, without the job. */
 export function conditionsOf(filter: AuditFilter, words: AuditWords): Condition[] {
   const { actor, trigger, from, before, operator, reason, worker } = filter
   const { contains, ledger } = words
   const inData = contains(`coalesce(l.data, '')`, '?')
   const onPath = contains(`'>' || l.path || '>'`, '?')
-  // Only a claim names its worker; whatever follows it belongs to it until the next one.
+  // Only a claim names its worker; what follows belongs to it until the next claim.
   const holder = `(SELECT c.worker FROM ${ledger} AS c
     WHERE c.job = l.job AND c.seq <= l.seq AND c.worker IS NOT NULL
     ORDER BY c.seq DESC LIMIT 1)`
@@ -86,7 +86,7 @@ function fieldOf(name: string, value: string | undefined): string | undefined {
   return value === undefined ? undefined : `"${name}":${JSON.stringify(value)}`
 }
 
-/** What only the whole fact can say. */
+/** The conditions that need the whole fact. */
 function isMeant({ operator, reason, fromState, toState }: AuditFilter, fact: Fact) {
   if (operator !== undefined && fact.operator !== operator) return false
   if (reason !== undefined && fact.reason !== reason) return false
@@ -105,16 +105,16 @@ function hasMoved(fact: Fact, from: string | undefined, to: string | undefined):
   return to === undefined || states.indexOf(to, left + 1) > 0
 }
 
-/** The columns of a fact; what is large only where it is wanted. */
+/** The columns of a fact; the payload only if it is requested. */
 export function columnsOf({ payloads }: AuditOptions): string {
   const columns = ['seq', 'kind', 'version', 'at', 'path', 'actor', 'attempt', 'statuses', 'claim']
   const more = ['worker', 'lease_until', 'data', ...(payloads ? ['payload'] : [])]
   return [...columns, ...more].map((column) => `l.${column}`).join(', ')
 }
 
-/** A row of the ledger with its place; no id where its job is gone. */
+/** A row of the ledger with its position; without an id if its job is gone. */
 export type AuditRow = FactRow & {
-  readonly place: string
+  readonly position: string
   readonly job_id: string | null
   readonly payload?: string | null
 }
@@ -124,12 +124,12 @@ const PAGE_MAX = 1000
 
 /** A page while it is being filled. */
 export class AuditPage {
-  /** How many facts are looked at before the time is; fewer where they come with payloads. */
+  /** How many facts are read between two checks of the time; fewer with payloads. */
   readonly chunk: number
   readonly #filter: AuditFilter
   readonly #limit: number
   readonly #items: AuditEntry[] = []
-  /** What cannot be read cannot be judged by the filter either: it is always shown. */
+  /** A fact that cannot be read is always shown, because the filter cannot be applied to it. */
   readonly #unreadable: UnreadableFact[] = []
 
   constructor(filter: AuditFilter, { limit = PAGE_DEFAULT, payloads }: AuditOptions) {
@@ -142,12 +142,12 @@ export class AuditPage {
     return this.#items.length >= this.#limit
   }
 
-  /** Adds what is meant, and answers with the page once it is full. */
+  /** Adds the rows that match; returns the page when it is full. */
   take(rows: readonly AuditRow[]): Page<AuditEntry> | undefined {
     for (const row of rows) {
       // A fact without its job cannot say whose it was; seals notice that it is missing.
       if (row.job_id === null) continue
-      const { place: pos, payload } = row
+      const { position: pos, payload } = row
       const read = readFact(pos, row.job_id, row)
       if ('unreadable' in read) {
         this.#unreadable.push(read)
@@ -161,7 +161,7 @@ export class AuditPage {
     return undefined
   }
 
-  /** The page as far as it came; with a place where there may be more. */
+  /** The page as it is; with a cursor if there may be more. */
   end(next?: string): Page<AuditEntry> {
     if (next === undefined) return this.#page
     return { ...this.#page, next, partial: true }

@@ -7,7 +7,7 @@
  * each database. The compiler reports a column of `JobRow` that is missing here.
  */
 import { FACT_CODES, type Fact } from '../core/job/facts.ts'
-import type { Job } from '../core/job/job.ts'
+import { isPastDeadline, type Job } from '../core/job/job.ts'
 import { LANES } from '../core/job/lanes.ts'
 import { factData, factPath, factStatuses, type JobRow, statusLetter, type Value } from './rows.ts'
 
@@ -68,6 +68,14 @@ export const JOB_COLUMNS = [
     claim: 'read',
   },
   {
+    name: 'ahead_ms',
+    type: 'int',
+    value: aheadOf,
+    insert: 'special',
+    changes: true,
+    ...RARE,
+  },
+  {
     name: 'run_at',
     type: 'bigint',
     value: ({ job }) => job.runAt,
@@ -125,7 +133,14 @@ export const JOB_COLUMNS = [
   { name: 'blocked_reason', type: 'text', value: ({ job }) => job.blockedReason, changes: true },
   { name: 'stalled', type: 'smallint', value: ({ job }) => (job.stalled ? 1 : 0), changes: true },
   { name: 'key', type: 'text', value: ({ job }) => job.key, insert: 'special', ...RARE },
-  { name: 'limit_key', type: 'text', value: ({ job }) => job.limitKey, insert: 'special', ...RARE },
+  {
+    name: 'limit_key',
+    type: 'text',
+    value: ({ job }) => job.limitKey,
+    insert: 'special',
+    changes: true,
+    ...RARE,
+  },
   { name: 'tags', type: 'text', value: tagsOf, insert: 'special', json: true, ...RARE },
   { name: 'retry_of', type: 'uuid', value: ({ job }) => job.retryOf, insert: 'special', ...RARE },
   {
@@ -165,6 +180,10 @@ function leaseOf({ lane, leaseUntil }: JobFold): Value {
   return lane === LANES.held ? leaseUntil : null
 }
 
+function aheadOf({ job }: JobFold): Value {
+  return job.aheadMs === 0 ? null : job.aheadMs
+}
+
 function tagsOf({ job }: JobFold): Value {
   return job.tags.length === 0 ? null : JSON.stringify(job.tags)
 }
@@ -197,7 +216,7 @@ export const NOTHING_RARE = Object.fromEntries(
   RARE_COLUMNS.map(({ name, absent }) => [name, absent]),
 ) as unknown as RareRow
 
-/** What a claim gives to every job that it takes. */
+/** What a claim writes into every job that it takes. */
 export interface GivenRow {
   readonly status: string
   readonly claim: string
@@ -231,6 +250,7 @@ export function claimedRow(read: CommonRow, rare: RareRow, given: GivenRow, stat
     crashes: rare.crashes,
     releases: rare.releases,
     priority: read.priority,
+    ahead_ms: rare.ahead_ms,
     run_at: read.run_at,
     created_at: read.created_at,
     started_at: given.now,
@@ -241,14 +261,19 @@ export function claimedRow(read: CommonRow, rare: RareRow, given: GivenRow, stat
     error: rare.error,
     blocked_reason: null,
     stalled: 0,
-    status: given.status,
+    // Past the deadline of its job an attempt does not start.
+    status: isPast(rare.deadline_at, given.now) ? statusLetter('LEASED') : given.status,
     claim: given.claim,
     worker: given.worker,
     lease_until: given.leaseUntil,
   }
 }
 
-/** Where each column stands in a list of `CLAIM_COLUMNS` and `RARE_COLUMNS`. */
+function isPast(deadlineAt: number | null, now: number): boolean {
+  return isPastDeadline({ deadlineAt }, now)
+}
+
+/** The index of each column in a list of `CLAIM_COLUMNS` and `RARE_COLUMNS`. */
 const AT = Object.fromEntries(
   [...CLAIM_COLUMNS, ...RARE_COLUMNS].map(({ name }, i) => [name, i]),
 ) as Readonly<Record<keyof (CommonRow & RareRow), number>>
@@ -261,6 +286,7 @@ export function unpackClaimed(values: readonly Value[]): CommonRow & RareRow {
     queue: values[AT.queue],
     type: values[AT.type],
     priority: values[AT.priority],
+    ahead_ms: values[AT.ahead_ms],
     run_at: values[AT.run_at],
     seq: values[AT.seq],
     attempt: values[AT.attempt],
@@ -296,6 +322,7 @@ export function changingValues(row: JobFold): Value[] {
     lane,
     job.state,
     job.priority,
+    aheadOf(row),
     job.runAt,
     job.seq,
     job.attempt,
@@ -314,8 +341,15 @@ export function changingValues(row: JobFold): Value[] {
     jsonOf(job.error),
     job.blockedReason,
     job.stalled ? 1 : 0,
+    job.limitKey,
   ]
 }
+
+/**
+ * The time by which ready and blocked jobs with the same priority are ordered, as in the indexes of
+ * these lanes: the same text, so that they are used.
+ */
+export const orderAt = (of = ''): string => `(${of}run_at - coalesce(${of}ahead_ms, 0))`
 
 /** Names as a list in SQL. */
 export function namesOf(columns: readonly { readonly name: string }[], prefix = ''): string {

@@ -1,19 +1,17 @@
 /**
  * The function of a commit, the same in every store: what it may do, and for how long. While it
- * runs, something is locked; so its time is bounded, by five seconds and by a third of the lease.
+ * runs, the file or the row of the job is locked. So its time is bounded, by five seconds and by a
+ * third of the lease.
  */
 import type { JsonBounds } from '../core/canonical-json.ts'
 import { CommandInvalid } from '../core/errors.ts'
 import { EFFECTS_MAX } from '../core/job/checks.ts'
 import type { Usage } from '../core/job/commands.ts'
 import type { Environment } from '../environment/system.ts'
+import { checkEffect, findPayloadFault } from './contract/requests.ts'
+import type { CommitTx, CommitWork, Held } from './contract/store.ts'
 import { CommitTooSlow } from './errors.ts'
-import { checkEffect, findPayloadFault } from './requests.ts'
-import type { CommitTx, Held } from './store.ts'
 import { BOUND_MS, runBounded, type TxAccess } from './transaction-function.ts'
-
-/** What the user wants to be done in the commit; returns the result as JSON text. */
-export type CommitWork = (tx: CommitTx) => string | Promise<string>
 
 /** An effect that the function declared. */
 export interface Effect {
@@ -27,33 +25,28 @@ export function commitCommand({ job }: Held) {
   return { kind: 'commit', fence } as const
 }
 
-/** The same, with what came of its function. */
-export function committedCommand(
-  held: Held,
-  effects: readonly Effect[],
-  usage: (() => Usage | undefined) | undefined,
-) {
-  const used = usage?.()
+/** The same, with the result of its function. */
+export function committedCommand(held: Held, effects: readonly Effect[], usage: Usage | undefined) {
   return {
     ...commitCommand(held),
     effects: effects.length,
-    ...(used !== undefined && { usage: used }),
+    ...(usage !== undefined && { usage }),
   }
 }
 
-/** A third of the lease as it was taken, so that heartbeats still find their time. */
+/** A third of the lease as it was granted, so that heartbeats still have time. */
 export function boundOf({ job }: Held): number {
   const leaseMs = (job.execution?.leaseUntil ?? 0) - (job.startedAt ?? 0)
   return Math.max(1, Math.min(BOUND_MS, Math.floor(leaseMs / 3)))
 }
 
-/** Runs the function; past its bound, or where its result cannot be stored, it throws. */
+/** Runs the function. Throws if it takes too long, or if its result cannot be stored. */
 export async function runFunction(
   { environment, payloadBounds }: { environment: Environment; payloadBounds: JsonBounds },
   boundMs: number,
   access: TxAccess,
   work: CommitWork,
-): Promise<{ result: string; effects: readonly Effect[] }> {
+): Promise<{ result: string | undefined; effects: readonly Effect[] }> {
   const effects: Effect[] = []
   const result = await runBounded(environment, access, {
     boundMs,
@@ -71,7 +64,7 @@ export async function runFunction(
     }),
     async work(tx) {
       const made = await work(tx)
-      const fault = findPayloadFault('result', made, payloadBounds)
+      const fault = made === undefined ? made : findPayloadFault('result', made, payloadBounds)
       if (fault !== undefined) throw fault
       return made
     },

@@ -1,21 +1,20 @@
 /**
- * Damaged rows: the one place that says whether the row of a job can be read and trusted, and what
- * the engine does about one that cannot. Both stores ask here.
+ * Decides whether the row of a job can be read and trusted, and what happens to one that cannot.
+ * Both stores use these rules.
  *
- * Anything may stand in a row: a person has a shell, a disk fails, a restore was incomplete. One
- * such row must not stop anybody else. So:
+ * A row may contain anything: a person changed it, a disk failed, a restore was incomplete. One
+ * such row must not stop other jobs:
  *
  *   a verb for one job      answers with `JobDamaged`, which names the job
- *   a verb for many jobs    fails with `JobDamaged` and writes nothing; the store sets aside every
- *                           damaged row that stands in the way, and repeats the verb
+ *   a verb for many jobs    fails with `JobDamaged` and writes nothing; the store sets every
+ *                           damaged row aside that it finds, and repeats the verb
  *   a list                  shows it under `damaged`
  *
- * A job is set aside by its facts, if they are in order: a fact by the engine says why, and the
- * columns that the scheduler uses become what the facts say. Other columns stay as they are, for
- * the doctor to find. If the facts are not in order, only the lane of the row is changed. Either
- * way the job waits as a parked one until the doctor has repaired it. Jobs that have ended or are
- * committed are in no one's way and stay where they are. A lease that would never end is cut
- * instead (`far-times.ts`).
+ * If the facts of a job are sound, it is set aside by a fact of the engine, and the columns that
+ * the scheduler uses are written as the facts say. Other columns stay as they are, for the doctor
+ * to find. If the facts are not sound, only the lane of the row is changed. In both cases the job
+ * is parked until the doctor has repaired it. Jobs that have ended or are committed are not set
+ * aside. A lease that would never end is shortened instead (`far-times.ts`).
  */
 import { uuid } from '../core/checks.ts'
 import { LedgerBroken, messageOf, type PawlError } from '../core/errors.ts'
@@ -28,9 +27,7 @@ import { LANES, type Lane } from '../core/job/lanes.ts'
 import type { Lifecycle, Role } from '../core/lifecycles/lifecycle.ts'
 import { checkFacts } from '../core/promises.ts'
 import { findPolicyFault, type JobPolicy } from '../core/retry.ts'
-import { JobDamaged, StoreFailed } from './errors.ts'
-import type { Dossier } from './examination.ts'
-import { type FactRow, type JobRow, toFact, toJob } from './rows.ts'
+import type { StoredJob } from './contract/examination.ts'
 import type {
   Answer,
   DamagedJob,
@@ -41,9 +38,11 @@ import type {
   StepResult,
   TailEntry,
   UnreadableFact,
-} from './store.ts'
+} from './contract/store.ts'
+import { JobDamaged, StoreFailed } from './errors.ts'
+import { type FactRow, type JobRow, toFact, toJob } from './rows.ts'
 
-/** No count or number of a fact is higher; a higher one could not even be counted on from. */
+/** The highest count or number of a fact. One that is higher could not be incremented safely. */
 export const COUNT_MAX = 1_000_000_000
 
 const STATUS_LETTERS: readonly unknown[] = [null, 'L', 'I', 'C', 'D']
@@ -68,7 +67,7 @@ export function unknownMachine({ id, machine }: Pick<JobRow, 'id' | 'machine'>, 
   return new JobDamaged(id, `its machine ${machine} is not known`, ref)
 }
 
-/** The job that is made of a row, or why it cannot be one. */
+/** The job that `make` makes from a row, or why it cannot be one. */
 export function readJob(
   row: Pick<JobRow, 'id'> & JsonColumns,
   ref: Ref,
@@ -86,7 +85,7 @@ export function readJob(
 /** The columns that hold JSON. */
 type JsonColumns = Partial<Pick<JobRow, 'tags' | 'policy' | 'error'>>
 
-/** What stands for a word must be one of those that Pawl writes. */
+/** Columns with coded words must have one of the codes that Pawl writes. */
 function letterFault(row: JobRow): string | undefined {
   if (!STATUS_LETTERS.includes(row.status)) return `its status is "${row.status}"`
   if (!OUTCOMES.includes(row.outcome)) return `its outcome is "${row.outcome}"`
@@ -104,6 +103,7 @@ function jobFault(job: Job): string | undefined {
   for (const name of OPTIONAL) {
     if (job[name] !== null && !isTime(job[name])) return `its ${name} is ${job[name]}`
   }
+  if (!isCount(job.aheadMs)) return `its ahead_ms is ${job.aheadMs}`
   if (!Number.isSafeInteger(job.priority)) return `its priority is ${job.priority}`
   return contentFault(job)
 }
@@ -116,7 +116,7 @@ function isTime(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
-/** What was kept as JSON can be JSON and still be something else. */
+/** A column can be JSON and still not have the right content. */
 function contentFault({ tags, policy, error }: Job): string | undefined {
   const areTags = Array.isArray(tags) && tags.every((tag) => typeof tag === 'string')
   if (!areTags) return 'its tags are not a list of texts'
@@ -151,6 +151,7 @@ function isJson(text: string | null | undefined): boolean {
 export interface PlacedRow extends JobRow {
   readonly lane: number
   readonly ledger_seq: number | null
+  readonly slots: string | null
 }
 
 const ROLES_IN_LANE: Readonly<Record<number, readonly (Role | undefined)[]>> = {
@@ -159,7 +160,7 @@ const ROLES_IN_LANE: Readonly<Record<number, readonly (Role | undefined)[]>> = {
   [LANES.held]: ['held'],
 }
 
-/** Why the scheduler must not trust a row in the lane where it is; nothing if it may. */
+/** Why the scheduler must not trust a row in its lane; `undefined` if it may. */
 export function distrust(
   row: PlacedRow,
   lifecycle: Lifecycle,
@@ -198,9 +199,9 @@ export interface Isolation {
   readonly fact?: Fact
 }
 
-/** Decides how to set a job aside; its facts decide, if they can be trusted. */
+/** Decides how to set a job aside: by a fact, if its facts can be trusted. */
 export function isolationOf(
-  { row, facts }: Dossier,
+  { row, facts }: StoredJob,
   find: (name: string, version: number) => Lifecycle | undefined,
   now: number,
   why: string,
@@ -210,7 +211,7 @@ export function isolationOf(
     const told = facts.map((raw) => toFact(jobId, raw))
     const before = fold(told)
     const lifecycle = before && find(before.lifecycle, before.lifecycleVersion)
-    // A row that tells of more facts than there are is the only trace of them.
+    // If the row counts more facts than there are, it is the only trace of them.
     const isShort = before === null || (row !== null && isCount(row.seq) && row.seq > before.seq)
     if (!lifecycle || isShort || checkFacts(lifecycle, told).length > 0) return { why }
     const fact = isolate(lifecycle, before, Math.max(now, before.updatedAt), why)
@@ -254,12 +255,12 @@ export class IsolatedJobs {
 
 const ISOLATED_MAX = 1000
 
-/** What the databases say of a value that a column cannot hold, or that a constraint excludes. */
+/** Messages of the databases about a value that a column cannot hold, or a constraint excludes. */
 const REFUSALS = /constraint failed|cannot store|datatype mismatch|too large to be represented|^P\d/
 /** The codes of PostgreSQL for the same: data exceptions and violated constraints. */
 const REFUSAL_CODES = /^2[23]/
 
-/** Whether a damaged row may be why a verb failed. A full disk, for one, is no row's fault. */
+/** Whether a damaged row may be the reason why a verb failed; a full disk, for example, is not. */
 export function isDamage(error: unknown): boolean {
   if (error instanceof JobDamaged) return true
   if (!(error instanceof StoreFailed)) return false
@@ -267,7 +268,7 @@ export function isDamage(error: unknown): boolean {
   return REFUSAL_CODES.test(String(code)) || REFUSALS.test(messageOf(error.cause))
 }
 
-/** Settles one by one; what the database refuses is the answer for that one alone. */
+/** Settles one by one. If the database refuses one, that is the answer for it alone. */
 export async function settleEach(
   settlements: readonly Settlement[],
   settle: (one: Settlement) => Promise<readonly Answer[]>,
@@ -284,7 +285,7 @@ export async function settleEach(
   return answers
 }
 
-/** How often a verb is repeated at most; every time everything is set aside that can be seen. */
+/** How often a verb is repeated. Each time everything damaged that can be found is set aside. */
 const REPEAT_MAX = 10
 
 /**
@@ -306,7 +307,7 @@ export async function aroundDamage<T>(
   }
 }
 
-/** A fact at its place in the ledger, or why it cannot be read. */
+/** A fact with its position in the ledger, or why it cannot be read. */
 export function readFact(pos: string, jobId: string, row: FactRow): TailEntry | UnreadableFact {
   try {
     return { pos, fact: toFact(jobId, row) }
@@ -315,7 +316,7 @@ export function readFact(pos: string, jobId: string, row: FactRow): TailEntry | 
   }
 }
 
-/** The facts of a tail in which every one can be read; throws if one cannot. */
+/** Returns the facts of a tail; throws `LedgerBroken` if one cannot be read. */
 export function readable(entries: readonly (TailEntry | UnreadableFact)[]): TailEntry[] {
   return entries.map((entry) => {
     if (!('unreadable' in entry)) return entry
@@ -365,7 +366,7 @@ export function stepIn(ref: Ref, data: string, payload: string): StepResult {
     const isSound = typeof step.name === 'string' && Number.isSafeInteger(step.n)
     if (isSound) return { name: step.name, n: step.n, payload }
   } catch {
-    // Reported below: the parser does not know whose fact it is.
+    // Thrown below: the parser does not know the job of the fact.
   }
   throw new JobDamaged(String(ref), STEP_DAMAGED, ref)
 }

@@ -1,21 +1,21 @@
 /**
  * Effects as rows of the outbox, the same in every store.
  *
- * An effect is delivered under the key of its row: job id, name and number. Its receiver relies on
- * that key to tell a repetition, so a row that was changed must not be delivered. `mark` names the
- * key under which the effect was declared, with a checksum of key, type and payload.
+ * An effect is delivered under the key of its row: job id, name and number. Its receiver recognises
+ * a repetition by that key, so a row that was changed must not be delivered. `mark` contains the
+ * key under which the effect was declared, and a checksum of key, type and payload.
  */
 import { crc32 } from 'node:zlib'
-import type { StrayEffect } from './examination.ts'
+import type { StrayEffect } from './contract/examination.ts'
 import type {
-  Asker,
   EffectFilter,
   EffectInfo,
   EffectReport,
   EffectState,
   HeldEffect,
   Page,
-} from './store.ts'
+  Requester,
+} from './contract/store.ts'
 
 /** The row of an effect, with the id of its job. */
 export interface EffectRow {
@@ -48,7 +48,7 @@ export const ORPHANED = 'its job is missing, or is of another type'
 /** Why an effect is parked whose row is not as it was declared. */
 export const ALTERED = 'its row is not what was declared under its key'
 
-/** What is noted of an effect that the doctor gave its key again. */
+/** The note about an effect that the doctor moved back under its key. */
 export const RETURNED = 'it was not under the key of its mark'
 
 /** The mark of an effect that is declared. */
@@ -58,7 +58,7 @@ export function markOf(effect: Pick<EffectRow, 'job_id' | 'type' | 'name' | 'n' 
   return `${key}-${sum.toString(16).padStart(8, '0')}`
 }
 
-/** The key under which an effect was declared; nothing if there is no mark, or it is damaged. */
+/** The key under which an effect was declared; `undefined` without a mark, or if it is damaged. */
 function keyInMark(mark: string | null): EffectKey | undefined {
   return mark === null ? undefined : parseKey(mark.slice(0, -9))
 }
@@ -66,9 +66,9 @@ function keyInMark(mark: string | null): EffectKey | undefined {
 type Candidate = Omit<StrayEffect, 'declared'> & Pick<EffectRow, 'payload'>
 
 /**
- * Rows that disagree with their marks, with the key that each mark names. A mark counts only if its
- * checksum agrees with the rest of the row under that key: otherwise the mark itself, or the
- * payload, was changed, and nothing says under which key the effect was declared.
+ * Returns rows that disagree with their marks, with the key that each mark contains. A mark counts
+ * only if its checksum agrees with the rest of the row under that key. Otherwise the mark or the
+ * payload was changed, and the declared key is not known.
  */
 export function straysAmong(rows: readonly Candidate[]): StrayEffect[] {
   return rows.flatMap(({ payload, ...row }) => {
@@ -83,19 +83,19 @@ export function straysAmong(rows: readonly Candidate[]): StrayEffect[] {
   })
 }
 
-/** Why an effect must not be delivered; nothing if it may. */
+/** Why an effect must not be delivered; `undefined` if it may. */
 export function strayWhy(row: Omit<EffectRow, 'job_id'> & { job_id: string | null }) {
   const { job_id, mark } = row
   if (job_id === null) return ORPHANED
   return mark === null || mark === markOf({ ...row, job_id }) ? undefined : ALTERED
 }
 
-/** The same for every delivery of an effect: by it the receiver knows a repetition. */
+/** The key is the same for every delivery: by it the receiver recognises a repetition. */
 function keyOf({ job_id, name, n }: Pick<EffectRow, 'job_id' | 'name' | 'n'>): string {
   return `${job_id}/${name}/${n}`
 }
 
-/** What a dispatcher holds. */
+/** The effect as a dispatcher holds it. */
 export function toHeldEffect(claim: string, row: EffectRow): HeldEffect {
   return {
     ref: row.eid,
@@ -109,7 +109,7 @@ export function toHeldEffect(claim: string, row: EffectRow): HeldEffect {
   }
 }
 
-/** What an operator sees. */
+/** The effect as an operator sees it. */
 export function toEffectInfo(row: EffectRow): EffectInfo {
   return {
     key: keyOf(row),
@@ -126,7 +126,23 @@ export function toEffectInfo(row: EffectRow): EffectInfo {
   }
 }
 
-/** The parts of a key; a name may hold slashes, a job id and a number cannot. */
+/** An effect that a commit declares. */
+interface Declared {
+  readonly name: string
+  readonly payload: string
+}
+
+/** Effects of a commit with their numbers: the same name again gets the next number. */
+export function numbered(effects: readonly Declared[]): (Declared & { readonly n: number })[] {
+  const numbers = new Map<string, number>()
+  return effects.map(({ name, payload }) => {
+    const n = (numbers.get(name) ?? 0) + 1
+    numbers.set(name, n)
+    return { name, n, payload }
+  })
+}
+
+/** The parts of a key. A name may contain slashes; a job id and a number cannot. */
 export interface EffectKey {
   readonly jobId: string
   readonly name: string
@@ -140,7 +156,7 @@ export function canRetry(effect: EffectInfo, now: number): boolean {
   return state === 'parked' || runAt > now || tries > 0
 }
 
-/** Reads a key; nothing where the text is none. */
+/** Parses a key; returns `undefined` if the text is not one. */
 export function parseKey(key: string): EffectKey | undefined {
   const found = /^([0-9a-f-]{36})\/(.+)\/(\d{1,9})$/.exec(key)
   return found === null
@@ -148,24 +164,24 @@ export function parseKey(key: string): EffectKey | undefined {
     : { jobId: found[1] as string, name: found[2] as string, n: Number(found[3]) }
 }
 
-/** Who lets an effect be tried again; the ledger shall say which one. */
-export function askerFor({ name, n }: EffectKey, asker: Asker): Asker {
-  return { ...asker, metadata: { ...asker.metadata, effect: `${name}/${n}` } }
+/** The requester of a retry, with the effect, which the ledger records. */
+export function requesterFor({ name, n }: EffectKey, requester: Requester): Requester {
+  return { ...requester, metadata: { ...requester.metadata, effect: `${name}/${n}` } }
 }
 
-/** What a list looks at before it reads an effect as a whole, which may be large. */
+/** The columns that a list reads first: a whole effect may be large. */
 export type SeenEffect = Pick<EffectRow, 'eid' | 'state' | 'type'>
 
 const PAGE_DEFAULT = 50
 const PAGE_MAX = 1000
-/** How many rows are looked at before the time is. */
+/** How many rows are read between two checks of the time. */
 export const SCAN_CHUNK = 1000
 
 /** A page of a list of effects, newest first. */
 export class EffectPage {
   /** The effects of the page, by number. */
   readonly found: number[] = []
-  /** Where to go on, downwards. */
+  /** The page goes on below this number. */
   cursor: number
   readonly #filter: EffectFilter
   readonly #limit: number
@@ -176,7 +192,7 @@ export class EffectPage {
     this.cursor = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after)
   }
 
-  /** Looks at rows, the newest first; what is left to say once the page is complete. */
+  /** Adds rows, the newest first. Returns the rest of the page when it is complete. */
   look(
     rows: readonly SeenEffect[],
     isLast: boolean,
@@ -194,7 +210,7 @@ export class EffectPage {
     return isLate ? { next: String(this.cursor), partial: true } : undefined
   }
 
-  /** All effects of one job, of which there cannot be many, from where the page goes on. */
+  /** Adds all effects of one job, which are few. */
   lookAtAll(rows: readonly SeenEffect[]): Omit<Page<EffectInfo>, 'items'> {
     const left = rows.filter(({ eid }) => eid < this.cursor).toSorted((a, b) => b.eid - a.eid)
     return this.look(left, true, false) ?? {}

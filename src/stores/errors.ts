@@ -1,7 +1,10 @@
-/** Errors that only a store can give. Like those of the core: one class, one stable code each. */
+/** The errors of stores. As in the core, each has its own class and a stable code. */
+import type { RateRule } from '../core/admission.ts'
 import { PawlError } from '../core/errors.ts'
+import { brief, span } from '../core/format.ts'
+import { withoutSecrets } from '../core/redact.ts'
+import type { RemovedJob } from './contract/retention.ts'
 import { codeOf, isSqlState, outageOf } from './outage.ts'
-import { withoutSecrets } from './redact.ts'
 
 /** The package through which a store reaches its database is not installed. */
 export class DriverMissing extends PawlError {
@@ -25,7 +28,7 @@ export class SchemaTooNew extends PawlError {
   constructor(found: number, known: number) {
     super(
       `The store has schema ${found}, and this release knows up to ${known}`,
-      'Use a release that knows it.',
+      'Update the package `pawl` in this program: a newer release has migrated the store.',
       { found, known },
     )
   }
@@ -56,21 +59,25 @@ export class NotRestorable extends PawlError {
   }
 }
 
-/** Others kept the store busy for longer than the caller was ready to wait. */
+/** Other processes kept the store locked for longer than the time-out. */
 export class StoreBusy extends PawlError {
   readonly code = 'E_STORE_BUSY'
   constructor(waitedMs: number) {
-    super(`The store was busy for ${waitedMs} ms`, 'Try again; nothing was written.', { waitedMs })
+    super(
+      `Other processes kept the store locked for ${span(waitedMs)}`,
+      'Nothing was written. Try again, or raise `storeTimeout` in createPawl.',
+      { waitedMs },
+    )
   }
 }
 
-/** Retention took facts away under a seal, again and again, while they were added up. */
+/** Retention deleted facts of a seal, several times in a row, while their sum was computed. */
 export class SealUnsettled extends PawlError {
   readonly code = 'E_SEAL_UNSETTLED'
   constructor(seal: number, tries: number) {
     super(
-      `Facts were removed under seal ${seal} while they were added up, ${tries} times in a row`,
-      'Try again when retention has come to its end.',
+      `Retention deleted facts of seal ${seal} while it was verified, ${tries} times in a row`,
+      'Repeat the call when retention has ended.',
       { seal, tries },
     )
   }
@@ -84,12 +91,13 @@ export class StoreUnavailable extends PawlError {
     const { reason, code, advice } = outageOf(cause)
     super(
       waitedMs > 0
-        ? `The database could not be reached for ${waitedMs} ms: ${reason}`
+        ? `The database could not be reached for ${span(waitedMs)}: ${reason}`
         : `The connection to the database was lost: ${reason}`,
       `${advice} ${outcome === 'none' ? 'Nothing was written; try again.' : REPEAT}`,
       { waitedMs, reason, outcome, ...(code !== '' && { cause: code }) },
     )
-    this.cause = cause
+    // The error of the driver, not the same outage as one try of the call saw it.
+    this.cause = cause instanceof StoreUnavailable ? cause.cause : cause
   }
 }
 
@@ -108,9 +116,9 @@ export class OutcomeUnknown extends PawlError {
 }
 
 const REPEAT =
-  'What was asked may have been done. Ask again with the same ids: nothing is done twice.'
+  'The call may have been executed. Repeat it with the same ids: nothing is done twice.'
 
-/** Whether an error says that the store could not be used, and nothing about what was asked. */
+/** Returns true if the store could not be reached or was locked; the call may be repeated. */
 export function isOutage(error: unknown): boolean {
   return (
     error instanceof StoreUnavailable ||
@@ -123,7 +131,7 @@ export function isOutage(error: unknown): boolean {
 export class StoreClosed extends PawlError {
   readonly code = 'E_STORE_CLOSED'
   constructor() {
-    super('The store is closed', 'Open it again.')
+    super('The store is closed', 'Do not use it after close(). Call createPawl again to go on.')
   }
 }
 
@@ -133,7 +141,7 @@ export class StoreFull extends PawlError {
   constructor(why: string, cause: unknown) {
     super(
       `The store has no room left: ${why}`,
-      'Nothing was written. Free space on its disk, or raise the quota; workers then go on.',
+      'Nothing was written. Free space on its disk, or raise the quota. Workers then continue.',
       { why },
     )
     this.cause = cause
@@ -159,7 +167,7 @@ export class StoreDenied extends PawlError {
   readonly code = 'E_STORE_DENIED'
   constructor(why: string, cause: unknown) {
     super(
-      `This process may not use the store: ${why}`,
+      `This process has no permission to use the store: ${why}`,
       'Nothing was written. Check who owns the file and its folder (or tables), their ' +
         'permissions, and whether the file system is mounted read-only.',
       { why },
@@ -174,8 +182,8 @@ export class StoreIoFailed extends PawlError {
   constructor(why: string, cause: unknown) {
     super(
       `The disk of the store failed: ${why}`,
-      'The write was not acknowledged. Look into the log of the operating system, and check the ' +
-        'disk before you go on.',
+      'The write was not acknowledged. Read the log of the operating system and check the disk ' +
+        'before you continue.',
       { why },
     )
     this.cause = cause
@@ -189,8 +197,8 @@ export class StoreFailed extends PawlError {
     const code = codeOf(cause)
     const said = withoutSecrets(why)
     super(
-      `The database refused: ${said}${isSqlState(code) ? ` (SQLSTATE ${code})` : ''}`,
-      'This call wrote nothing. See the cause.',
+      `The database rejected a statement: ${said}${isSqlState(code) ? ` (SQLSTATE ${code})` : ''}`,
+      'This call wrote nothing. The cause of this error is the error of the driver.',
       { why: said, ...(code !== '' && { cause: code }) },
     )
     this.cause = cause
@@ -226,26 +234,83 @@ export class MachineDamaged extends PawlError {
   }
 }
 
-/** The key of a new job belongs to a job already, and the caller asked for a refusal. */
+/** Another job has the key of the new job, and `onConflict` is 'reject'. */
 export class KeyTaken extends PawlError {
   readonly code = 'E_KEY_TAKEN'
   constructor(type: string, key: string, jobId: string) {
     super(
-      `Job ${jobId} of type "${type}" has the key "${key}" already`,
-      'Use its job, or another key. Retention frees keys.',
+      `Job ${jobId} of type "${type}" already has the key "${key}"`,
+      "Nothing was written. Use that job, another key, or onConflict: 'existing'.",
       { type, key, jobId },
     )
   }
 }
 
-/** The queue of a new job has as many jobs as it may have. */
+/** The job type has a `rateLimit`, and its key has used it up. */
+export class RateLimited extends PawlError {
+  readonly code = 'E_RATE_LIMITED'
+  /** After this time the same call may succeed. */
+  readonly retryAfterMs: number
+  constructor(
+    { type, key, limit, periodMs }: { type: string; key: string } & RateRule,
+    retryAfterMs: number,
+  ) {
+    super(
+      `"${type}" accepts ${limit} jobs in ${span(periodMs)} for the key "${key}", and has them`,
+      `Nothing was written. Try again in ${span(retryAfterMs)} (\`retryAfterMs\`).`,
+      { type, key, limit, periodMs, retryAfterMs },
+    )
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** The job has ended and retention removed it; only its key is kept. */
+export class JobRemoved extends PawlError {
+  readonly code = 'E_JOB_REMOVED'
+  /** How it ended. */
+  readonly outcome: RemovedJob['outcome']
+  constructor({ id, type, key, outcome, endedAt, keepUntil }: RemovedJob) {
+    super(
+      `Job ${id} of type "${type}" with the key "${key}" has ended (${outcome}) and was removed`,
+      'Its result is gone. Use another key for a new job, or keep jobs for longer (`retention`).',
+      { jobId: id, type, key, outcome, endedAt, keepUntil },
+    )
+    this.outcome = outcome
+  }
+}
+
+/** The queue of a new job already has `maxDepth` ready jobs. */
 export class QueueFull extends PawlError {
   readonly code = 'E_QUEUE_FULL'
   constructor(queue: string, maxDepth: number) {
     super(
-      `The queue "${queue}" has ${maxDepth} jobs that wait, which is all it may have`,
-      'Nothing was written. Enqueue it again later, add workers, or raise maxDepth.',
+      `The queue "${queue}" already has ${maxDepth} ready jobs, its maxDepth`,
+      `Nothing was written. Enqueue it later, add workers, or raise the limit: pawl queue limit.`,
       { queue, maxDepth },
+    )
+  }
+}
+
+/** No schedule with this name exists. */
+export class ScheduleNotFound extends PawlError {
+  readonly code = 'E_SCHEDULE_NOT_FOUND'
+  constructor(schedule: string) {
+    super(
+      `There is no schedule "${brief(schedule)}"`,
+      'Check the name and the store (pawl schedule list).',
+      { schedule },
+    )
+  }
+}
+
+/** The stored definition of a schedule cannot be read or does not agree with its checksum. */
+export class ScheduleDamaged extends PawlError {
+  readonly code = 'E_SCHEDULE_DAMAGED'
+  constructor(schedule: string) {
+    super(
+      `The stored definition of schedule "${brief(schedule)}" is damaged`,
+      'No job is made for its ticks. Repair it: pawl doctor --apply --reason "…".',
+      { schedule },
     )
   }
 }
@@ -256,8 +321,9 @@ export class UseTx extends PawlError {
   constructor() {
     super(
       'Inside a commit or pawl.transaction(), the store can be used only through its tx',
-      'Use the tx that the function gets: pawl.enqueue(job, input, { tx }), or tx.query for your ' +
-        'own tables. Do everything else before or after it.',
+      'Use the tx that the function gets: tx.enqueue(job, input) in a commit, pawl.enqueue(job, ' +
+        'input, { tx }) in a transaction, or tx.query for your own tables. Do everything else ' +
+        'before or after it.',
     )
   }
 }
@@ -267,7 +333,7 @@ export class CommitTooSlow extends PawlError {
   readonly code = 'E_COMMIT_TOO_SLOW'
   constructor(boundMs: number) {
     super(
-      `The function of a commit took longer than ${boundMs} ms`,
+      `The function of a commit took longer than ${span(boundMs)}`,
       'Do slow work before the commit; inside it, only write.',
       { boundMs },
     )
@@ -279,7 +345,7 @@ export class TransactionTooSlow extends PawlError {
   readonly code = 'E_TRANSACTION_TOO_SLOW'
   constructor(boundMs: number) {
     super(
-      `The function of a transaction took longer than ${boundMs} ms`,
+      `The function of a transaction took longer than ${span(boundMs)}`,
       'Nothing was written. Do slow work before the transaction; inside it, only write.',
       { boundMs },
     )
@@ -297,13 +363,13 @@ export class TxEnded extends PawlError {
   }
 }
 
-/** The database itself has rolled the transaction back while its function went on. */
+/** The database rolled back the transaction while its function was still running. */
 export class TxBroken extends PawlError {
   readonly code = 'E_TX_BROKEN'
   constructor() {
     super(
-      'A statement failed in such a way that the database rolled the whole transaction back',
-      'Nothing of it was written. Let the error of that statement leave the function.',
+      'A statement failed, and the database rolled back the whole transaction',
+      'Nothing was written. Do not catch the error of that statement inside the function.',
     )
   }
 }
@@ -319,15 +385,15 @@ export class TxOwned extends PawlError {
   }
 }
 
-/** The transaction that was given cannot be joined. */
+const TX_HINT =
+  'Pass the tx of pawl.transaction() or of a commit, or the handle of the driver on which you ' +
+  'opened a transaction on the same database.'
+
+/** The value given as `tx` is not a transaction of the database of the store. */
 export class TxInvalid extends PawlError {
   readonly code = 'E_TX_INVALID'
-  constructor(why: string) {
-    super(
-      `The transaction that was given cannot be joined: ${why}`,
-      'Give the handle with which you opened a transaction on the file of the store.',
-      { why },
-    )
+  constructor(why: string, hint = TX_HINT) {
+    super(`The value given as tx cannot be used: ${why}`, hint, { why })
   }
 }
 
@@ -337,7 +403,7 @@ export class EffectsOpen extends PawlError {
   constructor(jobId: string) {
     super(
       `Job ${jobId} still has effects to deliver`,
-      'It is finished by the delivery of the last one; redrive it if they are parked.',
+      `It ends when the last one is delivered. Parked ones: pawl effect list --job ${jobId}.`,
       { jobId },
     )
   }
@@ -348,7 +414,7 @@ export class StoreDamaged extends PawlError {
   readonly code = 'E_STORE_DAMAGED'
   constructor(findings: readonly string[]) {
     super(
-      `The store is damaged, and gives out no work: ${findings.join('; ')}`,
+      `The store is damaged, so workers get no jobs: ${findings.join('; ')}`,
       'Run "pawl doctor --full --plan", then --apply; or open it with onFindings: "warn".',
       { findings },
     )
@@ -381,9 +447,21 @@ export class TxForeign extends PawlError {
   }
 }
 
+/** A live worker of an earlier release would claim jobs past a limit. Nothing was declared. */
+export class WorkersTooOld extends PawlError {
+  readonly code = 'E_WORKERS_TOO_OLD'
+  constructor(workers: readonly string[]) {
+    super(
+      `Limits cannot be declared while workers of an earlier release run: ${workers.join(', ')}`,
+      'Stop these workers or update them (pawl worker list); then start this process again.',
+      { workers },
+    )
+  }
+}
+
 const LASTING = [StoreFull, StoreMalformed, StoreDenied, StoreIoFailed, StoreUnsafe]
 
-/** Whether trying again does not help until somebody acts; then nobody should wait for it. */
+/** Returns true if a retry cannot succeed until a person acts. */
 export function isLasting(error: unknown): boolean {
   return LASTING.some((lasting) => error instanceof lasting)
 }

@@ -1,19 +1,18 @@
 /**
- * Leases and due times that lie further ahead than any that Pawl writes. Nothing would ever look at
- * such a row again: no lease would end, no effect become due. No fact says what these times are, so
- * workers replace them, as a heartbeat or the next try would, and go on. The doctor reports those
- * that it meets first.
+ * Leases and due times that lie further ahead than any that Pawl writes. Such a row would never be
+ * read again: no lease would end, no effect become due. No fact contains these times, so workers
+ * replace them, as a heartbeat or the next try would. The doctor reports those that it finds first.
  */
 import { CLOCK_SLACK_MS, isEndless, LEASE_MAX_MS } from '../core/job/fence.ts'
 import { DELAY_MAX_MS } from '../core/retry.ts'
 import type { FactRow, JobRow } from './rows.ts'
 
-/** How long the lease of an attempt lasts of which no fact says it. */
+/** The length of a lease if no fact says how long it was. */
 const LEASE_MS = 30_000
 
 /**
- * The lease that replaces one which would never end; nothing if the row has no such lease. It lasts
- * as long as the claim granted: a holder that is alive renews it, and one that died loses the job.
+ * The lease that replaces one which would never end; `undefined` if the row has no such lease. It
+ * lasts as long as the claim granted: a live holder renews it, and a dead one loses the job.
  */
 export function cutLease(
   { lease_until }: Pick<JobRow, 'lease_until'>,
@@ -25,14 +24,21 @@ export function cutLease(
   return now + (granted > 0 && granted <= LEASE_MAX_MS ? granted : LEASE_MS)
 }
 
-/** An effect that a dispatcher holds is left to it for so long. */
+/** How long an effect is left to the dispatcher that holds it. */
 const HELD_MS = 60_000
 
 /**
  * Bounds beyond which the time of a pending effect is damage, and the time that replaces it:
  * claimed ones wait for the end of a lease, others for the next try.
  */
-export function effectBounds(now: number) {
+export interface EffectBounds {
+  readonly claimedMax: number
+  readonly otherMax: number
+  readonly claimedUntil: number
+}
+
+/** The bounds at a time. */
+export function effectBounds(now: number): EffectBounds {
   return {
     claimedMax: now + LEASE_MAX_MS + CLOCK_SLACK_MS,
     otherMax: now + DELAY_MAX_MS + CLOCK_SLACK_MS,

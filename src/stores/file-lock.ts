@@ -1,8 +1,8 @@
 /**
- * Locks on files, by way of SQLite: whoever has a write transaction open on the file has the lock.
- * The operating system takes it back when the process dies, and nothing else does: it knows no
- * time-out. Nothing is ever written into the file, and it must not be opened by other means: on
- * POSIX systems closing any handle of a file frees the locks that the process has on it.
+ * Locks on files, made with SQLite: the holder has a write transaction open on the file. The
+ * operating system releases the lock when the process dies; there is no time-out. Nothing is
+ * written into the file. It must not be opened by other means: on POSIX systems closing any handle
+ * of a file releases the locks that the process has on it.
  */
 import { closeSync, constants, openSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -20,7 +20,7 @@ export const systemLocks: FileLocks = {
     let database: Database | undefined
     try {
       makeFile(path)
-      // SQLite resolves the path before it opens it, and must make no file where that leads.
+      // SQLite resolves the path before it opens it, and must not create a file at the target.
       database = new DatabaseSync(`${pathToFileURL(resolve(path)).href}?mode=rw`, { timeout: 0 })
       database.exec('PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE')
       return new SqliteLock(database)
@@ -34,8 +34,8 @@ export const systemLocks: FileLocks = {
 }
 
 /**
- * Makes the file where there is none, and opens no other: see above. Both calls are made in one
- * turn of the event loop, so that nobody in this process can have its lock in between.
+ * Creates the file if it does not exist, and opens no other: see above. Both calls are made in one
+ * turn of the event loop, so that nothing in this process can take the lock between them.
  */
 function makeFile(path: string): void {
   const { O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_RDWR } = constants

@@ -1,15 +1,15 @@
 /**
  * The versions of lifecycles that a store keeps, and what this process may do with jobs of each.
  *
- *   known    this process has the code of the version: its jobs are worked on as they are
- *   routed   this process does not have it, but versions lead from it to a known one by mappings
- *            (`from`): its jobs are migrated when they are touched
+ *   known    this process has the code of the version: it works on its jobs as they are
+ *   routed   this process does not have it, but mappings (`from`) lead from it to a known one: its
+ *            jobs are migrated when a verb changes them
  *   other    its jobs are left alone (rule G9)
  *
  * The store keeps the definition of every version, so that a route can be followed and checked
- * although the code of the versions on it is gone. Beside it is its checksum, the mark. A process
- * whose code differs from a definition is refused, unless the definition differs from its mark. In
- * that case the row was changed by something else than Pawl, and the code counts.
+ * without the code of the versions on it. Beside each definition is its checksum, the mark. A
+ * process whose code differs from a definition is refused, unless the definition differs from its
+ * mark. In that case something other than Pawl has changed the row, and the code counts.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -49,7 +49,9 @@ export interface Hop {
   readonly lifecycle: Lifecycle
 }
 
-/** The way from a version to a later one; every hop has a mapping of the version before it. */
+/**
+ * The migrations from a version to a later one; every hop has a mapping of the version before it.
+ */
 export interface Route {
   /** The version that the jobs follow now. */
   readonly before: Lifecycle
@@ -67,7 +69,7 @@ export interface Migrated {
   readonly facts: readonly Fact[]
 }
 
-/** Takes a job along a route; nothing is written. */
+/** Migrates a job along a route; writes nothing. */
 export function followRoute(
   { before, hops }: Route,
   job: Job,
@@ -94,7 +96,7 @@ export const VERSION_MAX = 2_147_483_647
 /** The condition for rows that can be used, for statements that read them. */
 export const USABLE = `id BETWEEN 1 AND ${MACHINES_MAX} AND version BETWEEN 1 AND ${VERSION_MAX}`
 
-/** The row of a lifecycle as it is, with numbers as text, because they may be beyond all bounds. */
+/** The row of a lifecycle, with numbers as text, because they may be outside of all bounds. */
 export interface RawMachine {
   readonly id: string
   readonly name: string
@@ -104,13 +106,13 @@ export interface RawMachine {
   readonly mark: string | null
 }
 
-/** A stored lifecycle that is not as the code of this process has it, and how to restore it. */
+/** A stored lifecycle that differs from the code of this process, and how to restore it. */
 export interface MachineFault {
   readonly lifecycle: Lifecycle
   readonly what: string
-  /** The number of the row now; nothing if there is no row. */
+  /** The number of the row now; null if there is no row. */
   readonly row: string | null
-  /** The row as it is to be. */
+  /** The row after the repair. */
   readonly number: number
   readonly definition: string
 }
@@ -173,7 +175,8 @@ export function machineMark(definition: string): string {
 
 /**
  * The definition that the row of a lifecycle gets when a process with this code opens the store;
- * nothing if the row stays. Throws `MachineChanged` if the code was changed under an old number.
+ * `undefined` if the row stays. Throws `MachineChanged` if the code was changed without a new
+ * version.
  */
 export function definitionAfter(
   { definition: stored, mark }: Pick<MachineRow, 'definition' | 'mark'>,
@@ -184,7 +187,7 @@ export function definitionAfter(
   if (compared.kind === 'same') return mark === null ? stored : undefined
   if (compared.kind === 'damaged') return undefined
   const [own, found] = [machineMark(definitionOf(lifecycle)), machineMark(stored)]
-  // Changed by something else than Pawl: the doctor restores it from the code.
+  // Something other than Pawl has changed it: the doctor restores it from the code.
   if (mark !== null && mark !== found) return undefined
   const hashes = { stored: found, own }
   throw new MachineChanged(lifecycle.name, lifecycle.version, compared.parts, hashes)
@@ -202,12 +205,12 @@ export class Machines {
     this.#own = lifecycles
   }
 
-  /** Those that this process has the code of. */
+  /** The lifecycles of this process. */
   get byId(): ReadonlyMap<number, Lifecycle> {
     return this.#byId
   }
 
-  /** Those whose jobs this process migrates when it touches them. */
+  /** The versions whose jobs this process migrates. */
   get routes(): ReadonlyMap<number, Route> {
     return this.#routes
   }
@@ -226,7 +229,7 @@ export class Machines {
     return Math.max(0, ...this.#rows.map(({ id }) => id))
   }
 
-  /** Nothing for a lifecycle that was not registered. */
+  /** Returns `undefined` for a lifecycle that was not registered. */
   idOf({ name, version }: Pick<Lifecycle, 'name' | 'version'>): number | undefined {
     return this.#ids.get(`${name} ${version}`)
   }
@@ -260,7 +263,7 @@ export class Machines {
     return row && this.#lifecycleOf(row)
   }
 
-  /** Takes over what the store has; a version that cannot be read or reached is left alone. */
+  /** Loads the rows of the store. A version that cannot be read or reached is left alone. */
   load(rows: readonly MachineRow[]): void {
     this.#rows = rows
     const known = rows.flatMap(({ id, name, version }) => {
@@ -289,7 +292,7 @@ export class Machines {
     }
   }
 
-  /** The way from one version to another, or what keeps jobs from taking it. */
+  /** The route from one version to another, or why there is none. */
   routeBetween(name: string, from: number, to: number): Route | MigrationInvalid {
     const row = this.#rows.find((one) => one.name === name && one.version === from)
     const route = row && this.#search(row, (version) => version === to)
@@ -318,7 +321,7 @@ export class Machines {
     return undefined
   }
 
-  /** The way of the fewest hops whose mappings fit. */
+  /** The route with the fewest hops whose mappings fit. */
   #search(start: MachineRow, isEnd: (version: number) => boolean): Route | undefined {
     const before = this.#lifecycleOf(start)
     if (before === undefined) return undefined
@@ -348,7 +351,7 @@ export class Machines {
     return undefined
   }
 
-  /** The code of this process where it has it; its mappings may be more than are stored. */
+  /** The code of this process, if it has the version: it may have more mappings than are stored. */
   #lifecycleOf({ name, version, definition }: MachineRow): Lifecycle | undefined {
     return this.find(name, version) ?? restoreLifecycle(name, version, definition)
   }

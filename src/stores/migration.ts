@@ -1,48 +1,50 @@
-/** Migration of many jobs on request: what becomes of each job of a page. */
+/** Migration of many jobs on request: the result for each job of a page. */
 import { NOTE_MAX, name as nameRule, text } from '../core/checks.ts'
 import { CommandInvalid, type PawlError } from '../core/errors.ts'
 import type { Context } from '../core/job/commands.ts'
 import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
+import type { Requester } from './contract/store.ts'
 import { endOf, followRoute, type Machines, type Migrated, type Route } from './machines.ts'
-import type { Asker } from './store.ts'
 
 /** Which jobs are to follow a later version of their lifecycle. */
 export interface MigrationRequest {
   readonly lifecycle: string
   readonly to: number
-  /** Where to go on; from the beginning if absent. */
+  /** The cursor of the last page; from the beginning if absent. */
   readonly after?: string
-  /** Say what would become of the jobs, and write nothing. */
+  /** Return the results and write nothing. */
   readonly dryRun?: boolean
 }
 
-/** A job of an earlier version, and what became of it. */
+/** A job of an earlier version, and the result of its migration. */
 export interface Migration {
   readonly jobId: string
   readonly from: { readonly version: number; readonly state: string }
-  /** Absent if the job was left as it is. */
+  /** Absent if the job was not migrated. */
   readonly to?: { readonly version: number; readonly state: string }
-  /** Why it was left as it is. */
+  /** Why it was not migrated. */
   readonly error?: PawlError
   /** The job after the migration, and the facts of it. */
   readonly job?: Job
   readonly facts?: readonly Fact[]
 }
 
-/** How many rows are looked at in one transaction. */
+/** How many rows one transaction reads. */
 export const MIGRATION_WINDOW = 1000
 
-/** Checks what was asked for; a migration is by an operator, with a reason. */
+/**
+ * Throws `CommandInvalid` if a request is not valid. A migration needs an operator and a reason.
+ */
 export function checkMigration(
   { lifecycle, to, after }: MigrationRequest,
-  { actor, operator, note }: Asker,
-  place: RegExp,
+  { actor, operator, note }: Requester,
+  cursor: RegExp,
 ): void {
   const rules: [string, string | undefined][] = [
     ['lifecycle', nameRule(lifecycle)],
     ['to', Number.isSafeInteger(to) && to > 0 ? undefined : 'must be a version'],
-    ['after', after === undefined || place.test(after) ? undefined : 'must be a place in a list'],
+    ['after', after === undefined || cursor.test(after) ? undefined : 'must be a cursor'],
     ['actor', actor === 'operator' ? undefined : 'must be operator'],
     ['operator', nameRule(operator)],
     ['note', text(note, NOTE_MAX)],
@@ -51,7 +53,7 @@ export function checkMigration(
   if (broken !== undefined) throw new CommandInvalid(broken[0], broken[1] as string)
 }
 
-/** The ways to a version from every earlier one that the store has. */
+/** The routes to a version from every earlier one that the store has. */
 export class MigrationPlan {
   readonly #routes: ReadonlyMap<number, Route | PawlError>
 
@@ -64,7 +66,7 @@ export class MigrationPlan {
     )
   }
 
-  /** The numbers of the versions whose jobs are looked for. */
+  /** The numbers of the earlier versions. */
   get machines(): number[] {
     return [...this.#routes.keys()]
   }
@@ -74,7 +76,7 @@ export class MigrationPlan {
   }
 }
 
-/** What becomes of one job. */
+/** The result for one job. */
 export interface Planned {
   readonly migration: Migration
   /** Absent if the job is refused. */

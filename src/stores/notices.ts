@@ -1,10 +1,10 @@
 /**
- * Notices: where a kind of job asks for it, every fact that ends or parks a job puts a row into the
- * outbox, in the same transaction (R3: the API is told of success and failure). Whoever is to be
- * told then learns of it at least once, whatever dies in between.
+ * Notices: if a job has `notify: true`, every fact that ends or parks it inserts a row into the
+ * outbox, in the same transaction (R3: the API learns of success and failure). So the receiver gets
+ * it at least once, whatever process fails.
  *
- * A notice is no effect of the job: the job is over without it. It stands in the outbox under a
- * type and a name that no job and no effect may have, numbered by the fact that it tells of.
+ * A notice is not an effect of the job: the job ends without it. Its type and its name in the
+ * outbox are reserved, and its number is that of the fact.
  */
 import { evolve } from '../core/job/evolve.ts'
 import type { Fact } from '../core/job/facts.ts'
@@ -23,37 +23,29 @@ export const NOTICE = 'pawl.notify'
  */
 export const NOTICE_AGE_MAX_MS = 7 * 24 * 60 * 60 * 1000
 
-/** What a notice is parked with if nobody has tried to deliver it. */
+/** The error of a notice that no process has tried to deliver. */
 export const NOT_RECEIVED = 'No process received this notice within 7 days'
 
-/** How many notices one step parks, or one look counts. */
+/** How many notices are parked or counted at once. */
 export const NOTICES_MAX = 1000
 
 /** The notices that were not delivered, each number up to `NOTICES_MAX`. */
 export interface UndeliveredNotices {
-  /** Those due before the time that was asked for. */
+  /** Notices that were due before the given time. */
   readonly overdue: number
   /** When the first of them was due. */
   readonly since: number | null
   readonly parked: number
 }
 
-/** Names that no job and no effect may have: those of what Pawl itself puts into the outbox. */
-const RESERVED = 'pawl.'
-
-/** What is wrong with the name of a job or an effect; nothing where it is free. */
-export function reservedName(name: string): string | undefined {
-  return name.startsWith(RESERVED) ? `must not begin with "${RESERVED}"` : undefined
-}
-
-/** What a notice says of a job; nothing of what is in it. */
+/** The content of a notice; it contains no input and no result. */
 export interface Notice {
   readonly jobId: string
   readonly type: string
   readonly queue: string
   readonly key: string | null
   readonly tags: readonly string[]
-  /** How it ended, or that it waits for a person. */
+  /** How it ended, or that it is parked. */
   readonly outcome: 'succeeded' | 'failed' | 'cancelled' | 'parked'
   readonly state: string
   readonly reason: string | null
@@ -77,7 +69,10 @@ export function noticeMark({ jobId, seq: n, payload }: NoticeRow): string {
   return markOf({ job_id: jobId, type: NOTICE, name: NOTICE, n, payload })
 }
 
-/** The notice of a fact on a job as it was before; nothing where nobody asked, or nothing ended. */
+/**
+ * The notice of a fact, given the job before it; `undefined` if the job asks for none, or did not
+ * end.
+ */
 export function noticeOf(lifecycle: Lifecycle, before: Job, fact: Fact): NoticeRow | undefined {
   if (before.policy?.notify !== true) return undefined
   const job = evolve(before, fact)

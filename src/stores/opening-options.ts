@@ -3,7 +3,7 @@ import { listOf, oneOf, record } from '../core/checks.ts'
 import { type FieldChecks, unchecked } from '../core/fields.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Environment } from '../environment/system.ts'
-import type { PayloadOptions } from './requests.ts'
+import type { PayloadOptions } from './contract/requests.ts'
 import type { SoundnessOptions } from './soundness.ts'
 
 interface OpeningOptions extends PayloadOptions, SoundnessOptions {
@@ -13,7 +13,7 @@ interface OpeningOptions extends PayloadOptions, SoundnessOptions {
 
 const LIFECYCLES_MAX = 10_000
 
-/** The bounds of payloads are checked where they are used (`payloadBoundsOf`). */
+/** `payloadBoundsOf` checks the bounds of payloads. */
 export const OPENING_CHECKS: FieldChecks<OpeningOptions> = {
   lifecycles: (value) => listOf(value, LIFECYCLES_MAX, record),
   environment: record,

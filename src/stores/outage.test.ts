@@ -1,4 +1,4 @@
-// What is said of outages: one code per message, that of the error itself.
+// An outage has one code for each message, that of the error itself.
 import { expect, it } from 'vitest'
 import { StoreBusy, StoreUnavailable } from './errors.ts'
 import { outageOf } from './outage.ts'

@@ -3,9 +3,9 @@
  * the platform, the address if the message does not name it, and what a person can do about it.
  */
 import { messageOf, PawlError } from '../core/errors.ts'
-import { withoutSecrets } from './redact.ts'
+import { withoutSecrets } from '../core/redact.ts'
 
-/** An outage of the database, for those who watch. */
+/** An outage of the database, as listeners receive it. */
 export type Trouble =
   | { readonly kind: 'away'; readonly forMs: number; readonly error: PawlError }
   | { readonly kind: 'back'; readonly forMs: number }
@@ -76,7 +76,7 @@ function wordsOf(error: unknown): string {
   return errors.map(messageOf).join('; ')
 }
 
-/** Where the error happened, as far as somebody noted it with `noteAddress`. */
+/** Where the error happened, if `noteAddress` was called for it. */
 const addresses = new WeakMap<object, string>()
 
 function addressOf(error: unknown): string {

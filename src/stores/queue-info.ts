@@ -1,6 +1,6 @@
-/** Queues as operators see them, put together from counts; the same in every store. */
+/** Queues as operators see them, made from counts; the same in every store. */
 import { LANES, type Lane } from '../core/job/lanes.ts'
-import type { QueueInfo } from './store.ts'
+import type { QueueInfo } from './contract/store.ts'
 
 /** How many jobs of a queue are in a lane, and when the first of them became due. */
 export interface QueueCount {
@@ -17,7 +17,7 @@ export interface QueueRow {
   readonly paused_by: string | null
   readonly max_depth: number | null
   readonly max_wait_ms: number | null
-  /** Why it is paused; only if it was asked for. */
+  /** Why it is paused; absent if it was not read. */
   readonly pause_note?: string | null
 }
 

@@ -10,10 +10,10 @@ import { count, findBroken, NOTE_MAX, name, oneOf, optional, text } from '../cor
 import { checkFields, type FieldChecks } from '../core/fields.ts'
 import { ACTORS, type ActorKind } from '../core/job/facts.ts'
 import { DELAY_MAX_MS } from '../core/retry.ts'
+import type { QueueLimits, Requester } from './contract/store.ts'
 import type { QueueRow } from './queue-info.ts'
-import type { Asker, QueueLimits } from './store.ts'
 
-/** What may be said of a queue; `null` if it is not paused or has no such bound. */
+/** The settings of a queue; `null` if it is not paused or has no such bound. */
 export interface QueueSettings {
   readonly pausedAt: number | null
   readonly maxDepth: number | null
@@ -78,8 +78,8 @@ const LIMITS: FieldChecks<QueueLimits> = {
 const FILTER: FieldChecks<QueueRecordFilter> = { queue: name }
 
 /** Throws `CommandInvalid` if a change cannot be made. An operator needs a name and a reason. */
-export function checkQueueChange(change: QueueChange, asker: Asker): void {
-  const { actor, operator, note } = asker
+export function checkQueueChange(change: QueueChange, requester: Requester): void {
+  const { actor, operator, note } = requester
   const isOperator = actor === 'operator'
   const rules = [
     ['queue', name(change.queue)],
@@ -103,7 +103,7 @@ export function checkQueueRecordFilter(filter: QueueRecordFilter): void {
   checkFields(filter, FILTER, { what: 'filter', refuseUndefined: true })
 }
 
-/** The settings of a queue that nobody has changed. */
+/** The settings of a queue that was never changed. */
 export const UNSET: QueueSettings = { pausedAt: null, maxDepth: null, maxWaitMs: null }
 
 /** The settings that the row of a queue holds; a queue that was never changed has no row. */
@@ -131,7 +131,7 @@ export function settingsAfter(
 /** The record of a change, before it has a number. */
 export function recordOf(
   { queue, action }: QueueChange,
-  { actor, operator, note }: Asker,
+  { actor, operator, note }: Requester,
   at: number,
   before: QueueSettings,
   after: QueueSettings,
@@ -148,7 +148,7 @@ export function recordOf(
   }
 }
 
-/** What is noted of a queue whose settings the doctor restored. */
+/** The note about a queue whose settings the doctor restored. */
 export const RESTORED = 'its settings were not those of its last record'
 
 /** Who has paused a queue after this record, by the record or by the row of the queue. */
@@ -199,7 +199,7 @@ export function pageSizeOf(limit: number | undefined): number {
   return Math.min(limit ?? PAGE_DEFAULT, PAGE_MAX)
 }
 
-/** The page of these rows, of which one more than `size` was asked for. */
+/** The page of these rows; one more than `size` was read. */
 export function toRecordPage(
   rows: readonly QueueRecordRow[],
   size: number,

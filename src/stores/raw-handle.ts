@@ -1,19 +1,18 @@
 /**
  * The driver's own handle inside a commit or transaction, for query builders and other libraries.
- * It is the real one behind a guard: once the commit has ended every call is refused, those on
- * statements that were prepared before it included, and what would end the transaction or close the
- * connection is kept from it. Libraries close what they were given as a matter of course, so that
- * does nothing.
+ * It is the real handle behind a guard. After the end of the commit every call is refused, also on
+ * statements that were prepared before. Statements that would end the transaction are refused.
+ * Libraries usually close the handles that they get, so closing does nothing.
  */
 import { CommandInvalid } from '../core/errors.ts'
 import { TxOwned } from './errors.ts'
 import { statementsOf } from './sql-statements.ts'
 
-/** What ends a transaction, or begins one; a rollback to a savepoint does neither. */
+/** Statements that end or begin a transaction; a rollback to a savepoint does neither. */
 const CONTROL = /^(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK|PREPARE\s+TRANSACTION)\b/i
 const TO_SAVEPOINT = /^ROLLBACK\s+(?:\w+\s+)?TO\b/i
 
-/** Refuses a text with a statement by which a function would end the transaction it runs in. */
+/** Throws if a text contains a statement that would end the transaction. */
 function assertNoControl(sql: unknown): void {
   if (typeof sql !== 'string') return
   for (const text of statementsOf(sql)) {
@@ -38,7 +37,7 @@ export function guardHandle<T extends object>(handle: T, assertOpen: () => void)
   return guard(handle, assertOpen, assertNoControl)
 }
 
-/** What a statement gets are values, which may be any text. */
+/** Arguments of statements are values, which may be any text. */
 const ANY_VALUE = () => {}
 
 function guard<T extends object>(

@@ -1,78 +1,51 @@
 /**
- * What can be asked of a store without changing it: the same checks and bounds in every store, in
- * front of the statements of each. Lists have a budget of time, past which they say where to go on.
+ * The verbs of a store that read: the same checks and bounds on both databases, before the
+ * statements of each. A list that takes too long ends early and returns a cursor to go on from.
  */
 import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
+import { contextIn, type TraceContext } from '../core/trace.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from './audit.ts'
-import { assertJson } from './damage.ts'
-import { JobDamaged } from './errors.ts'
-import {
-  checkAudit,
-  checkEffectFilter,
-  checkJobFilter,
-  checkPage,
-  type PageOptions,
-} from './filters.ts'
-import type { MachineRow } from './machines.ts'
-import {
-  checkQueueRecordFilter,
-  type QueueRecord,
-  type QueueRecordFilter,
-} from './queue-records.ts'
-import { checkLimit, checkPlace } from './requests.ts'
+import { checkAudit, checkJobFilter, checkPage, type PageOptions } from './contract/filters.ts'
+import { checkCursor, checkLimit } from './contract/requests.ts'
 import type {
   Counts,
-  EffectFilter,
-  EffectInfo,
   JobFilter,
   Page,
   QueueInfo,
   Ref,
   StepResult,
   TailEntry,
+  TracedTrigger,
   UnreadableFact,
-  WorkerRow,
-} from './store.ts'
-
-const LIST_BUDGET_MS = 200
-/** Records of queues are numbered the same way in every store. */
-const RECORD_NUMBER = /^\d{1,15}$/
+} from './contract/store.ts'
+import { assertJson } from './damage.ts'
+import { JobDamaged } from './errors.ts'
 
 type Awaitable<T> = T | Promise<T>
 
-/** The statements of a store, on its own kind of connection. */
+/** The queries of a store, on its own type of connection. */
 export interface Queries<C> {
+  /** How long a list may take. */
+  readonly LIST_BUDGET_MS: number
   get(connection: C, id: string): Awaitable<Job | undefined>
   getMany(connection: C, ids: readonly string[]): Awaitable<Job[]>
   getByKey(connection: C, type: string, key: string): Awaitable<Job | undefined>
   facts(connection: C, id: string): Awaitable<Fact[]>
+  /** The data of these facts, by job. */
+  traceData(connection: C, ids: readonly string[], of: TracedTrigger): Awaitable<TraceDataRow[]>
   asOf(connection: C, id: string, seq: number): Awaitable<Job | undefined>
   payloads(connection: C, id: string): Awaitable<{ input: string; result?: string } | undefined>
   progress(connection: C, id: string): Awaitable<string | undefined>
   steps(connection: C, ref: Ref): Awaitable<StepResult[]>
-  nextDue(connection: C): Awaitable<number | undefined>
   counts(connection: C): Awaitable<Counts>
   listQueues(connection: C): Awaitable<QueueInfo[]>
-  listQueueRecords(
-    connection: C,
-    filter: QueueRecordFilter,
-    page: PageOptions,
-  ): Awaitable<Page<QueueRecord>>
-  listWorkers(connection: C): Awaitable<WorkerRow[]>
-  listMachines(connection: C): Awaitable<MachineRow[]>
   list(
     connection: C,
     filter: JobFilter,
     page: PageOptions,
     expired: () => boolean,
   ): Awaitable<Page<Job>>
-  listEffects(
-    connection: C,
-    filter: EffectFilter,
-    page: PageOptions,
-    expired: () => boolean,
-  ): Awaitable<Page<EffectInfo>>
   audit(
     connection: C,
     filter: AuditFilter,
@@ -87,26 +60,42 @@ export interface Queries<C> {
   tailEnd(connection: C): Awaitable<string>
 }
 
-/** How a store writes places in lists of jobs and of effects, and in the ledger. */
-export interface Places {
+/** How a store writes cursors of lists of jobs and of effects, and of the ledger. */
+export interface Cursors {
   readonly jobs: RegExp
   readonly effects: RegExp
   readonly ledger: RegExp
 }
 
+/** What is stored of a fact beside its columns. */
+export interface TraceDataRow {
+  readonly id: string
+  readonly data: string | null
+}
+
+/** The span that the data of a fact names. Damaged data names none. */
+function traceInData(data: string | null): TraceContext | undefined {
+  if (data === null || !data.includes('"spanId"')) return undefined
+  try {
+    return contextIn(JSON.parse(data) as object)
+  } catch {
+    return undefined
+  }
+}
+
 /** The read side of a store. */
 export abstract class ReadSide<C> {
   readonly #queries: Queries<C>
-  readonly #places: Places
+  protected readonly cursors: Cursors
 
-  constructor(queries: Queries<C>, places: Places) {
+  constructor(queries: Queries<C>, cursors: Cursors) {
     this.#queries = queries
-    this.#places = places
+    this.cursors = cursors
   }
 
   abstract now(): number
 
-  /** Reads by a connection that is up to it, again where the database was busy. */
+  /** Reads; tries again if the database was busy. */
   protected abstract read<T>(work: (connection: C) => Awaitable<T>): Promise<T>
 
   get(id: string): Promise<Job | undefined> {
@@ -125,6 +114,18 @@ export abstract class ReadSide<C> {
     return this.read((connection) => this.#queries.facts(connection, id))
   }
 
+  async traces(ids: readonly string[], of: TracedTrigger): Promise<Map<string, TraceContext>> {
+    checkLimit(ids.length)
+    if (ids.length === 0) return new Map()
+    const rows = await this.read((connection) => this.#queries.traceData(connection, ids, of))
+    return new Map(
+      rows.flatMap(({ id, data }) => {
+        const trace = traceInData(data)
+        return trace === undefined ? [] : [[id, trace]]
+      }),
+    )
+  }
+
   asOf(id: string, seq: number): Promise<Job | undefined> {
     return this.read((connection) => this.#queries.asOf(connection, id, seq))
   }
@@ -137,7 +138,7 @@ export abstract class ReadSide<C> {
     return this.read((connection) => this.#queries.progress(connection, id))
   }
 
-  /** A later attempt would repeat what was done already: the job waits for a repair instead. */
+  /** If a step cannot be read, a later attempt would repeat it: the job is set aside instead. */
   async steps(ref: Ref, check?: 'json'): Promise<StepResult[]> {
     try {
       const results = await this.read((connection) => this.#queries.steps(connection, ref))
@@ -152,10 +153,6 @@ export abstract class ReadSide<C> {
   /** Sets aside a job that is held, because one of its facts cannot be read. */
   protected abstract setHeldAside(damage: JobDamaged): Promise<void>
 
-  nextDue(): Promise<number | undefined> {
-    return this.read((connection) => this.#queries.nextDue(connection))
-  }
-
   counts(): Promise<Counts> {
     return this.read((connection) => this.#queries.counts(connection))
   }
@@ -164,50 +161,24 @@ export abstract class ReadSide<C> {
     return this.read((connection) => this.#queries.listQueues(connection))
   }
 
-  async listQueueRecords(
-    filter: QueueRecordFilter,
-    page: PageOptions = {},
-  ): Promise<Page<QueueRecord>> {
-    checkQueueRecordFilter(filter)
-    checkPage(page)
-    checkPlace('after', page.after, RECORD_NUMBER)
-    return this.read((connection) => this.#queries.listQueueRecords(connection, filter, page))
-  }
-
-  listWorkers(): Promise<WorkerRow[]> {
-    return this.read((connection) => this.#queries.listWorkers(connection))
-  }
-
-  listMachines(): Promise<MachineRow[]> {
-    return this.read((connection) => this.#queries.listMachines(connection))
-  }
-
   async list(filter: JobFilter, page: PageOptions = {}): Promise<Page<Job>> {
     checkJobFilter(filter)
     checkPage(page)
-    checkPlace('after', page.after, this.#places.jobs)
-    const expired = this.#budget()
+    checkCursor('after', page.after, this.cursors.jobs)
+    const expired = this.budget()
     return this.read((connection) => this.#queries.list(connection, filter, page, expired))
-  }
-
-  async listEffects(filter: EffectFilter, page: PageOptions = {}): Promise<Page<EffectInfo>> {
-    checkEffectFilter(filter)
-    checkPage(page)
-    checkPlace('after', page.after, this.#places.effects)
-    const expired = this.#budget()
-    return this.read((connection) => this.#queries.listEffects(connection, filter, page, expired))
   }
 
   async audit(filter: AuditFilter, options: AuditOptions = {}): Promise<Page<AuditEntry>> {
     checkAudit(filter, options)
-    checkPlace('after', options.after, this.#places.ledger)
-    const expired = this.#budget()
+    checkCursor('after', options.after, this.cursors.ledger)
+    const expired = this.budget()
     return this.read((connection) => this.#queries.audit(connection, filter, options, expired))
   }
 
   async tail(after: string | undefined, limit: number): Promise<(TailEntry | UnreadableFact)[]> {
     checkLimit(limit)
-    checkPlace('after', after, this.#places.ledger)
+    checkCursor('after', after, this.cursors.ledger)
     return this.read((connection) => this.#queries.tail(connection, after, limit))
   }
 
@@ -215,8 +186,9 @@ export abstract class ReadSide<C> {
     return this.read((connection) => this.#queries.tailEnd(connection))
   }
 
-  #budget(): () => boolean {
-    const deadline = this.now() + LIST_BUDGET_MS
+  /** Returns a function that says whether the time of a list that begins now is over. */
+  protected budget(): () => boolean {
+    const deadline = this.now() + this.#queries.LIST_BUDGET_MS
     return () => this.now() > deadline
   }
 }

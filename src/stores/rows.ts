@@ -39,6 +39,7 @@ export interface JobRow {
   readonly crashes: number
   readonly releases: number
   readonly priority: number
+  readonly ahead_ms: number | null
   readonly run_at: number | null
   readonly created_at: number
   readonly started_at: number | null
@@ -77,6 +78,7 @@ export function toJob(row: JobRow, lifecycle: Pick<Lifecycle, 'name' | 'version'
     crashes: row.crashes,
     releases: row.releases,
     priority: row.priority,
+    aheadMs: row.ahead_ms ?? 0,
     runAt: row.run_at,
     createdAt: row.created_at,
     startedAt: row.started_at,
@@ -95,7 +97,7 @@ function executionOf(row: JobRow): Job['execution'] {
   const { status, claim, worker, lease_until } = row
   if (status === null || claim === null || worker === null) return null
   const name = STATUSES.get(status) as NonNullable<Job['execution']>['status']
-  // A committed execution has no lease left; its claim stays, so that it can be asked again.
+  // A committed execution has no lease. Its claim stays, so that the commit can be repeated.
   return { status: name, claim, worker, leaseUntil: lease_until ?? 0 }
 }
 
@@ -151,7 +153,7 @@ const COLUMNED: ReadonlySet<string> = new Set([
   'timing',
 ])
 
-/** The fields of a fact that have no column of their own, as JSON; nothing where there are none. */
+/** The fields of a fact that have no column of their own, as JSON; null if there are none. */
 export function factData(fact: Fact): string | null {
   const { execution, timing } = fact
   let fields = ''
@@ -228,12 +230,12 @@ function changeOf(row: FactRow, abort?: AbortReason, final?: true): ExecutionCha
   }
 }
 
-/** The id of the job that a fact creates, with a checksum: should row and ledger ever disagree. */
+/** The id of the job that a fact creates, with a checksum, in case row and ledger disagree. */
 export function creationMark(id: string): string {
   return `${id}-${crc32(id).toString(16).padStart(8, '0')}`
 }
 
-/** The id in a mark; nothing where the mark is damaged. */
+/** The id in a mark; null if the mark is damaged. */
 export function idInMark(mark: string | null): string | null {
   const id = mark?.slice(0, -9) ?? ''
   return mark !== null && creationMark(id) === mark ? id : null

@@ -1,30 +1,30 @@
 /**
- * Seals prove that no fact was taken out of the ledger, put into it or changed in it afterwards:
- * also not a job together with its whole ledger, of which no row is left to tell. Version 1:
+ * Seals prove that no fact was removed from the ledger, added to it or changed in it later. They
+ * also detect that a job was removed together with all its facts. Version 1:
  *
  *   line    a fact with its payload, in canonical JSON, as `lineOf` in `archive.ts` writes it
  *   leaf    1024 numbers of 16 bits, little-endian: the 2048 bytes of SHAKE256 over the line
  *   sum     the leaves of a set of facts, added number by number modulo 2^16; in base64
  *   seal    `number` from 1; `first` to `last`, a range of the ledger's order (`pos` on SQLite,
- *           `tx` on PostgreSQL) that begins after the seal before it; how many facts stand there,
- *           the earliest and the latest of their times, their sum, and when the seal was made
+ *           `tx` on PostgreSQL) that begins after the seal before it; the number of facts in it,
+ *           their earliest and latest time, their sum, and when the seal was made
  *   chain   SHA-256, in hex, over the chain of the seal before it (nothing for the first), a line
- *           feed, and the seal without its chain in canonical JSON: the last chain vouches for all
+ *           feed, and the seal without its chain in canonical JSON. The last chain covers all seals
  *
- * A sum does not depend on the order of its facts, and facts can be taken out of it. That is what
- * retention needs: it removes jobs whose facts are spread over many seals, and adds what it removed
- * from each to `removals`, in its own transaction; under seal 0 what no seal covered yet. So at any
- * time: the facts that are there + those removed = the seal.
+ * A sum does not depend on the order of its facts, and facts can be subtracted from it. Retention
+ * needs that: it removes jobs whose facts are spread over many seals. In its own transaction it
+ * writes a removal for each seal that it took facts from (seal 0: facts not sealed yet). So at any
+ * time: facts in the ledger + removed facts = the seal.
  *
- * What the doctor takes aside is kept whole, with who did it, and counts as there.
+ * Rows that the doctor sets aside are kept whole and count as facts in the ledger.
  *
- * The sum is this wide because a narrow one can be forged: among thousands of facts that may be
- * chosen freely, some with a given sum modulo 2^512 can be found in about 2^50 steps. For vectors
- * that is a problem of short vectors in lattices, believed to take 2^200 (the construction is known
- * as LtHash). It costs 12 microseconds for each fact, and 2.7 kB for each seal.
+ * A narrower sum could be forged: for sums modulo 2^512, an attacker who can choose among thousands
+ * of facts finds a set with a given sum in about 2^50 steps. For vectors of this width the same
+ * problem is one of short vectors in lattices, believed to take 2^200 steps (the construction is
+ * known as LtHash). It costs 12 microseconds for each fact, and 2.7 kB for each seal.
  *
- * No secret is involved. Whoever can write to the database can make new seals for what he has left
- * in it; therefore copies of seals belong elsewhere, and are what a store is verified against.
+ * Seals contain no secret. A person who can write to the database can make new seals for the rows
+ * that are left. Therefore keep copies of seals elsewhere and verify the store against them.
  */
 import { createHash } from 'node:crypto'
 import { endianness } from 'node:os'
@@ -32,7 +32,7 @@ import { encode } from '../core/canonical-json.ts'
 import { lineOf, type PrunedJob } from './archive.ts'
 import type { FactRow } from './rows.ts'
 
-/** A seal. */
+/** Number, times and sum of the facts in one range of the ledger, chained to the seal before. */
 export interface Seal {
   readonly number: number
   /** When it was made. */
@@ -46,10 +46,11 @@ export interface Seal {
   readonly chain: string
 }
 
-/** What retention once took out of a seal; out of none where it is 0. */
+/** The facts that one run of retention took out of a seal. */
 export interface Removal {
+  /** The number of the seal; 0 for facts that were not sealed yet. */
   readonly seal: number
-  /** The number of retention's own record. */
+  /** The number of retention's record. */
   readonly pruned: number
   readonly facts: number
   readonly sum: string
@@ -57,7 +58,7 @@ export interface Removal {
   readonly leftOut: readonly string[]
 }
 
-/** What retention says of one of its removals, and what it took from which seal. */
+/** A record of retention, with its removals. */
 export interface Pruning {
   readonly number: number
   readonly at: number
@@ -65,14 +66,19 @@ export interface Pruning {
   readonly facts: number
   readonly firstId: string
   readonly lastId: string
-  /** Over the lines of what was removed. */
+  /** The hash of the removed lines. */
   readonly sha256: string
   readonly archived: boolean
-  /** None where there were no seals yet. */
+  /** How many keys of the removed jobs were kept. */
+  readonly keys: number
+  /** Who asked for it, and why; absent if a worker or the program removed the jobs. */
+  readonly operator?: string
+  readonly note?: string
+  /** Empty if there were no seals yet. */
   readonly removals: readonly Removal[]
 }
 
-/** What stands in a range of the ledger. */
+/** Number, times and sum of the facts in a range of the ledger. */
 export interface Measured {
   readonly facts: number
   readonly firstAt: number
@@ -80,35 +86,36 @@ export interface Measured {
   readonly sum: string
 }
 
-/** The tables of seals. */
+/** Makes and reads the seals of a store; `store.seals`. */
 export interface SealTables {
   /**
-   * Makes the next seal, over at most 10,000 facts (or those of one transaction, if it wrote more),
-   * of what is complete. Nothing where there are no new facts.
+   * Makes the next seal, over at most 10,000 facts (or those of one transaction, if it wrote more).
+   * Facts of open transactions are left to a later seal. Returns `undefined` if there are no new
+   * facts. Throws `SealUnsettled` if retention removed facts of the range in every try.
    */
   make(): Promise<Seal | undefined>
-  /** Seals after a number, in order. */
+  /** Returns seals after a number, in order. */
   list(after: number, limit: number): Promise<Seal[]>
-  /** Everything that was taken out of a seal. */
+  /** Returns everything that was taken out of a seal. */
   removalsOf(seal: number): Promise<Removal[]>
-  /** Records of retention after a number, in order. */
+  /** Returns records of retention after a number, in order. */
   prunings(after: number, limit: number): Promise<Pruning[]>
-  /** Adds up what stands in a range of the ledger, both ends included. */
+  /** Adds up the facts in a range of the ledger, both ends included. */
   measure(first: number, last: number): Promise<Measured>
-  /** Adds up what the doctor took aside from such a range; it keeps whole rows. */
+  /** Adds up the facts of such a range that the doctor set aside. */
   aside(first: number, last: number): Promise<Measured>
 }
 
 /** How many facts a seal covers. */
 export const SEAL_FACTS_MAX = 10_000
-/** How many facts are read at once while they are added up. */
+/** How many facts one read of `measure` returns. */
 export const MEASURE_PAGE = 500
-/** How often a seal is begun anew because retention removed something under it. */
+/** How often `make` starts over because retention removed facts of the range. */
 export const SEAL_TRIES_MAX = 20
 
 const WIDTH = 1024
 
-/** The sum of the facts that were added. */
+/** A sum of facts, and their number and times. */
 export class LedgerSum {
   facts = 0
   firstAt = Number.MAX_SAFE_INTEGER
@@ -128,7 +135,7 @@ export class LedgerSum {
     this.lastAt = Math.max(this.lastAt, at)
   }
 
-  /** Adds another sum; one that is no sum adds nothing, and so does not fit. */
+  /** Adds another sum. A text of the wrong length adds only its number, so the seal fails. */
   merge({ facts, sum }: Pick<Removal, 'facts' | 'sum'>): void {
     const bytes = Buffer.from(sum, 'base64')
     if (bytes.length === 2 * WIDTH) this.#addNumbers(bytes)
@@ -145,7 +152,7 @@ export class LedgerSum {
   }
 
   #addNumbers(bytes: Buffer): void {
-    // A copy, because a buffer may begin at an odd place.
+    // A copy, because a buffer may begin at an odd offset.
     new Uint8Array(this.#leaf.buffer).set(toLittleEndian(bytes))
     for (let i = 0; i < WIDTH; i++) {
       this.#sum[i] = (this.#sum[i] as number) + (this.#leaf[i] as number)
@@ -157,7 +164,7 @@ function toLittleEndian(bytes: Buffer): Buffer {
   return endianness() === 'LE' ? bytes : bytes.swap16()
 }
 
-/** A fact by whose line it is added; one that cannot be read counts, and fits no seal. */
+/** Returns the line by which a fact is added. An unreadable fact counts but matches no line. */
 export function sealedLine(
   jobId: string | null,
   row: FactRow & { readonly payload: string | null },
@@ -165,43 +172,47 @@ export function sealedLine(
   try {
     if (jobId !== null) return lineOf(jobId, row)
   } catch {
-    // Whatever is wrong with it, somebody has changed it.
+    // The row was readable when it was written, so it was changed since.
   }
   return `unreadable ${JSON.stringify(row)}`
 }
 
-/** A row that was taken aside, as both stores select it. */
+/** A row that the doctor set aside, as both stores select it. */
 export interface AsideRow {
   readonly number: number
   readonly job: string | null
   readonly content: string
 }
 
-/** Adds rows of the ledger that were taken aside, if their place is in a range. */
+/** A row of the ledger as the doctor kept it: `pos` on SQLite, `tx` on PostgreSQL. */
+type AsideFact = FactRow & { readonly payload: string | null; readonly pos: unknown; tx: unknown }
+
+/** Adds those rows that were set aside whose position is in a range. */
 export function addAside(
   sum: LedgerSum,
   rows: readonly AsideRow[],
-  placeOf: (row: Readonly<Record<string, unknown>>) => unknown,
+  positionColumn: 'pos' | 'tx',
   [first, last]: readonly [number, number],
 ): void {
   for (const { job, content } of rows) {
     const row = rowIn(content)
-    const place = row === undefined ? 0 : Number(placeOf({ ...row }))
-    if (row !== undefined && place >= first && place <= last) sum.add(sealedLine(job, row), row.at)
+    if (row === undefined) continue
+    const position = Number(row[positionColumn])
+    if (position >= first && position <= last) sum.add(sealedLine(job, row), row.at)
   }
 }
 
-/** The row of a fact; nothing where somebody has changed it to what is none. */
-function rowIn(content: string): (FactRow & { readonly payload: string | null }) | undefined {
+/** Parses a row that was set aside; returns `undefined` if its text is not JSON or is null. */
+function rowIn(content: string): AsideFact | undefined {
   try {
-    const row = JSON.parse(content) as (FactRow & { payload: string | null }) | null
+    const row = JSON.parse(content) as AsideFact | null
     return row ?? undefined
   } catch {
     return undefined
   }
 }
 
-/** What vouches for a seal and all those before it. */
+/** Returns the chain of a seal: a hash that covers it and all seals before it. */
 export function chainOf(before: Pick<Seal, 'chain'> | undefined, seal: Omit<Seal, 'chain'>) {
   const { number, at, first, last, facts, firstAt, lastAt, sum } = seal
   const text = encode({ number, at, first, last, facts, firstAt, lastAt, sum })
@@ -210,7 +221,7 @@ export function chainOf(before: Pick<Seal, 'chain'> | undefined, seal: Omit<Seal
     .digest('hex')
 }
 
-/** The seal of a range that was measured. */
+/** Makes the seal of a range that was measured. */
 export function sealOf(
   before: Seal | undefined,
   last: number,
@@ -222,18 +233,17 @@ export function sealOf(
   return { ...seal, chain: chainOf(before, seal) }
 }
 
-/** Where a seal stands. */
 export type SealRange = Pick<Seal, 'number' | 'first' | 'last'>
 
-/** What retention takes out of each seal, by its number; `ranges` are in order. */
+/** Sums the removed facts by the number of their seal. `ranges` must be in order. */
 export function takenFrom(
   removed: readonly PrunedJob[],
   ranges: readonly SealRange[],
 ): ReadonlyMap<number, LedgerSum> {
   const sums = new Map<number, LedgerSum>()
-  for (const { lines, places } of removed) {
+  for (const { lines, positions } of removed) {
     for (const [i, line] of lines.entries()) {
-      const number = sealAt(ranges, places[i] as number)
+      const number = sealAt(ranges, positions[i] as number)
       const sum = sums.get(number) ?? new LedgerSum()
       sums.set(number, sum)
       sum.add(line)
@@ -242,34 +252,34 @@ export function takenFrom(
   return sums
 }
 
-/** The number of the seal that covers a place; 0 where none does. */
-export function sealAt(ranges: readonly SealRange[], place: number): number {
+/** Returns the number of the seal that covers a position, or 0 if there is none. */
+export function sealAt(ranges: readonly SealRange[], position: number): number {
   let [low, high] = [0, ranges.length]
   while (low < high) {
     const middle = (low + high) >> 1
-    if ((ranges[middle] as SealRange).last < place) low = middle + 1
+    if ((ranges[middle] as SealRange).last < position) low = middle + 1
     else high = middle
   }
   const range = ranges[low]
-  return range !== undefined && range.first <= place ? range.number : 0
+  return range !== undefined && range.first <= position ? range.number : 0
 }
 
-/** The lowest and the highest place of what retention removes. */
+/** Returns the lowest and the highest position of the facts that retention removes. */
 export function reachOf(removed: readonly PrunedJob[]): readonly [number, number] {
   let [low, high] = [Number.MAX_SAFE_INTEGER, 0]
-  for (const { places } of removed) {
-    for (const place of places) [low, high] = [Math.min(low, place), Math.max(high, place)]
+  for (const { positions } of removed) {
+    for (const one of positions) [low, high] = [Math.min(low, one), Math.max(high, one)]
   }
   return [low, high]
 }
 
-/** The ids of jobs that were archived and not removed, as a column keeps them. */
+/** Returns the ids of jobs that were archived and not removed, as the column stores them. */
 export function leftOutOf(
-  sheaves: readonly PrunedJob[],
+  collected: readonly PrunedJob[],
   removed: readonly PrunedJob[],
 ): string | null {
   const gone = new Set(removed.map(({ id }) => id))
-  const ids = sheaves.map(({ id }) => id).filter((id) => !gone.has(id))
+  const ids = collected.map(({ id }) => id).filter((id) => !gone.has(id))
   return ids.length === 0 ? null : JSON.stringify(ids)
 }
 
@@ -279,23 +289,19 @@ export interface SealRow extends Omit<Seal, 'firstAt' | 'lastAt'> {
   readonly last_at: number
 }
 
-/** The seal that a row holds. */
 export function toSeal({ first_at: firstAt, last_at: lastAt, ...row }: SealRow): Seal {
   const { number, at, first, last, facts, sum, chain } = row
   return { number, at, first, last, facts, firstAt, lastAt, sum, chain }
 }
 
-/** The row of a removal. */
 export interface RemovalRow extends Omit<Removal, 'leftOut'> {
   readonly left_out: string | null
 }
 
-/** The removal that a row holds. */
 export function toRemoval({ seal, pruned, facts, sum, left_out }: RemovalRow): Removal {
   return { seal, pruned, facts, sum, leftOut: left_out === null ? [] : JSON.parse(left_out) }
 }
 
-/** The row of a record of retention. */
 export interface PruningRow {
   readonly number: number
   readonly at: number
@@ -305,12 +311,21 @@ export interface PruningRow {
   readonly last_id: string
   readonly sha256: string
   readonly archived: number
+  readonly keys: number
+  readonly operator: string | null
+  readonly note: string | null
 }
 
-/** The record that a row holds, with what belongs to it. */
+/** Makes a record of retention from its row and the removals of several records. */
 export function toPruning(row: PruningRow, removals: readonly RemovalRow[]): Pruning {
   const { number, at, jobs, facts, first_id: firstId, last_id: lastId, sha256, archived } = row
   const own = removals.filter(({ pruned }) => pruned === number).map(toRemoval)
   const record = { number, at, jobs, facts, firstId, lastId, sha256, archived: archived === 1 }
-  return { ...record, removals: own }
+  return {
+    ...record,
+    keys: row.keys,
+    ...(row.operator !== null && { operator: row.operator }),
+    ...(row.note !== null && { note: row.note }),
+    removals: own,
+  }
 }

@@ -1,18 +1,18 @@
 /**
- * What becomes of jobs that a queue has no room or no time for, the same in every store. A job for
- * which there is no room is refused at the door, with nothing written; but where its lifecycle has
- * a way to fail it for that (R2: QUEUED → FAILED), it is accepted, and then failed. A job that has
- * waited too long is failed that way, too, and cancelled where there is none.
+ * Jobs that a queue has no room or no time for, the same in every store. A job without room is
+ * refused, with nothing written. If its lifecycle has a path to fail it for that reason (R2: QUEUED
+ * → FAILED), it is accepted and then failed. A job that has waited too long is failed in the same
+ * way, or cancelled if there is no such path.
  */
 import type { Command } from '../core/job/commands.ts'
 import { LANES } from '../core/job/lanes.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Accepted } from './accept.ts'
-import { ENGINE } from './asker.ts'
+import { ENGINE } from './contract/requester.ts'
+import type { Requester } from './contract/store.ts'
 import type { Machines } from './machines.ts'
-import type { Asker } from './store.ts'
 
-/** Whether a new job of this lifecycle is accepted where there is no room for it. */
+/** Whether a new job of this lifecycle is accepted although there is no room for it. */
 function isFailedWhenFull(lifecycle: Lifecycle): boolean {
   return lifecycle.targets.has('exhaust')
 }
@@ -33,6 +33,6 @@ export function shedCommand(lifecycle: Lifecycle): Command {
 }
 
 /** Who sheds a job, and why. */
-export function shedder(queue: string, bound: 'maxDepth' | 'maxWait'): Asker {
+export function shedder(queue: string, bound: 'maxDepth' | 'maxWait'): Requester {
   return { ...ENGINE, metadata: { shed: bound, queue } }
 }

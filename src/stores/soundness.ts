@@ -1,33 +1,41 @@
 /**
- * The look at a store when it is opened. It costs a few milliseconds, however much is in the store:
+ * The check of a store when it is opened. It takes a few milliseconds, whatever the size of the
+ * store:
  *
- *   - whether it still has the constraints and triggers that keep its promises. If something is
- *     missing, nobody can say what was written meanwhile, so ids, states and attempts of all jobs
- *     are counted, too;
+ *   - whether it still has the constraints and triggers that keep its promises. If one is missing,
+ *     rows may have been written without it, so ids, states and attempts of all jobs are counted;
  *   - whether the next jobs of each lane can be read and trusted: ids, states against the machines,
- *     attempts, lanes, the number of the last fact. Single jobs that cannot are logged, and do not
- *     keep the store from working: claims never take them, and workers set them aside.
+ *     attempts, lanes, the number of the last fact. Single damaged jobs are logged and do not stop
+ *     the store: claims never take them, and workers set them aside.
  *
- * A store with findings takes in work and settles what is held, but gives out nothing: running jobs
- * on damaged data could make it worse. It looks again every few seconds, so that workers go on by
- * themselves once the doctor has mended it.
+ * A store with findings accepts jobs and reports, but claims return nothing: running jobs on
+ * damaged data could make it worse. It checks again every few seconds, so that workers go on when
+ * the doctor has repaired it.
  */
 import type { Logger } from '../core/ports.ts'
+import type { Store } from './contract/store.ts'
 import { StoreDamaged } from './errors.ts'
-import type { Store } from './store.ts'
 import { wrapStore } from './wrap-store.ts'
 
-/** What a store does about findings at its opening. */
+/** What a store does if the check at its opening finds damage. */
 export interface SoundnessOptions {
-  /** 'block' unless said otherwise: nothing is claimed. 'warn' only tells the logger. */
+  /**
+   * What to do if constraints or triggers are missing: 'block' refuses claims, 'warn' only writes
+   * to the log.
+   * @defaultValue `'block'`
+   */
   readonly onFindings?: 'block' | 'warn' | undefined
+  /**
+   * Receives what the check found.
+   * @defaultValue none
+   */
   readonly logger?: Logger
 }
 
 /** A blocked store looks again this often at most. */
 const LOOK_AGAIN_MS = 5000
 
-/** The store itself where it is sound; else one that keeps claims back, or warns. */
+/** Returns the store itself if it is sound; else one that refuses claims, or warns. */
 export async function lookAtOpening(
   store: Store,
   { onFindings = 'block', logger }: SoundnessOptions,
@@ -71,12 +79,12 @@ async function tellOfDamage({ examination }: Store, logger: Logger | undefined):
   }
 }
 
-/** What is wrong with a store, as far as it shows at once. */
+/** Returns the findings about a store. */
 async function faultsOf({ examination }: Store): Promise<string[]> {
   const drift = await examination.drift()
   if (drift.length === 0) return []
   const objects = drift.map(({ kind, name, problem }) => `${kind} ${name} is ${problem}`)
-  // Where a table is gone nothing can be counted, and the doctor must still get in.
+  // If a table is missing nothing can be counted, and the doctor must still be able to work.
   const isTableGone = drift.some(({ kind, problem }) => kind === 'table' && problem === 'missing')
   if (isTableGone) return objects
   const { duplicates, unknownStates, negativeAttempts } = await examination.scan()

@@ -7,7 +7,7 @@
  * The body of a trigger or function (CREATE … BEGIN …; …; END) belongs to its statement.
  */
 
-/** What is passed over as a whole; an opening mark without its end swallows the rest. */
+/** Quoted parts and comments. An opening mark without its end extends to the end of the text. */
 const TOKENS: readonly RegExp[] = [
   /--[^\n]*/,
   /\/\*[\s\S]*?(?:\*\/|$)/,
@@ -61,4 +61,26 @@ function withBodies(parts: readonly Statement[]): string[] {
     if (end !== -1) at = end
   }
   return statements
+}
+
+/** The placeholders of a text on SQLite, outside of quotes and comments. */
+interface Placeholders {
+  /** How many `?` there are. */
+  readonly anonymous: number
+  /** Numbered and named ones, such as `?1`, `$1` and `:name`. */
+  readonly others: readonly string[]
+}
+
+const PLACEHOLDER = /\?\d*|(?<![\w$:@])[$@:][A-Za-z0-9_]+/g
+
+/** Finds the placeholders of a text. */
+export function placeholdersIn(sql: string): Placeholders {
+  let code = ''
+  for (const { 0: token, groups } of sql.matchAll(TOKEN)) {
+    const isQuoted = groups?.tag !== undefined || /^(?:[eE]?'|["`])/.test(token)
+    code += isQuoted || COMMENT.test(token) ? ' ' : token
+  }
+  const found = [...code.matchAll(PLACEHOLDER)].map(([text]) => text)
+  const others = found.filter((text) => text !== '?')
+  return { anonymous: found.length - others.length, others }
 }

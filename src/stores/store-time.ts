@@ -1,7 +1,8 @@
 /** What a store says about its own time. */
+
+import { span } from '../core/format.ts'
 import type { Logger } from '../core/ports.ts'
 import type { TimeBaseReason } from '../core/time-base.ts'
-import { span } from '../environment/times.ts'
 
 /** The time of a store. */
 export interface StoreTime {

@@ -4,7 +4,7 @@
  */
 import { type Database, loadDriver } from './sqlite/driver.ts'
 
-/** An event as it is kept. */
+/** A stored event. */
 export interface StoredEvent {
   readonly event_id: string
   readonly run_id: string
@@ -15,7 +15,7 @@ export interface StoredEvent {
   readonly data: object
 }
 
-/** Which events are asked for; all of what is given must hold. */
+/** Which events a list returns; conditions are combined. */
 export interface EventQuery {
   readonly run?: string
   readonly trace?: string
@@ -28,7 +28,7 @@ export interface EventQuery {
 /** A page of events, in the order in which they came. */
 export interface EventPage {
   readonly items: readonly unknown[]
-  /** Where the next page begins; nothing where there is none. */
+  /** The cursor of the next page; absent at the end. */
   readonly nextCursor: number | undefined
 }
 
@@ -64,7 +64,7 @@ export class TelemetryEvents {
     this.#database.exec(SCHEMA)
   }
 
-  /** Keeps events, durably, all of them or none; gives how many were new. */
+  /** Writes events, all or none; returns how many were new. Durable when it returns. */
   add(events: readonly StoredEvent[]): number {
     const insert = this.#database.prepare(INSERT)
     let added = 0
@@ -85,7 +85,7 @@ export class TelemetryEvents {
     return added
   }
 
-  /** Events in the order in which they came. */
+  /** Returns events in the order in which they came. */
   find({ run, trace, commit, after = 0, limit }: EventQuery): EventPage {
     const values = [after, run ?? null, trace ?? null, commit ?? null, limit + 1]
     const rows = this.#database.prepare(SELECT).all(...values) as { pos: number; event: string }[]

@@ -1,19 +1,22 @@
 /**
- * A function of the user's inside a transaction of the store, the same in every store: the handle
- * that it gets, and how its time is bounded. While it runs, something is locked.
+ * A function of the user inside a transaction of the store, the same in every store: the handle
+ * that it gets, and the bound of its time. While it runs, the file or rows are locked.
  */
 import type { PawlError } from '../core/errors.ts'
 import type { Environment } from '../environment/system.ts'
+import type { StoreTx } from './contract/store.ts'
 import { TxEnded } from './errors.ts'
 import { assertOneStatement, guardHandle } from './raw-handle.ts'
-import type { StoreTx } from './store.ts'
+import { type BoundStatement, bindStatement, type Dialect } from './user-sql.ts'
 
 /** How long a function may take, if no lease asks for less. */
 export const BOUND_MS = 5000
 
-/** How a store lets a function into its transaction. */
+/** How a function reaches the transaction of a store. */
 export interface TxAccess {
-  readonly query: StoreTx['query']
+  readonly dialect: Dialect
+  /** Runs one statement, whose values are converted. */
+  readonly run: (statement: BoundStatement) => Promise<unknown[]>
   /** The handle of the driver. */
   readonly raw: object
   /** Throws if the database has ended the transaction by itself. */
@@ -56,7 +59,7 @@ export async function runBounded<X extends StoreTx, T>(
   const timer = timers.after(boundMs, () => expire(tooSlow()))
   try {
     const result = await Promise.race([finished(() => work(tx)), expired])
-    // A function that never waits leaves no turn to the timer.
+    // A function that never awaits keeps the timer from running.
     if (clock.now() - start > boundMs) throw tooSlow()
     access.assertWhole?.()
     return result
@@ -79,7 +82,7 @@ export async function runBounded<X extends StoreTx, T>(
 
 /** The handle, and how to end it: later calls are refused instead of written elsewhere. */
 function openTx<X extends StoreTx>(
-  { query, raw, assertWhole, lend }: TxAccess,
+  { dialect, run, raw, assertWhole, lend }: TxAccess,
   extend: BoundedFunction<X, unknown>['extend'],
 ): { tx: X; close: () => void; loan: Loan } {
   let open = true
@@ -91,8 +94,9 @@ function openTx<X extends StoreTx>(
     raw: guardHandle(raw, assertOpen),
     async query(sql, values) {
       assertOpen()
-      assertOneStatement(sql)
-      return query(sql, values)
+      const statement = bindStatement(sql, values, dialect)
+      assertOneStatement(statement.text)
+      return run(statement)
     },
   }
   const tx = extend(plain, assertOpen)

@@ -4,11 +4,13 @@
  */
 
 interface VerbTraits {
-  /** Something may have become ready: after the commit, workers and dispatchers that wait look. */
+  /**
+   * Something may have become ready: after the commit, waiting workers and dispatchers are woken.
+   */
   readonly wakes?: true
   /** It writes only if the caller still holds the lease that it names. */
   readonly fenced?: true
-  /** What callers of the same moment bring is written by one statement. */
+  /** Calls of the same moment are written by one statement. */
   readonly grouped?: true
   /** Tests can end a process at its crash points. */
   readonly crashPoints?: true
@@ -22,7 +24,7 @@ const BOTH = { wakes: true, crashPoints: true } as const
 const VERBS = {
   open: WAKES,
   enqueue: { ...BOTH, grouped: true },
-  tell: BOTH,
+  applyCommand: BOTH,
   claim: CRASHES,
   settle: { ...BOTH, fenced: true, grouped: true },
   heartbeat: { ...CRASHES, fenced: true },
@@ -43,6 +45,9 @@ const VERBS = {
   reportWorker: CRASHES,
   removeWorker: CRASHES,
   prune: BOTH,
+  sweep: CRASHES,
+  tend: BOTH,
+  freeKeys: CRASHES,
   seal: CRASHES,
   mend: WAKES,
   takeDuty: {},
@@ -50,6 +55,19 @@ const VERBS = {
   recount: {},
   restore: {},
   note: {},
+  'limits.declare': WAKES,
+  'limits.set': WAKES,
+  'limits.open': WAKES,
+  'schedules.put': BOTH,
+  'schedules.fire': BOTH,
+  'schedules.pause': CRASHES,
+  'schedules.resume': BOTH,
+  'schedules.run': BOTH,
+  'schedules.backfill': BOTH,
+  'schedules.remove': CRASHES,
+  'schedules.restore': WAKES,
+  'limits.recount': WAKES,
+  'limits.restore': WAKES,
   'runs.add': {},
   'runs.hold': {},
   'runs.renew': { fenced: true },
@@ -59,6 +77,8 @@ const VERBS = {
   'runs.content': { fenced: true },
   'runs.failure': { fenced: true },
   'runs.cancel': {},
+  'tokens.add': {},
+  'tokens.revoke': {},
 } as const satisfies Readonly<Record<string, VerbTraits>>
 
 /** The name of a verb that writes. */
@@ -75,7 +95,7 @@ export function crashingVerbs(): CrashingVerb[] {
   return names.filter((name): name is CrashingVerb => 'crashPoints' in VERBS[name])
 }
 
-/** Whether others are to be woken after a verb; not if it found nothing to do. */
+/** Whether to wake others after a verb; not if it found nothing to do. */
 export function mayWake(verb: VerbName, result: unknown): boolean {
   const traits: VerbTraits = VERBS[verb]
   const isNothing = result === 0 || (Array.isArray(result) && result.length === 0)

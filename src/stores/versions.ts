@@ -1,6 +1,6 @@
 /**
- * The lifecycles by which jobs of a store can be read: those of this process, and what the store
- * has of others. For those who look at jobs; the stores themselves decide by `machines.ts`.
+ * The lifecycles by which jobs of a store can be read: those of this process, and other versions of
+ * the store. For readers of jobs; the stores themselves decide by `machines.ts`.
  */
 import type { PawlError } from '../core/errors.ts'
 import { LifecycleUnknown } from '../core/errors.ts'
@@ -8,8 +8,8 @@ import type { Context } from '../core/job/commands.ts'
 import type { Job } from '../core/job/job.ts'
 import { restoreLifecycle } from '../core/lifecycles/definition.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import type { Store } from './contract/store.ts'
 import { endOf, followRoute, Machines, type Route } from './machines.ts'
-import type { Store } from './store.ts'
 
 /** A job as this process decides on it. */
 export interface JobAsDecided {
@@ -39,14 +39,14 @@ export class Versions {
     return [...this.#own, ...[...this.#machines.routes.values()].map(({ before }) => before)]
   }
 
-  /** The way of a job that this process would migrate; nothing for any other. */
+  /** The route of a job that this process would migrate; `undefined` for any other. */
   routeOf({ lifecycle, lifecycleVersion }: Job): Route | undefined {
     return [...this.#machines.routes.values()].find(
       ({ before }) => before.name === lifecycle && before.version === lifecycleVersion,
     )
   }
 
-  /** The version of this process by which it decides on a job; nothing if it has none. */
+  /** The version of this process that decides on a job; `undefined` if it has none. */
   lifecycleFor(job: Job): Lifecycle | undefined {
     const own = this.#machines.find(job.lifecycle, job.lifecycleVersion)
     const route = own === undefined ? this.routeOf(job) : undefined
@@ -65,7 +65,7 @@ export class Versions {
   }
 }
 
-/** Asks a store for its versions. */
+/** Reads the versions of a store. */
 export async function versionsOf(
   store: Store,
   lifecycles: readonly Lifecycle[],

@@ -1,12 +1,12 @@
 /**
- * How many retries wait in each queue, for the window over which further ones are spread. The jobs
- * that are due next are looked at, a bounded number of them; so the count costs the same however
- * many jobs wait.
+ * How many retries wait in each queue, for the window over which further ones are spread. A bounded
+ * number of the jobs that are due next is read, so the count takes the same time however many jobs
+ * wait.
  */
 import type { Command } from '../core/job/commands.ts'
 import { RETRIES_AHEAD_MAX } from '../core/retry.ts'
 
-/** How many of the waiting jobs are looked at. */
+/** How many of the waiting jobs are read. */
 export const WAITING_LOOK_MAX = RETRIES_AHEAD_MAX
 
 /** A job that waits for its time. */

@@ -1,4 +1,4 @@
-import type { Store } from './store.ts'
+import type { Store } from './contract/store.ts'
 
 /** Returns a store with some verbs replaced; all others are passed on to `store`. */
 export function wrapStore(store: Store, replaced: Partial<Store>): Store {

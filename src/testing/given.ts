@@ -4,7 +4,7 @@
  * neither a store nor time. Assertions are those of Node, for any test runner.
  *
  *   givenJob(standard, (job) => { job.create(); job.claim() })
- *     .when((job) => job.tell({ kind: 'release', fence: job.fence }, { actor: 'worker' }))
+ *     .when((job) => job.applyCommand({ kind: 'release', fence: job.fence }, { actor: 'worker' }))
  *     .thenState('queued')
  *
  * Every `when` starts from a fresh copy of the history.

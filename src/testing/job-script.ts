@@ -3,7 +3,9 @@
  * a store does, without a database, so tests and examples can play the life of a job command by
  * command under their own clock.
  */
+import { flag, record } from '../core/checks.ts'
 import type { PawlError } from '../core/errors.ts'
+import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import type { Command, Context, Fence } from '../core/job/commands.ts'
 import { decide } from '../core/job/decide.ts'
 import { decideMigrate } from '../core/job/decide-migrate.ts'
@@ -24,8 +26,20 @@ export interface JobScriptOptions {
   readonly ids?: SequentialIds
 }
 
+const OPTIONS: FieldChecks<JobScriptOptions> = { clock: record, random: record, ids: record }
+
+/** The options of `claim`. */
+interface ScriptClaim {
+  readonly worker?: string
+  readonly leaseMs?: number
+  readonly start?: boolean
+}
+
+// The rules of commands check the values.
+const CLAIM: FieldChecks<ScriptClaim> = { worker: unchecked, leaseMs: unchecked, start: flag }
+
 /** Context fields that the caller of a command can set. */
-export type ScriptAsker = Partial<Omit<Context, 'now' | 'random'>>
+export type ScriptRequester = Partial<Omit<Context, 'now' | 'random'>>
 
 /** One job, played command by command. */
 export class JobScript {
@@ -41,6 +55,7 @@ export class JobScript {
   #job: Job | null = null
 
   constructor(lifecycle: Lifecycle, options: JobScriptOptions = {}) {
+    checkFields(options, OPTIONS, { what: 'options' })
     this.lifecycle = lifecycle
     this.versions = [lifecycle]
     this.clock = options.clock ?? new ManualClock()
@@ -62,10 +77,10 @@ export class JobScript {
   }
 
   /** Decides a command. The fact of an accepted command is kept and folded. */
-  tell(command: Command, asker: ScriptAsker = {}): Decision {
+  applyCommand(command: Command, requester: ScriptRequester = {}): Decision {
     const context: Context = {
       actor: 'client',
-      ...asker,
+      ...requester,
       now: this.clock.now(),
       random: this.#random.next(),
     }
@@ -104,19 +119,24 @@ export class JobScript {
   /** Creates the job; absent fields have defaults. */
   create(fields: Partial<Omit<Extract<Command, { kind: 'create' }>, 'kind'>> = {}): Decision {
     const defaults = { jobId: this.#ids.next(), type: 'example', queue: 'default' }
-    return this.tell({ kind: 'create', ...defaults, ...fields })
+    return this.applyCommand({ kind: 'create', ...defaults, ...fields })
   }
 
   /** Claims the job for 30 seconds, and starts it unless `start` is false. */
-  claim({ worker = 'worker-1', leaseMs = 30_000, start = true } = {}): Decision {
+  claim(options: ScriptClaim = {}): Decision {
+    checkFields(options, CLAIM, { what: 'options' })
+    const { worker = 'worker-1', leaseMs = 30_000, start = true } = options
     const claim = this.#ids.next()
     const leaseUntil = this.clock.now() + leaseMs
-    return this.tell({ kind: 'claim', claim, worker, leaseUntil, start }, { actor: 'worker' })
+    return this.applyCommand(
+      { kind: 'claim', claim, worker, leaseUntil, start },
+      { actor: 'worker' },
+    )
   }
 
   /** Sends a command in the name of an operator. */
   operate(command: Command, operator = 'ann', note = 'looked into it'): Decision {
     const actor = command.kind === 'repair' ? 'doctor' : 'operator'
-    return this.tell(command, { actor, operator, note })
+    return this.applyCommand(command, { actor, operator, note })
   }
 }

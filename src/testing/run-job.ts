@@ -2,17 +2,24 @@
  * Runs one attempt at a job without a store. The input is checked, the handler runs with a context
  * like that of a worker, and the outcome is what a worker would report.
  */
-import { encode } from '../core/canonical-json.ts'
+import type { JsonBounds } from '../core/canonical-json.ts'
+import { abortSignal, callable, listOf, record } from '../core/checks.ts'
 import { CommandInvalid } from '../core/errors.ts'
 import type { Failure } from '../core/failure.ts'
+import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import type { Usage } from '../core/job/commands.ts'
 import type { Job } from '../core/job/job.ts'
 import type { Logger } from '../core/ports.ts'
+import { decodeValue, encodeValue } from '../core/values.ts'
 import type { JobDefinition } from '../engine/define-job.ts'
-import type { JobKey } from '../engine/pawl.ts'
+import { itemOf } from '../engine/enqueue-item.ts'
+import { type HandleParts, JobHandle } from '../engine/job-handle.ts'
+import type { AnyJob, JobKey } from '../engine/job-types.ts'
+import type { EnqueueOptions } from '../engine/options.ts'
+import { readResult } from '../engine/stored-values.ts'
 import { SILENT } from '../engine/watching/log.ts'
 import { Attempt } from '../engine/worker/attempt.ts'
-import { payloadBoundsOf } from '../stores/requests.ts'
+import { payloadBoundsOf } from '../stores/contract/requests.ts'
 import type {
   Answer,
   CommitAnswer,
@@ -21,7 +28,8 @@ import type {
   Settlement,
   StepResult,
   Store,
-} from '../stores/store.ts'
+} from '../stores/contract/store.ts'
+import { type SqlValue, textOf } from '../stores/user-sql.ts'
 import { JobScript } from './job-script.ts'
 import { SequentialIds } from './sequential-ids.ts'
 import { type TestEnvironment, testEnvironment } from './test-environment.ts'
@@ -35,14 +43,33 @@ export interface RunJobOptions {
    * If it is aborted, the attempt is cancelled: the handler's signal has the reason `Cancelled`.
    */
   readonly signal?: AbortSignal
-  /** Answers the SQL statements of a commit. If absent, statements are rejected. */
-  readonly query?: CommitTx['query']
+  /**
+   * Answers the SQL statements of a commit. A statement of the tag `sql` arrives as a text with
+   * question marks. If absent, statements are rejected.
+   */
+  readonly query?: RunJobQuery
   /** The stored results of earlier attempts; used if `attempt` is greater than 1. */
   readonly steps?: readonly RunJobStep[]
   /** Receives the log lines of the handler. */
   readonly logger?: Logger
   /** Controls the attempt's time; a time-out passes only if the test advances the time. */
   readonly environment?: TestEnvironment
+}
+
+/** Answers a statement with rows. */
+type RunJobQuery = (sql: string, values?: readonly SqlValue[]) => Promise<unknown[]>
+
+const STEPS_MAX = 10_000
+
+const RUN_JOB: FieldChecks<RunJobOptions> = {
+  // Checked with the job.
+  attempt: unchecked,
+  tags: unchecked,
+  signal: abortSignal,
+  query: callable,
+  steps: (values: readonly RunJobStep[]) => listOf(values, STEPS_MAX, record),
+  logger: record,
+  environment: record,
 }
 
 /** The result of a step. `n` counts the steps of one name; 1 if absent. */
@@ -64,6 +91,8 @@ export type RunJobOutcome<Output> = RunJobTraces &
     /** `failure.class` says whether a worker would retry. */
     | { readonly kind: 'failed'; readonly failure: Failure }
     | { readonly kind: 'cancelled' }
+    /** The handler called `snooze`; the job would run again after so many milliseconds. */
+    | { readonly kind: 'snoozed'; readonly delayMs: number }
   )
 
 /** What an attempt reports besides its outcome. */
@@ -76,9 +105,22 @@ export interface RunJobTraces {
   readonly steps: readonly RunJobStep[]
   /** The effects that the commit declared, in order. */
   readonly effects: readonly { readonly name: string; readonly payload: unknown }[]
+  /** The jobs that the handler enqueued, in order; those of a commit only if it succeeded. */
+  readonly enqueued: readonly RunJobEnqueued[]
 }
 
-/** Runs one attempt at a job without a store. Never throws for a failure of the handler. */
+/** A job that the handler enqueued. */
+export interface RunJobEnqueued {
+  readonly jobId: string
+  readonly type: string
+  /** As the job's own handler would receive it, before its schema transforms it. */
+  readonly input: unknown
+}
+
+/**
+ * Runs one attempt at a job without a store. A failure of the handler is returned, not thrown.
+ * Throws `ResultNotStored` if the handler succeeds with a result that cannot be stored.
+ */
 export async function runJob<Input, Output>(
   definition: JobKey<Input, Output>,
   input: Input,
@@ -87,23 +129,37 @@ export async function runJob<Input, Output>(
   if (definition.run === undefined) {
     throw new CommandInvalid('job', 'must have a handler (`run`)')
   }
+  checkFields(options, RUN_JOB, { what: 'options' })
   const environment = options.environment ?? testEnvironment()
+  const job = leasedJob(definition as JobDefinition, options, environment)
+  const text = encodeValue(input, payloadBoundsOf({}))
+  return playAttempt<Output>(definition as JobDefinition, job, text, { ...options, environment })
+}
+
+/**
+ * Runs the attempt that a leased job is at. With `isReplay`, steps are known also to the first
+ * attempt.
+ * @internal
+ */
+export async function playAttempt<Output>(
+  definition: JobDefinition,
+  job: Job,
+  input: string,
+  options: RunJobOptions & { environment: TestEnvironment; readonly isReplay?: boolean },
+): Promise<RunJobOutcome<Output>> {
+  const { environment, isReplay = false } = options
   const bounds = payloadBoundsOf({})
   const progress: unknown[] = []
-  const store = new LoneStore(options.query ?? refuseQuery, options.steps ?? [])
-  const job = leasedJob(definition as JobDefinition, options, environment)
-  const attempt = new Attempt(
-    { ref: 1, job, input: encode(input ?? null, bounds) },
-    definition as JobDefinition,
-    {
-      environment,
-      bounds,
-      store,
-      now: () => environment.clock.now(),
-      onProgress: (text) => progress.push(JSON.parse(text)),
-      logger: options.logger ?? SILENT,
-    },
-  )
+  const store = new LoneStore(options.query ?? refuseQuery, options.steps ?? [], isReplay)
+  const attempt = new Attempt({ ref: 1, job, input }, definition, {
+    environment,
+    bounds,
+    store,
+    now: () => environment.clock.now(),
+    onProgress: (text) => progress.push(decodeValue(text)),
+    logger: options.logger ?? SILENT,
+    enqueue: loneEnqueue(environment, bounds, store),
+  })
   const { signal } = options
   const cancel = () => attempt.cancel()
   if (signal?.aborted) cancel()
@@ -111,11 +167,13 @@ export async function runJob<Input, Output>(
   const report = await attempt.report
   signal?.removeEventListener('abort', cancel)
   if (report.kind === 'settle') {
-    return { ...outcomeOf<Output>(report.settlement), progress, steps: store.made, effects: [] }
+    const { made: steps, enqueued } = store
+    const outcome = outcomeOf<Output>(report.settlement, environment.clock.now())
+    return { ...outcome, progress, steps, enqueued, effects: [] }
   }
-  const { result, usage, effects, made: steps } = store
-  const output = JSON.parse(result) as Output
-  return { kind: 'succeeded', isCommit: true, output, usage, effects, steps, progress }
+  const { result, usage, effects, enqueued, made: steps } = store
+  const output = readResult(job.id, result) as Output
+  return { kind: 'succeeded', isCommit: true, output, usage, effects, enqueued, steps, progress }
 }
 
 function leasedJob(
@@ -138,20 +196,23 @@ function leasedJob(
   return { ...script.job, attempt }
 }
 
-function outcomeOf<Output>({
-  command,
-  payload = 'null',
-}: Settlement):
+function outcomeOf<Output>(
+  { held, command, payload }: Settlement,
+  now: number,
+):
   | { kind: 'succeeded'; output: Output; isCommit: false; usage: Usage }
   | { kind: 'failed'; failure: Failure; usage: Usage }
+  | { kind: 'snoozed'; delayMs: number; usage: Usage }
   | { kind: 'cancelled'; usage: Usage } {
   switch (command.kind) {
     case 'commit': {
-      const output = JSON.parse(payload) as Output
+      const output = readResult(held.job.id, payload) as Output
       return { kind: 'succeeded', output, isCommit: false, usage: command.usage ?? {} }
     }
     case 'fail':
       return { kind: 'failed', failure: command.failure, usage: command.usage ?? {} }
+    case 'suspend':
+      return { kind: 'snoozed', delayMs: command.runAt - now, usage: {} }
     default:
       return { kind: 'cancelled', usage: {} }
   }
@@ -159,24 +220,30 @@ function outcomeOf<Output>({
 
 /** The store of a single attempt: runs the commit's function once, and keeps steps in memory. */
 class LoneStore implements Pick<Store, 'commit' | 'settle' | 'steps'> {
-  readonly #query: CommitTx['query']
+  readonly #query: RunJobQuery
   readonly #earlier: readonly RunJobStep[]
   readonly made: RunJobStep[] = []
   #committed: Promise<CommitAnswer> | undefined
-  result = 'null'
+  result: string | undefined
   usage: Usage = {}
   effects: RunJobTraces['effects'] = []
+  readonly enqueued: RunJobEnqueued[] = []
+  /** Jobs that were enqueued in the commit that runs. */
+  joined: RunJobEnqueued[] = []
 
-  constructor(query: CommitTx['query'], earlier: readonly RunJobStep[]) {
+  readonly isReplay: boolean
+
+  constructor(query: RunJobQuery, earlier: readonly RunJobStep[], isReplay: boolean) {
     this.#query = query
     this.#earlier = earlier
+    this.isReplay = isReplay
   }
 
   async steps(): Promise<StepResult[]> {
     return this.#earlier.map(({ name, n = 1, result }) => ({
       name,
       n,
-      payload: JSON.stringify(result ?? null),
+      payload: encodeValue(result),
     }))
   }
 
@@ -184,23 +251,28 @@ class LoneStore implements Pick<Store, 'commit' | 'settle' | 'steps'> {
   async settle(settlements: readonly Settlement[]): Promise<Settled> {
     const answers = settlements.map(({ held: { job }, command, payload = 'null' }): Answer => {
       if (command.kind === 'step') {
-        this.made.push({ name: command.name, n: command.n, result: JSON.parse(payload) })
+        this.made.push({ name: command.name, n: command.n, result: decodeValue(payload) })
       }
       return { kind: 'asked', job }
     })
     return { answers, claimed: [] }
   }
 
-  async commit(...[held, work, usage]: Parameters<Store['commit']>): Promise<CommitAnswer> {
+  async commit(...[held, work, closing]: Parameters<Store['commit']>): Promise<CommitAnswer> {
     this.#committed ??= (async () => {
+      this.joined = []
       const effects: RunJobTraces['effects'][number][] = []
       const tx: Pick<CommitTx, 'query' | 'effect'> = {
-        query: this.#query,
-        effect: (name, payload) => void effects.push({ name, payload: JSON.parse(payload) }),
+        query: async (sql, values) =>
+          typeof sql === 'string'
+            ? this.#query(sql, values)
+            : this.#query(textOf(sql, 'sqlite'), sql.values),
+        effect: (name, payload) => void effects.push({ name, payload: decodeValue(payload) }),
       }
       this.result = await work(tx as CommitTx)
       this.effects = effects
-      this.usage = usage?.() ?? {}
+      this.enqueued.push(...this.joined)
+      this.usage = closing?.().usage ?? {}
       return { kind: 'done', job: held.job, result: this.result }
     })()
     try {
@@ -213,6 +285,31 @@ class LoneStore implements Pick<Store, 'commit' | 'settle' | 'steps'> {
   }
 }
 
-const refuseQuery: CommitTx['query'] = async () => {
+/** Checks what a store would check of a new job, and records it. */
+function loneEnqueue(environment: TestEnvironment, bounds: JsonBounds, store: LoneStore) {
+  const context = { ids: new SequentialIds(), bounds, now: () => environment.clock.now() }
+  const enqueue = async (
+    definition: AnyJob,
+    input: unknown,
+    { tx, ...options }: EnqueueOptions,
+  ): Promise<JobHandle> => {
+    const item = await itemOf(definition, input, options, context)
+    const { jobId, type } = item.command
+    const list = tx === undefined ? store.enqueued : store.joined
+    list.push({ jobId, type, input: decodeValue(item.input) })
+    return new JobHandle(NO_STORE, { id: jobId }, true)
+  }
+  const handleOf = ({ id }: { readonly id: string }) => new JobHandle(NO_STORE, { id }, false)
+  return Object.assign(enqueue, { find: async () => undefined, handleOf })
+}
+
+/** The handle of a job that no store has can only say its id. */
+const NO_STORE = new Proxy({} as HandleParts, {
+  get() {
+    throw new CommandInvalid('runJob', 'must not read other jobs; for a store use createTestPawl')
+  },
+})
+
+const refuseQuery: RunJobQuery = async () => {
   throw new CommandInvalid('query', 'must be passed to runJob; for a database use createTestPawl')
 }

@@ -31,7 +31,7 @@ export class RunScript {
   }
 
   /** Decides a command. Events of an accepted command are kept and folded. */
-  tell(command: RunCommand): RunDecision {
+  applyCommand(command: RunCommand): RunDecision {
     const decision = decideRun(this.machine, this.#run, command)
     if (decision.kind === 'rejected') this.refusals.push(decision.error)
     if (decision.kind !== 'facts') return decision
@@ -54,7 +54,7 @@ export class RunScript {
   walk(...states: readonly string[]): RunDecision {
     let decision: RunDecision = { kind: 'same' }
     for (const to of states) {
-      decision = this.tell({ kind: 'move', to })
+      decision = this.applyCommand({ kind: 'move', to })
       if (decision.kind === 'rejected') break
     }
     return decision

@@ -2,6 +2,7 @@
  * The environment of a store or an engine in tests. The test controls time, random numbers and ids.
  * Only the turns of the event loop are real, because asynchronous code needs them.
  */
+import { checkFields, type FieldChecks } from '../core/fields.ts'
 import type { Timer, Timers } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
 import { ManualClock } from './manual-clock.ts'
@@ -10,8 +11,15 @@ import { SequentialIds } from './sequential-ids.ts'
 
 /** The options of `testEnvironment`. */
 export interface TestEnvironmentOptions {
-  /** The start time, in milliseconds since the epoch. */
+  /**
+   * The start time, in milliseconds since the epoch.
+   * @defaultValue 1 January 2026
+   */
   readonly start?: number
+  /**
+   * The seed of the random numbers.
+   * @defaultValue 1
+   */
   readonly seed?: number
 }
 
@@ -24,13 +32,23 @@ export interface TestEnvironment extends Environment {
   untilNextTimer(): number | undefined
 }
 
+const number = (value: number) => (Number.isFinite(value) ? undefined : 'must be a number')
+
+/** @internal */
+export const ENVIRONMENT_OPTIONS: FieldChecks<TestEnvironmentOptions> = {
+  start: number,
+  seed: number,
+}
+
 interface Armed {
   readonly at: number
   readonly callback: () => void
 }
 
 /** A manual clock, timers driven by it, seeded random numbers and sequential ids. */
-export function testEnvironment({ start, seed = 1 }: TestEnvironmentOptions = {}): TestEnvironment {
+export function testEnvironment(options: TestEnvironmentOptions = {}): TestEnvironment {
+  checkFields(options, ENVIRONMENT_OPTIONS, { what: 'options' })
+  const { start, seed = 1 } = options
   const clock = new ManualClock(start)
   const armed = new Set<Armed>()
   const timers: Timers = {

@@ -9,35 +9,57 @@
  * The test enqueues and reads through `pawl`. Each drain is a separate simulated process, which can
  * be made to die (`crashAt`, `crash`) while the test continues.
  */
+import { callable, count, flag } from '../core/checks.ts'
+import { type Duration, toMs } from '../core/durations.ts'
 import { CommandInvalid } from '../core/errors.ts'
+import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import type { Job } from '../core/job/job.ts'
 import { findLifecycle, LIFECYCLES } from '../core/lifecycles/index.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import { decodeValue } from '../core/values.ts'
 import { createPawl } from '../engine/create-pawl.ts'
-import { type Duration, toMs } from '../engine/durations.ts'
-import type { PawlOptions } from '../engine/options.ts'
-import type { JobKey, Pawl } from '../engine/pawl.ts'
+import type { JobKey } from '../engine/job-types.ts'
+import { PAWL_CHECKS, type PawlOptions } from '../engine/options.ts'
+import type { Pawl } from '../engine/pawl.ts'
+import { ticksOf } from '../engine/schedules/cron.ts'
 import type { WorkOptions } from '../engine/work-options.ts'
 import type { JobWorker } from '../engine/worker/worker.ts'
 import { systemEnvironment } from '../environment/system.ts'
-import { openSqlite } from '../stores/sqlite/store.ts'
-import type { CommitTx, Store } from '../stores/store.ts'
+import type { Store } from '../stores/contract/store.ts'
+import type { SqlStatement, SqlValue } from '../stores/user-sql.ts'
 import { CRASH_POINTS, type CrashPoint } from './crash-points.ts'
-import { type Drained, type DrainedAttempt, drainedOf } from './drained.ts'
-import { DrainStuck, ProcessDied } from './errors.ts'
 import {
+  type Drained,
+  type DrainedAttempt,
+  type DrainFailure,
+  drainedOf,
+  ThrownErrors,
+} from './drained.ts'
+import { DrainFailed, DrainStuck, ProcessDied } from './errors.ts'
+import {
+  ENVIRONMENT_OPTIONS,
   type TestEnvironment,
   type TestEnvironmentOptions,
   testEnvironment,
 } from './test-environment.ts'
 import { TestProcess } from './test-process.ts'
+import { openTestStore, type TestStore } from './test-store.ts'
 
 /** The options of `createTestPawl`. */
 export interface TestPawlOptions
   extends TestEnvironmentOptions,
     Omit<PawlOptions, 'store' | 'environment'> {
+  /** The job types of the test. */
   readonly jobs: NonNullable<PawlOptions['jobs']>
-  /** Wraps the store, for example to lose replies. */
+  /**
+   * `'postgres://…'` for a schema of its own on a PostgreSQL server, which `close` drops.
+   * @defaultValue `'sqlite::memory:'`
+   */
+  readonly store?: string
+  /**
+   * Wraps the store, for example to lose replies.
+   * @defaultValue none
+   */
   readonly wrap?: (store: Store) => Store
 }
 
@@ -52,6 +74,8 @@ export interface DrainOptions {
   readonly patience?: Duration
   /** The drain fails after this many attempts, for example if jobs enqueue each other; 100,000. */
   readonly attemptsMax?: number
+  /** If true, `DrainFailed` is thrown when an attempt failed; its message has the stacks. */
+  readonly throwOnFailure?: boolean
 }
 
 /** Work is finished if nothing happens for this many turns of the event loop. */
@@ -67,24 +91,48 @@ const BATCHES_MAX = 1000
 const FORWARDS_MAX = 10_000
 const STEPS_MAX = 20_000
 
-/** Opens Pawl on a store in memory, with a time that the test controls. */
+/** Throws `CommandInvalid` for unknown options, before anything is opened. */
+function checkTestOptions(options: TestPawlOptions): void {
+  const { environment: _, ...checks } = PAWL_CHECKS
+  const all = { ...checks, ...ENVIRONMENT_OPTIONS, wrap: callable }
+  checkFields(options, all, { what: 'options' })
+  if (options.jobs === undefined) throw new CommandInvalid('jobs', 'must be given')
+}
+
+const DRAIN: FieldChecks<DrainOptions> = {
+  // The worker checks these two.
+  concurrency: unchecked,
+  queues: unchecked,
+  patience: unchecked,
+  attemptsMax: (value) => count(value, 1, Number.MAX_SAFE_INTEGER),
+  throwOnFailure: flag,
+}
+
+/** Opens Pawl on a store of the test's own, with a time that the test controls. */
 export async function createTestPawl(options: TestPawlOptions): Promise<TestPawl> {
+  checkTestOptions(options)
+  const { start, seed, store: name, wrap = (same) => same, ...pawlOptions } = options
   const crash: CrashPlan = { pass: () => {} }
   const crashPoint = (name: string) => crash.pass(name)
-  const environment = { ...testEnvironment(options), crashPoint }
+  const time = { ...(start !== undefined && { start }), ...(seed !== undefined && { seed }) }
+  const environment = { ...testEnvironment(time), crashPoint }
   const lifecycles = [...new Set([...LIFECYCLES, ...options.jobs.map((job) => job.lifecycle)])]
-  const { start, seed, wrap = (same) => same, ...pawlOptions } = options
   const { logger, onFindings, payloadBytesMax, payloadDepthMax } = pawlOptions
-  const { store, query } = await openSqlite({
-    ...{ path: ':memory:', lifecycles, environment },
+  const opened = await openTestStore(name, {
+    ...{ lifecycles, environment },
     ...(logger !== undefined && { logger }),
     ...(onFindings !== undefined && { onFindings }),
     ...(payloadBytesMax !== undefined && { payloadBytesMax }),
     ...(payloadDepthMax !== undefined && { payloadDepthMax }),
   })
-  const wrapped = wrap(store)
-  const pawl = await createPawl({ ...pawlOptions, store: wrapped, environment })
-  return new TestPawl({ environment, store, wrapped, query, pawl, pawlOptions, lifecycles, crash })
+  const wrapped = wrap(opened.store)
+  try {
+    const pawl = await createPawl({ ...pawlOptions, store: wrapped, environment })
+    return new TestPawl({ environment, opened, wrapped, pawl, pawlOptions, lifecycles, crash })
+  } catch (error) {
+    await opened.close()
+    throw error
+  }
 }
 
 /** Called at every crash point of the store. */
@@ -94,9 +142,8 @@ interface CrashPlan {
 
 interface Parts {
   readonly environment: TestEnvironment
-  readonly store: Store
+  readonly opened: TestStore
   readonly wrapped: Store
-  readonly query: CommitTx['query']
   readonly pawl: Pawl
   readonly pawlOptions: Omit<PawlOptions, 'store' | 'environment'>
   readonly lifecycles: readonly Lifecycle[]
@@ -118,7 +165,7 @@ export class TestPawl implements AsyncDisposable {
   constructor(parts: Parts) {
     this.#parts = parts
     this.pawl = parts.pawl
-    this.store = parts.store
+    this.store = parts.opened.store
     this.environment = parts.environment
     parts.crash.pass = (name) => this.#pass(name)
   }
@@ -128,20 +175,23 @@ export class TestPawl implements AsyncDisposable {
    * the order of a worker. Returns the attempts and the state of each job after it.
    */
   async drain(options: DrainOptions = {}): Promise<Drained> {
+    checkFields(options, DRAIN, { what: 'options' })
     if (this.#process !== undefined) {
       throw new CommandInvalid('drain', 'must not be called while another drain runs')
     }
     const process = new TestProcess(this.environment, this.#parts.wrapped)
     const attempts: DrainedAttempt[] = []
+    const failures: DrainFailure[] = []
     this.#process = process
     try {
       // An idle worker may notice new jobs only later, and time stands still here. A new worker
       // looks for them at its start. So the work is finished when a new worker finds nothing.
       for (let before = -1; process.cause === undefined && attempts.length > before; ) {
         before = attempts.length
-        await this.#work(process, options, attempts)
+        await this.#work(process, options, attempts, failures)
       }
-      const drained = await this.#sort(attempts)
+      const drained = await this.#sort(attempts, failures)
+      if (options.throwOnFailure && failures.length > 0) throw new DrainFailed(failures)
       return process.cause === undefined ? drained : { ...drained, crashed: process.cause }
     } finally {
       this.#process = undefined
@@ -154,14 +204,19 @@ export class TestPawl implements AsyncDisposable {
     process: TestProcess,
     { concurrency = 1, queues, patience = PATIENCE_MS, attemptsMax = ATTEMPTS_MAX }: DrainOptions,
     attempts: DrainedAttempt[],
+    failures: DrainFailure[],
   ): Promise<void> {
     const { store, environment } = process
+    const thrown = new ThrownErrors()
     const onEvent: NonNullable<WorkOptions['onEvent']> = (event) => {
+      if (event.type === 'reported') failures.push(...thrown.failuresOf(event.job))
       if (event.type !== 'started') return
       const { id: jobId, type, attempt } = event.job
       attempts.push({ jobId, type, attempt })
     }
-    const pawl = await createPawl({ ...this.#parts.pawlOptions, store, environment })
+    const { pawlOptions } = this.#parts
+    const jobs = (pawlOptions.jobs ?? []).map((job) => thrown.watch(job))
+    const pawl = await createPawl({ ...pawlOptions, jobs, store, environment })
     const work = { id: 'test-worker', concurrency, ...(queues !== undefined && { queues }) }
     const worker = await pawl.work({ ...work, onEvent })
     const patienceMs = toMs(patience, 'patience')
@@ -172,19 +227,22 @@ export class TestPawl implements AsyncDisposable {
   }
 
   /**
-   * Advances the time. Timers fire in order, each at its time. Then due jobs become ready: delayed
-   * jobs, retries, and jobs whose lease has expired. Only `drain` runs them.
+   * Advances the time. Timers fire in order, each at its time, and each tick of a schedule makes
+   * its job at its time. Then due jobs become ready: delayed jobs, retries, and jobs whose lease
+   * has expired. Only `drain` runs them.
    */
   async advance(duration: Duration): Promise<void> {
-    const { environment, store } = this.#parts
+    const { environment, store } = this
     let left = toMs(duration, 'duration')
     await this.#quiet()
     for (let step = 0; left > 0; step++) {
-      const next = Math.max(1, environment.untilNextTimer() ?? left)
+      const timer = environment.untilNextTimer() ?? left
+      const next = Math.max(1, Math.min(timer, (await this.#untilTick()) ?? left))
       const ms = step < STEPS_MAX ? Math.min(next, left) : left
       environment.advance(ms)
       left -= ms
       await this.#quiet()
+      if (((await this.#untilTick()) ?? 1) <= 0) await this.#fire()
     }
     // A running drain does this itself, and may hold the store's transaction meanwhile.
     if (this.#process !== undefined) return
@@ -192,18 +250,34 @@ export class TestPawl implements AsyncDisposable {
     await untilShort(async (limit) => (await store.recover(limit)).length)
   }
 
+  /** How long until a schedule has to be looked at. A running drain does that itself. */
+  async #untilTick(): Promise<number | undefined> {
+    if (this.#process !== undefined) return undefined
+    const at = await this.store.schedules.nextLook()
+    return at === undefined ? undefined : at - this.store.now()
+  }
+
+  async #fire(): Promise<void> {
+    for (let i = 0; i < BATCHES_MAX; i++) {
+      const { more } = await this.pawl.store.schedules.fire(BATCH, ticksOf)
+      if (!more) return
+    }
+  }
+
   /** Drains and advances to the next due time, until no job waits for its time. */
   async fastForward(options: DrainOptions = {}): Promise<Drained> {
     const attempts: DrainedAttempt[] = []
+    const failures: DrainFailure[] = []
     let reached: number | undefined
     for (let i = 0; i < FORWARDS_MAX; i++) {
       const drained = await this.drain(options)
       attempts.push(...drained.attempts)
+      failures.push(...drained.failures)
       const { crashed } = drained
-      if (crashed !== undefined) return { ...(await this.#sort(attempts)), crashed }
+      if (crashed !== undefined) return { ...(await this.#sort(attempts, failures)), crashed }
       const due = await this.#nextDue()
       // A job that is due and did not run, for example of an unknown type, never runs here.
-      if (due === undefined || due === reached) return this.#sort(attempts)
+      if (due === undefined || due === reached) return this.#sort(attempts, failures)
       reached = due
       await this.advance(Math.max(0, due - this.store.now()))
     }
@@ -221,7 +295,7 @@ export class TestPawl implements AsyncDisposable {
       )
       for (const { id } of page.items) {
         const texts = await this.store.payloads(id)
-        inputs.push(JSON.parse(texts?.input ?? 'null') as Input)
+        inputs.push(decodeValue(texts?.input ?? 'null') as Input)
       }
       after = page.next
     } while (after !== undefined)
@@ -230,10 +304,10 @@ export class TestPawl implements AsyncDisposable {
 
   /** Runs an SQL statement on the store's database, for your own tables. */
   async query<Row = unknown>(
-    sql: string,
-    values: readonly (string | number | null)[] = [],
+    sql: string | SqlStatement,
+    values?: readonly SqlValue[],
   ): Promise<Row[]> {
-    const rows = (await this.#parts.query(sql, values)) as Row[]
+    const rows = (await this.#parts.opened.query(sql, values)) as Row[]
     // The driver's rows have no prototype, so strict assertions would reject them.
     return rows.map((row) => ({ ...row }))
   }
@@ -280,7 +354,7 @@ export class TestPawl implements AsyncDisposable {
 
   async close(): Promise<void> {
     await this.finish(this.pawl.close())
-    await this.store.close()
+    await this.#parts.opened.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -367,7 +441,10 @@ export class TestPawl implements AsyncDisposable {
     }
   }
 
-  async #sort(attempts: readonly DrainedAttempt[]): Promise<Drained> {
+  async #sort(
+    attempts: readonly DrainedAttempt[],
+    failures: readonly DrainFailure[] = [],
+  ): Promise<Drained> {
     const jobs: { job: Job; lifecycle: Lifecycle }[] = []
     for (const id of new Set(attempts.map(({ jobId }) => jobId))) {
       const job = await this.store.get(id)
@@ -376,7 +453,7 @@ export class TestPawl implements AsyncDisposable {
       const found = findLifecycle(lifecycle, lifecycleVersion, this.#parts.lifecycles)
       jobs.push({ job, lifecycle: found })
     }
-    return drainedOf(attempts, jobs, this.store.now())
+    return { ...drainedOf(attempts, jobs, this.store.now()), failures }
   }
 
   #turn(): Promise<void> {

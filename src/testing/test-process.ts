@@ -7,7 +7,7 @@
  */
 import type { Timers } from '../core/ports.ts'
 import type { Environment } from '../environment/system.ts'
-import type { Store } from '../stores/store.ts'
+import type { Store } from '../stores/contract/store.ts'
 
 export class TestProcess {
   readonly environment: Environment
@@ -74,15 +74,17 @@ export class TestProcess {
         if (typeof value !== 'function') return value
         const verb = value.bind(target) as (...given: unknown[]) => unknown
         if (name === 'now') return verb
-        if (name === 'onWake') return (listener: () => void) => verb(this.#alive(listener))
+        if (name === 'onWake' || name === 'onTrouble') {
+          return (listener: (...said: unknown[]) => void) => verb(this.#alive(listener))
+        }
         return (...given: unknown[]) => this.#call(String(name), verb, given)
       },
     })
   }
 
-  #alive(listener: () => void): () => void {
-    return () => {
-      if (this.#cause === undefined) listener()
+  #alive(listener: (...said: unknown[]) => void): (...said: unknown[]) => void {
+    return (...said) => {
+      if (this.#cause === undefined) listener(...said)
     }
   }
 

@@ -7,10 +7,10 @@ import { type SealCopy, type SealFinding, sealUp, verifySeals } from 'pawl/audit
 import { standard } from 'pawl/rules'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Held, Store } from '../../src/stores/contract/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Held, Store } from '../../src/stores/store.ts'
 import { freshSchema, ownPostgres } from '../support/postgres/databases.ts'
 
 /** A store, and a way past all of its guards; @ stands before the names of tables. */

@@ -3,10 +3,10 @@ import type { AuditEntry } from 'pawl/audit'
 import { standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
+import { changesBetween } from '../../src/audit/diff.ts'
 import { factsBetween, momentAt } from '../../src/audit/time-travel.ts'
-import { changesBetween } from '../../src/cli/diff.ts'
+import type { Held, Store } from '../../src/stores/contract/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Held, Store } from '../../src/stores/store.ts'
 
 const ID = '0198a1b2-0000-7000-8000-000000000001'
 

@@ -5,9 +5,9 @@ import type { SealFinding } from 'pawl/audit'
 import { type Fact, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { createPawl } from '../../src/engine/create-pawl.ts'
+import type { Held, Store } from '../../src/stores/contract/store.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Held, Store } from '../../src/stores/store.ts'
 import { linesOf, Place } from './pawl.ts'
 
 type Line = Fact & { readonly pos: string }
@@ -26,7 +26,7 @@ async function play(store: Store): Promise<{ readonly done: string; readonly gon
   await store.commit(held, () => '"sent"')
   const [done = '', gone = ''] = ids
   const ann = { actor: 'operator', operator: 'ann', note: '=cmd()\u001b[2J' } as const
-  await store.tell([gone], { kind: 'park' }, ann)
+  await store.applyCommand([gone], { kind: 'park' }, ann)
   await store.cancel([gone], { actor: 'operator', operator: 'ben', note: 'no use' })
   return { done, gone }
 }
@@ -120,9 +120,9 @@ describe('pawl audit seal and verify', () => {
     const none = await place.run(['audit', 'verify'])
     expect([none.code, none.stderr]).toEqual([0, expect.stringContaining('no seals')])
     const made = await place.ok('audit', 'seal')
-    expect(made).toMatch(/^seal 1 {2}6 facts, places 1 to 6, \S+ to \S+ {2}[0-9a-f]{64}\n$/)
+    expect(made).toMatch(/^seal 1 {2}6 facts, positions 1 to 6, \S+ to \S+ {2}[0-9a-f]{64}\n$/)
     const again = await place.run(['audit', 'seal'])
-    expect([again.stdout, again.stderr]).toEqual(['', expect.stringContaining('nothing new')])
+    expect([again.stdout, again.stderr]).toEqual(['', expect.stringContaining('no new facts')])
     const fine = await place.run(['audit', 'verify'])
     expect(fine).toMatchObject({ code: 0, stdout: '', stderr: '1 seals verified, 0 findings.\n' })
     vandalise(place.path, DELETE_LEDGER)

@@ -67,11 +67,11 @@ describe.each([
   { name: 'a SQLite file', open: onFile },
   { name: 'PostgreSQL', open: onServer },
 ])('pawl doctor on $name', { timeout: LONG }, ({ open }) => {
-  it('ends with 0 where all is well, and with 3 on findings', async () => {
+  it('ends with 0 without findings, and with 3 with findings', async () => {
     const { place, sql } = await open()
     expect(await place.run(['doctor'])).toMatchObject({ code: 4 })
     const id = (await place.ok('job', 'enqueue', 'mail')).trim()
-    expect(await place.ok('doctor')).toBe('healthy; looked at all 1 jobs\n')
+    expect(await place.ok('doctor')).toBe('healthy; checked all 1 jobs\n')
     const well = await reportOf(place, '--full')
     expect(well).toEqual({
       code: 0,
@@ -87,7 +87,7 @@ describe.each([
       new RegExp(
         `^error   P9  job ${id}: row and facts differ in priority\n` +
           ' +row-is-fold {2}repair: rebuild the row from its facts\n' +
-          'findings: 1 errors; looked at all 1 jobs\n$',
+          'findings: 1 errors; checked all 1 jobs\n$',
       ),
     )
   })
@@ -102,7 +102,7 @@ describe.each([
     expect(stdout).toContain('A repair would\n')
     expect(stdout).toContain(`  job ${id}: rebuild the row from its facts\n`)
     expect(stdout).toContain('    priority: 77 → 0\n')
-    expect(stdout).toContain('    fact 2 tells of it\n')
+    expect(stdout).toContain('    recorded as fact 2\n')
     const plan = await reportOf(place, '--plan')
     expect(plan).toMatchObject({ code: 3, report: { repairCount: 1 } })
     expect(plan.report.repairs).toMatchObject([
@@ -118,9 +118,9 @@ describe.each([
     const id = await damaged(clinic)
     const before = await dump(clinic)
     const refused = [
-      { args: ['doctor', '--apply'], why: 'must say why' },
+      { args: ['doctor', '--apply'], why: 'A reason is required' },
       { args: ['doctor', '--apply', '--reason', ' '], why: '--reason must not be empty' },
-      { args: [...APPLY, '--plan'], why: '--plan or --apply' },
+      { args: [...APPLY, '--plan'], why: '--plan and --apply' },
     ]
     for (const { args, why } of refused) {
       const stderr = expect.stringContaining(why)
@@ -130,27 +130,27 @@ describe.each([
     const { code, stdout } = await place.run(APPLY)
     expect(code).toBe(0)
     expect(stdout).toMatch(/^\nRepaired\n {2}job /)
-    expect(stdout).toMatch(/\nhealthy; looked at all 1 jobs\n$/)
+    expect(stdout).toMatch(/\nhealthy; checked all 1 jobs\n$/)
     const [story] = await place.json<{ job: object; facts: object[] }>('job', 'show', id)
     expect(story).toMatchObject({ job: { priority: 0, state: 'queued' } })
     expect(story?.facts.at(-1)).toMatchObject({
       ...{ trigger: 'repair', actor: 'doctor', operator: 'ada', note: 'INC-7: disk' },
     })
-    expect(await place.ok('doctor', '--plan')).toMatch(/^There is nothing to repair\.\nhealthy/)
+    expect(await place.ok('doctor', '--plan')).toMatch(/^Nothing has to be repaired\.\nhealthy/)
     const again = await place.run([...APPLY, '--json'])
     expect(linesOf(again.stdout)).toMatchObject([
       { repaired: { repairCount: 0 }, after: { ok: true } },
     ])
   })
 
-  it('gets into a store that gives out no work, and makes it give out work again', async () => {
+  it('opens a store that its findings block, and unblocks it by a repair', async () => {
     const clinic = await open()
     const { place, sql } = clinic
     await place.ok('job', 'enqueue', 'mail')
     await sql('DROP INDEX @one_commit')
     const { code, stdout, stderr } = await place.run(['doctor'])
     expect(code).toBe(3)
-    expect(stdout).toMatch(/^error {3}P3 {2}index (pawl_)?one_commit: it is not there\n/)
+    expect(stdout).toMatch(/^error {3}P3 {2}index (pawl_)?one_commit: it is missing\n/)
     expect(stderr).toContain('The store is damaged')
     expect(await place.run(APPLY)).toMatchObject({ code: 0 })
     expect(await place.run(['doctor', '--full'])).toMatchObject({ code: 0, stderr: '' })
@@ -216,7 +216,7 @@ describe.each([
 })
 
 describe('pawl doctor and runs in a folder', { timeout: LONG }, () => {
-  it('mends snapshots and torn ends, and tells of a log that is damaged', async () => {
+  it('repairs snapshots and torn ends, and reports a damaged log', async () => {
     const { place } = await onFile()
     await place.ok('job', 'enqueue', 'mail')
     for (const id of ['d1', 'd2', 'd3', 'd4']) await place.run(['run', 'start', 'docs', '--id', id])
@@ -239,7 +239,7 @@ describe('pawl doctor and runs in a folder', { timeout: LONG }, () => {
       ['run d3', 'warning', 'rebuild the snapshot'],
       ['run d4', 'error', undefined],
     ])
-    expect(report.findings[3]?.advice).toBe('pawl run verify d4 shows all of it.')
+    expect(report.findings[3]?.advice).toBe('See all of it: pawl run verify d4')
     expect(readFileSync(file('d2', snapshot), 'utf8')).toBe('{"half":')
     const damagedLog = readFileSync(file('d4', log))
     const applied = await place.run(APPLY)

@@ -63,7 +63,7 @@ describe('help', () => {
 describe('a wrong command line ends with exit code 2 and says why', () => {
   const wrong: [string[], RegExp][] = [
     [['nothing'], /Unknown command 'nothing'/],
-    [['job'], /one more word/],
+    [['job'], /needs a subcommand/],
     [['job', 'lst'], /job list|list/],
     [['job', 'list', '--nothing'], /Unknown option '--nothing'/],
     [['job', 'list', '--lane', 'fast'], /Allowed choices/],
@@ -72,23 +72,23 @@ describe('a wrong command line ends with exit code 2 and says why', () => {
     [['job', 'list', '--created-after', 'yesterday'], /--created-after must be a date/],
     [['job', 'show'], /Missing required argument 'id'/],
     [['job', 'show', ID, ID], /Too many arguments/],
-    [['job', 'cancel', ID], /must say why/],
+    [['job', 'cancel', ID], /A reason is required/],
     [['job', 'cancel', ID, '--reason', ' '], /--reason must not be empty/],
-    [['job', 'cancel', '--reason', 'x'], /No job is named/],
-    [['job', 'cancel', ID, '--all', '--reason', 'x'], /more than one way/],
-    [['job', 'cancel', ID, '--limit', '3', '--reason', 'x'], /--limit is for conditions/],
+    [['job', 'cancel', '--reason', 'x'], /No job is selected/],
+    [['job', 'cancel', ID, '--all', '--reason', 'x'], /cannot be used together/],
+    [['job', 'cancel', ID, '--limit', '3', '--reason', 'x'], /--limit works only with conditions/],
     [['job', 'force', ID, '--reason', 'x'], /--to is missing/],
     [['job', 'prioritise', ID, '--to', '1.5', '--reason', 'x'], /--to must be a whole number/],
-    [['job', 'reschedule', ID, '--reason', 'x'], /time is not clear/],
+    [['job', 'reschedule', ID, '--reason', 'x'], /due time is missing/],
     [['job', 'reschedule', ID, '--in', 'soon', '--reason', 'x'], /--in must be a duration/],
-    [['job', 'enqueue', 'mail', '{to: ada}'], /no JSON/],
-    [['job', 'enqueue', 'mail', '{"n":12345678901234567890}'], /would be changed/],
+    [['job', 'enqueue', 'mail', '{to: ada}'], /not JSON/],
+    [['job', 'enqueue', 'mail', '{"n":12345678901234567890}'], /cannot represent the number/],
     [['job', 'enqueue', 'mail', '--input-file', 'missing.json'], /cannot be read/],
     [['job', 'enqueue', 'mail', '--id', 'mine'], /must be a UUID/],
     [['job', 'enqueue', 'ma\nil'], /control characters/],
     [['job', 'enqueue', 'mail', '--delay', '1m', '--at', '2026-01-01'], /together/],
-    [['machine', 'show', 'run', '--dot', '--mermaid'], /Only one of/],
-    [['work'], /no jobs to work on/],
+    [['machine', 'show', 'run', '--dot', '--mermaid'], /cannot be used together/],
+    [['work'], /no job types to run/],
     [['job', 'list', '--store', 'mysql://x'], /is not the name of a store/],
   ]
 
@@ -199,12 +199,19 @@ describe('settings', () => {
   })
 
   const bad: [string, RegExp][] = [
-    ['{"store": 7}', /a text as "store"/],
-    ['{"stroe": "sqlite:x"}', /unknown field "stroe"/],
-    ['{"jobs": [1]}', /list of paths/],
-    ['[]', /no JSON object/],
-    ['{', /no JSON/],
-    ['', /no JSON/],
+    ['{"store": 7}', /"store" must be a string, not a number/],
+    ['{"store": " "}', /"store" must not be empty/],
+    ['{"stroe": "sqlite:x"}', /"stroe" is not known; .*\n.*Did you mean "store"\?/],
+    ['{"jobs": [1]}', /"jobs" must be a path or a list of paths: one must be a string/],
+    ['{"runsIn": "cloud"}', /"runsIn" must be 'folder' or 'store', not "cloud"/],
+    ['{"work": {"concurency": 3}}', /"work.concurency" is not known; .*\n.*"concurrency"/],
+    ['{"work": 3}', /"work" must be/],
+    ['{"serve": {"port": 70000}}', /"serve.port" must be a whole number from 0 to 65535/],
+    ['{"retention": {"succeeded": "soon"}}', /"retention.succeeded" must be a time/],
+    ['{"__proto__": {"store": "x"}, "constructor": 1}', /is not known/],
+    ['[]', /must be an object, not an array/],
+    ['{', /not JSON/],
+    ['', /not JSON/],
   ]
 
   it.each(bad)('in a file that holds %j are refused with exit code 2', async (text, why) => {

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { Job } from '../../src/core/job/job.ts'
 import { createPawl } from '../../src/engine/create-pawl.ts'
 import { defineJob } from '../../src/engine/define-job.ts'
+import type { Held, Store } from '../../src/stores/contract/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Held, Store } from '../../src/stores/store.ts'
 import { EVIL, EVIL_NAME, HIDDEN } from './hostile-text.ts'
 import { type Ended, linesOf, Place } from './pawl.ts'
 
@@ -44,6 +44,8 @@ describe('hostile data', () => {
       ['job', 'tail', id],
       ['queue', 'list'],
       ['worker', 'list'],
+      ['stats'],
+      ['top', '--once'],
       quarantine,
       ['job', 'copy', id, '--reason', EVIL],
     ]

@@ -1,10 +1,10 @@
 // One job, from a terminal: why it is where it is, and as it once was.
 import type { Job } from 'pawl'
 import type { Explanation } from 'pawl/operators'
-import { document, type Fact, leased, standard } from 'pawl/rules'
+import { document, type Execution, type Fact, failureOf, leased, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
+import type { Held, Store } from '../../src/stores/contract/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Held, Store } from '../../src/stores/store.ts'
 import { Place } from './pawl.ts'
 
 const ID = '0198a1b2-0000-7000-8000-000000000001'
@@ -112,8 +112,34 @@ describe('pawl job diff', () => {
     const [born] = await place.json<Difference>('job', 'diff', ID, '--from', '0', '--to', '1')
     expect(born?.facts).toHaveLength(1)
     const same = await place.run(['job', 'diff', ID, '--from', '2', '--to', '2'])
-    expect(same).toMatchObject({ code: 0, stdout: '', stderr: 'Nothing differs.\n' })
+    expect(same).toMatchObject({ code: 0, stdout: '', stderr: 'There are no differences.\n' })
     expect((await place.run(['job', 'diff', NOBODY])).code).toBe(4)
     expect((await place.run(['job', 'diff', ID, '--to', '9'])).code).toBe(2)
+  })
+})
+
+describe('pawl job show', () => {
+  it('prints the last failure with its stack, its causes and its group', async () => {
+    const place = await played(async (store) => {
+      const claim = { worker: 'w1', limit: 1, leaseMs: 60_000, start: true }
+      const [held] = (await store.claim(claim)) as [Held]
+      const cause = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', port: 443 })
+      const failure = failureOf(new TypeError('fetch failed', { cause }), { type: 'mail' })
+      const fence = { attempt: 1, claim: held.job.execution?.claim ?? '' }
+      // The commands below take seconds in processes; the job must still be waiting then.
+      const late = { ...failure, retryAfterMs: 3_600_000 }
+      await store.settle([{ held, command: { kind: 'fail', fence, failure: late } }])
+    })
+    const text = await place.ok('job', 'show', ID)
+    expect(text).toMatch(
+      /failure of attempt 1 {2}group [0-9a-f]{14}\n {2}TypeError: fetch failed\n/,
+    )
+    expect(text).toMatch(/\n {6}at .*job-show\.test\.ts/)
+    expect(text).toContain('caused by Error: refused  (code ECONNREFUSED, port 443)')
+    const [known] = await place.json<{ executions: Execution[] }>('job', 'show', ID)
+    expect(known?.executions).toMatchObject([
+      { thrown: { name: 'TypeError', cause: { code: 'ECONNREFUSED' } } },
+    ])
+    expect(await place.ok('job', 'explain', ID)).toContain('← Error: refused (ECONNREFUSED)')
   })
 })

@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fact } from '../../src/core/job/facts.ts'
 import type { Job } from '../../src/core/job/job.ts'
+import { withTrace } from '../../src/core/trace.ts'
 import { createPawl } from '../../src/engine/create-pawl.ts'
 import { defineJob } from '../../src/engine/define-job.ts'
 import type { OperatorReport } from '../../src/engine/operators/report.ts'
+import type { Held, Store } from '../../src/stores/contract/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Held, Store } from '../../src/stores/store.ts'
 import { ended, linesOf, Place, said } from './pawl.ts'
 
 const NOBODY = '00000000-0000-7000-8000-00000000dead'
@@ -40,6 +41,19 @@ async function fail(store: Store, queue: string, message: string): Promise<Held>
 }
 
 describe('pawl job enqueue', () => {
+  it('reads tags as values, and job show prints them as they are stored', async () => {
+    const place = new Place()
+    const input = '{"at":{"@pawl:date":"2026-01-31T01:00:00+01:00"},"n":{"@pawl:bigint":"7"}}'
+    const id = (await place.ok('job', 'enqueue', 'remind', input)).trim()
+    const stored = '{"at":{"@pawl:date":"2026-01-31T00:00:00.000Z"},"n":{"@pawl:bigint":"7"}}'
+    expect(await place.ok('job', 'show', id)).toContain(stored)
+    const [story] = await place.json<{ input: unknown }>('job', 'show', id)
+    expect(story?.input).toEqual(JSON.parse(stored))
+    const wrong = '{"at":{"@pawl:date":"2026-02-31T00:00:00Z"}}'
+    const refused = await place.run(['job', 'enqueue', 'remind', wrong])
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('$.at is not') })
+  })
+
   it('prints the id of a job that is durable, with what its options say', async () => {
     const place = new Place()
     const args = ['--key', 'k', '--priority', '-3', '--tag', 'a', '--tag', 'b', '--queue', 'mail']
@@ -50,6 +64,22 @@ describe('pawl job enqueue', () => {
       ...{ state: 'queued', lifecycle: 'standard' },
     })
     expect(story?.input).toEqual({ to: 'ada' })
+  })
+
+  it('orders a job by a time, and refuses a number beside it', async () => {
+    const place = new Place()
+    const id = (await place.ok('job', 'enqueue', 'send', '1', '--ahead', '2m')).trim()
+    expect(await place.ok('job', 'show', id)).toContain('priority 0, 2m ahead')
+    await place.ok('job', 'prioritise', id, '--ahead', '1h', '--reason', 'r', '--operator', 'ann')
+    expect(await place.ok('job', 'show', id)).toContain('priority 0, 1h ahead')
+    const both = ['--priority', '1', '--ahead', '2m']
+    const refused = await place.run(['job', 'enqueue', 'send', '1', ...both])
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--priority and --ahead cannot be used together'),
+    })
+    const long = await place.run(['job', 'enqueue', 'send', '1', '--ahead', '25h'])
+    expect(long).toMatchObject({ code: 2, stderr: expect.stringContaining('more than a day') })
   })
 
   it('answers a taken key as it is told to', async () => {
@@ -74,7 +104,7 @@ describe('pawl job enqueue', () => {
     expect(code).toBe(0)
     const shown = await place.ok('job', 'show', stdout.trim())
     expect(shown.length).toBeLessThan(5000)
-    expect(shown).toContain(`(${input.length} characters; --json gives all)`)
+    expect(shown).toContain(`(${input.length} characters; --json prints all)`)
     const [story] = await place.json<{ input: unknown }>('job', 'show', stdout.trim())
     expect(story?.input).toEqual(JSON.parse(input))
   })
@@ -103,7 +133,7 @@ describe('pawl job list', () => {
       expect(linesOf<Job>(first.stdout).map(({ id }) => id)).toHaveLength(3)
       expect(await ids('--after', next)).toEqual([mails[0]])
       const bad = await place.run(['job', 'list', '--after', 'x'])
-      expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('no place')])
+      expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('not a cursor')])
     })
   })
 
@@ -140,7 +170,7 @@ describe('pawl job show', () => {
       const [story] = await place.json<{ facts: Fact[]; executions: unknown[]; lane: string }>(
         ...['job', 'show', id],
       )
-      expect(story?.facts).toEqual(await store.facts(id))
+      expect(story?.facts).toEqual((await store.facts(id)).map(withTrace))
       expect(story).toMatchObject({ lane: 'parked', executions: [{ attempt: 1 }] })
     })
   })
@@ -169,7 +199,7 @@ describe('pawl job tail', () => {
       await fail(store, 'mail', 'boom')
       const { code, stdout } = await over
       expect(code).toBe(0)
-      expect(linesOf<Fact>(stdout)).toEqual(await store.facts(id))
+      expect(linesOf<Fact>(stdout)).toEqual((await store.facts(id)).map(withTrace))
     })
   })
 
@@ -260,7 +290,7 @@ describe('the verbs of operators', () => {
       const line = ['job', 'cancel', '--queue', 'mail', '--reason', 'INC-7']
       const unsure = await place.run(line)
       expect([unsure.code, unsure.stdout]).toEqual([2, ''])
-      expect(unsure.stderr).toMatch(/^cancel would come to: 130 matched, 130 done\n.*E_NOT_CONF/s)
+      expect(unsure.stderr).toMatch(/^cancel would change: 130 matched, 130 done\n.*E_NOT_CONF/s)
       const dry = await place.run([...line, '--dry-run'])
       expect(dry.code).toBe(0)
       expect(dry.stdout).toBe('cancel: 130 matched, 130 done (dry run, nothing was written)\n')
@@ -286,7 +316,7 @@ describe('the verbs of operators', () => {
     const id = (await place.ok('job', 'enqueue', 'own', '--jobs', file)).trim()
     const unknown = await place.run(['job', 'cancel', id, '--reason', 'x'])
     expect([unknown.code, unknown.stdout]).toEqual([5, expect.stringContaining('E_LIFECYCLE_UN')])
-    expect(await place.ok('job', 'show', id)).toContain('own v1, which is not known here')
+    expect(await place.ok('job', 'show', id)).toContain('own v1, which this process does not know')
     expect(await place.ok('job', 'show', id, '--jobs', file)).toContain('lane ready')
     const line = ['job', 'cancel', id, '--reason', 'x', '--jobs', file]
     expect(await place.ok(...line)).toBe('cancel: 1 matched, 1 done\n')
@@ -298,7 +328,7 @@ describe('the verbs of operators', () => {
       await enqueue(store, 'mail', 1500)
       const child = place.start(['job', 'cancel', '--all', '--reason', 'x', '--yes', '--json'])
       const over = ended(child)
-      await said(child.stderr, /would come to: 1500 matched/)
+      await said(child.stderr, /would change: 1500 matched/)
       const late = await enqueue(store, 'mail', 5)
       const [report] = linesOf<Reported>((await over).stdout)
       expect(report).toMatchObject({ matched: 1500, done: 1500, more: false })
@@ -311,7 +341,7 @@ describe('the verbs of operators', () => {
       await enqueue(store, 'mail', 4000)
       const child = place.start(['job', 'cancel', '--all', '--reason', 'x', '--yes', '--json'])
       const over = ended(child)
-      await said(child.stderr, /would come to/)
+      await said(child.stderr, /would change/)
       child.kill('SIGINT')
       const { code, stdout } = await over
       const [report] = linesOf<Reported>(stdout)

@@ -10,8 +10,8 @@ import { Output, type Sink } from '../../src/cli/output.ts'
 import type { Call } from '../../src/cli/spec.ts'
 import { readDate, readDuration, readPast } from '../../src/cli/times.ts'
 import { shortened, visible, visibleJson } from '../../src/cli/visible.ts'
-import { span } from '../../src/environment/times.ts'
-import { withoutSecrets } from '../../src/stores/redact.ts'
+import { span } from '../../src/core/format.ts'
+import { withoutSecrets } from '../../src/core/redact.ts'
 
 /** A stream that keeps what is written. */
 class Kept extends EventEmitter implements Sink {
@@ -121,7 +121,7 @@ describe('confirmation', () => {
     for (const way of [{ isTTY: false }, { json: true }]) {
       const { call, stdin } = callWith(way)
       stdin.end('12\n')
-      await expect(confirm(call, 'cancel', 12)).rejects.toThrow('nobody confirmed it')
+      await expect(confirm(call, 'cancel', 12)).rejects.toThrow('was not confirmed')
     }
   })
 
@@ -129,18 +129,35 @@ describe('confirmation', () => {
     const { call, interrupt } = callWith()
     const asked = confirm(call, 'cancel', 12)
     interrupt.abort()
-    await expect(asked).rejects.toThrow('nobody confirmed it')
+    await expect(asked).rejects.toThrow('was not confirmed')
   })
 })
 
 describe('exit codes', () => {
   it('are given to codes of errors that exist', () => {
     const listed = readFileSync('docs/reference/errors.md', 'utf8')
-    const codes = readFileSync('src/cli/exit-codes.ts', 'utf8').match(/E_[A-Z_]+/g) ?? []
+    const codes = readFileSync('src/engine/error-classes.ts', 'utf8').match(/E_[A-Z_]+/g) ?? []
     expect(codes.length).toBeGreaterThan(20)
     expect(codes.filter((code) => !listed.includes(`\`${code}\``))).toEqual([])
     const given = ['E_USAGE', 'E_JOB_NOT_FOUND', 'E_COMMITTED', 'E_STORE_FAILED']
     expect(given.map((code) => exitCodeOf({ code }))).toEqual([2, 4, 5, 1])
+  })
+
+  it('are 1 only for failures that the caller did not cause', () => {
+    const all = readFileSync('docs/reference/errors.md', 'utf8').matchAll(/^\| `(E_\w+)`/gm)
+    const invalid = [...all]
+      .map(([, code = '']) => code)
+      .filter((code) => exitCodeOf({ code }) === 1)
+      .filter((code) =>
+        /_(INVALID|NOT_FOUND|UNKNOWN|EXISTS|ENDED|REFUSED|MISSING|TWICE)$/.test(code),
+      )
+    // Errors of calls inside handlers, nodes, transactions and HTTP requests; no command passes
+    // them on as usage.
+    expect(invalid).toEqual([
+      ...['E_ARTIFACT_MISSING', 'E_DRIVER_MISSING', 'E_EFFECT_UNKNOWN', 'E_ORIGIN_REFUSED'],
+      ...['E_OUTCOME_UNKNOWN', 'E_QUEUE_MISSING', 'E_REPLAY_QUERY_REFUSED', 'E_REQUEST_REFUSED'],
+      ...['E_ROLE_MISSING', 'E_TELEMETRY_REFUSED', 'E_TX_ENDED', 'E_TX_INVALID', 'E_WORK_TWICE'],
+    ])
   })
 })
 

@@ -33,7 +33,7 @@ export interface RunOptions {
 }
 
 /** Commands that work until they are told to end, under the number of their process. */
-const OWN_PROCESS = new Set(['demo', 'telemetry', 'work'])
+const OWN_PROCESS = new Set(['demo', 'dev', 'mcp', 'serve', 'telemetry', 'work'])
 
 /** A folder of its own with a store in it, in which the program is run. */
 export class Place {

@@ -5,8 +5,8 @@ import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import type { Job } from '../../src/core/job/job.ts'
 import { LIFECYCLES } from '../../src/core/lifecycles/index.ts'
+import type { QueueInfo } from '../../src/stores/contract/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { QueueInfo } from '../../src/stores/store.ts'
 import { execute, rowsOf } from '../processes/inspect.ts'
 import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
 import { ended, linesOf, Place, said } from './pawl.ts'
@@ -59,7 +59,7 @@ describe('pawl queue', () => {
       ['w1', true],
       ['w2', true],
     ])
-    expect(await place.ok('worker', 'list')).toMatch(/^gone\tsilent\t.*\nw1\tPolling\t1\/4\ta\tt\t/)
+    expect(await place.ok('worker', 'list')).toMatch(/^gone\tgone\t.*\nw1\tworking\t1\/4\ta\tt\t/)
   })
 })
 

@@ -1,7 +1,7 @@
 // Queues from the command line: pauses and bounds, and who changed them, when and why.
 import { describe, expect, it } from 'vitest'
+import type { QueueInfo } from '../../src/stores/contract/store.ts'
 import type { QueueRecord } from '../../src/stores/queue-records.ts'
-import type { QueueInfo } from '../../src/stores/store.ts'
 import { Place } from './pawl.ts'
 
 const WHY = ['--reason', 'INC-7: the relay is down']
@@ -12,7 +12,7 @@ describe('pawl queue limit', () => {
     await place.ok('job', 'enqueue', 'send', '1', '--queue', 'mail')
     const both = ['queue', 'limit', 'mail', '--max-depth', '1', '--max-wait', '5m', ...WHY]
     expect(await place.ok(...both)).toBe('mail max depth none → 1, max wait none → 5m\n')
-    expect(await place.ok(...both)).toBe('mail has these bounds already\n')
+    expect(await place.ok(...both)).toBe('mail already has these limits\n')
     expect(await place.ok('queue', 'list')).toMatch(/at most 1 ready; ready for at most 5m/)
     const full = await place.run(['job', 'enqueue', 'send', '2', '--queue', 'mail'])
     expect(full.stderr).toContain('E_QUEUE_FULL')
@@ -25,8 +25,8 @@ describe('pawl queue limit', () => {
   })
 
   it.each([
-    [['mail', '--max-depth', '5'], /must say why/],
-    [['mail', ...WHY], /No bound is named/],
+    [['mail', '--max-depth', '5'], /A reason is required/],
+    [['mail', ...WHY], /No limit is given/],
     [['mail', '--max-depth', '-1', ...WHY], /--max-depth must be a whole number/],
     [['mail', '--max-depth', 'many', ...WHY], /--max-depth must be a whole number/],
     [['mail', '--max-wait', 'soon', ...WHY], /--max-wait must be a duration/],
@@ -46,7 +46,7 @@ describe('pawl queue history', () => {
     const place = new Place()
     await place.ok('db', 'migrate')
     expect(await place.ok('queue', 'pause', 'mail', ...WHY)).toBe('mail paused\n')
-    expect(await place.ok('queue', 'pause', 'mail', ...WHY)).toBe('mail was paused already\n')
+    expect(await place.ok('queue', 'pause', 'mail', ...WHY)).toBe('mail was already paused\n')
     const by = ['--operator', 'ben', '--reason', 'keep it small']
     await place.ok('queue', 'limit', 'mail', 'other', '--max-depth', '9', ...by)
     expect(await place.ok('queue', 'show', 'mail')).toMatch(

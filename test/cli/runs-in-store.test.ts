@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
+import { freshStoreDatabase } from '../support/postgres/databases.ts'
 import { ended, linesOf, type Place, said } from './pawl.ts'
 import { runPlace } from './run-place.ts'
 
@@ -17,7 +17,7 @@ const LONG = 120_000
 /** Where the store is, and how its runs are named on the command line. */
 const places: Readonly<Record<string, () => Promise<Place>>> = {
   'a SQLite file': async () => runPlace(),
-  PostgreSQL: async () => runPlace(await freshDatabase(sharedPostgres())),
+  PostgreSQL: async () => runPlace(await freshStoreDatabase()),
 }
 
 describe.each(Object.entries(places))('runs in %s', (_, open) => {
@@ -112,7 +112,7 @@ describe('where runs are', () => {
     async () => {
       const own = runPlace()
       const both = await own.run(['run', 'list', '--dir', '.', '--in-store'])
-      expect(both).toMatchObject({ code: 2, stderr: expect.stringMatching(/not both/) })
+      expect(both).toMatchObject({ code: 2, stderr: expect.stringMatching(/used together/) })
       const env = { PAWL_RUNS_IN: 'cloud' }
       expect(await own.run(['run', 'list'], { env })).toMatchObject({ code: 2 })
       writeFileSync(join(own.folder, 'pawl.config.json'), '{"runsIn":"cloud"}')

@@ -43,6 +43,27 @@ describe('pawl run', () => {
     expect(await own.ok('run', 'replay', 'runs/d1')).toBe(snapshot)
   }, 60_000)
 
+  it('reports the damage of a log before and after it is recorded', async () => {
+    const own = place()
+    await own.run(['run', 'start', 'docs', '--id', 'd1'])
+    const log = join(own.folder, 'runs/d1/events.ndjson')
+    // Line 3 stays valid by itself; only the hash in line 4 shows that it was changed.
+    const lines = readFileSync(log, 'utf8').split('\n')
+    lines[2] = (lines[2] as string).replace(/"span_id":"[^"]*"/, '"span_id":"0000000000000000"')
+    writeFileSync(log, lines.join('\n'))
+    const explained = await own.ok('run', 'explain', 'd1')
+    expect(explained).toContain('damaged in line 3')
+    expect(explained).toContain('resuming it records the damage and fails the run')
+    const [{ damage }] = (await own.json('run', 'explain', 'd1')) as [{ damage: object }]
+    expect(damage).toMatchObject({ line: 3 })
+    await own.run(['run', 'resume', 'd1'])
+    expect(await own.json('run', 'show', 'd1')).toMatchObject([{ run_state: 'FAILED', damage }])
+    expect(await own.ok('run', 'show', 'd1', '--at', '2')).not.toContain('damaged in line')
+    const shown = await own.ok('run', 'show', 'd1', '--at', '3')
+    expect(shown).toContain('damaged in line 3')
+    expect(shown).toContain('SnapshotInvalid')
+  }, 60_000)
+
   it('carries a run elsewhere, forks it, links a commit, and cancels the fork', async () => {
     const own = place()
     await own.run(['run', 'start', 'docs', '--id', 'd1'])

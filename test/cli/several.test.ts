@@ -54,12 +54,13 @@ describe('exit codes of checks', () => {
     expect(await own.run(['run', 'list', '--check'])).toMatchObject({ code: 3 })
     expect(await own.run(['run', 'list'])).toMatchObject({ code: 0 })
     const explained = await own.run(['run', 'explain', 'd1'])
-    expect(explained.stderr).toContain('E_RUN_LOG_DAMAGED')
-    expect(explained.stderr).not.toContain('fork')
+    expect(explained).toMatchObject({ code: 0, stderr: '' })
+    expect(explained.stdout).toContain('damaged in line 1')
+    expect(explained.stdout).not.toContain('fork')
   }, 60_000)
 })
 
-describe('a name that nobody knows', () => {
+describe('a name without jobs', () => {
   it('is an error for a state, and a notice for a type and a queue', async () => {
     const own = new Place()
     await own.ok('job', 'enqueue', 'send', '1', '--queue', 'mail')
@@ -75,22 +76,22 @@ describe('a name that nobody knows', () => {
     }
     const typed = await own.run(['job', 'list', '--type', 'sned'])
     expect(typed.code).toBe(0)
-    expect(typed.stderr).toContain('no job of type "sned" is in this store')
+    expect(typed.stderr).toContain('this store has no job of type "sned"')
     const queued = await own.run(['job', 'cancel', '--queue', 'mial', ...WHY])
     expect(queued).toMatchObject({ code: 0, stdout: 'cancel: 0 matched\n' })
-    expect(queued.stderr).toContain('no job of queue "mial" is in this store')
+    expect(queued.stderr).toContain('this store has no job of queue "mial"')
     const quiet = await own.run(['job', 'list', '--type', 'send', '--state', 'failed'])
     expect(quiet.stderr).not.toContain('notice')
   }, 60_000)
 
-  it('is told when a queue is paused, resumed or bounded that has no jobs', async () => {
+  it('prints a notice when a queue without jobs is paused, resumed or limited', async () => {
     const own = new Place()
     await own.ok('job', 'enqueue', 'send', '1', '--queue', 'mail')
     for (const verb of [['pause'], ['resume'], ['limit', '--max-depth', '5']]) {
       const [word = '', ...options] = verb
       const told = await own.run(['queue', word, 'mial', ...options, ...WHY])
       expect(told.code).toBe(0)
-      expect(told.stderr).toContain('mial: this queue has no jobs and no workers so far')
+      expect(told.stderr).toContain('mial: this queue has no jobs and no workers')
     }
     const [json] = await own.json('queue', 'pause', 'mial', ...WHY)
     expect(json).toMatchObject({ changed: true, notice: expect.stringContaining('no jobs') })
@@ -114,7 +115,7 @@ describe('a name that nobody knows', () => {
     expect(blank).toMatchObject({ code: 2 })
     writeFileSync(join(own.folder, 'pawl.config.json'), '{"operator":""}')
     const config = await own.run(['job', 'cancel', id, ...WHY])
-    expect(config.stderr).toContain('must have a text as "operator", and not an empty one')
+    expect(config.stderr).toContain('"operator" must not be empty')
     rmSync(join(own.folder, 'pawl.config.json'))
     expect(await own.json('job', 'list')).toMatchObject([{ state: 'queued' }])
   }, 60_000)

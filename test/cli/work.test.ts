@@ -62,13 +62,15 @@ describe('pawl work while its database is away', () => {
     return { server, place }
   }
 
-  it('says so, waits, and goes on when it comes', { timeout: 60_000 }, async () => {
+  it('prints that, waits, and continues when the database can be reached', {
+    timeout: 60_000,
+  }, async () => {
     const { server, place } = await placeOfServer()
     const child = place.start(['work', '--jobs', 'jobs.ts'])
     const away = await said(child.stderr, /Waiting for the store: .*\n/)
     expect(away).toContain(`ECONNREFUSED 127.0.0.1:${server.port}`)
     await server.restart()
-    await said(child.stderr, /Working as /)
+    await said(child.stderr, /^Worker /)
     const done = said(child.stdout, /greet succeeded/)
     const end = ended(child)
     await place.ok('job', 'enqueue', 'greet', '{"name":"ada"}', '--jobs', 'jobs.ts')
@@ -77,7 +79,7 @@ describe('pawl work while its database is away', () => {
     expect(await end).toMatchObject({ code: 0 })
   })
 
-  it('ends at once, and well, when it is told to', { timeout: 60_000 }, async () => {
+  it('ends at once with exit code 0 after a signal', { timeout: 60_000 }, async () => {
     const { place } = await placeOfServer()
     const child = place.start(['work', '--jobs', 'jobs.ts', '--json'])
     const event = await said(child.stdout, /"event":"connection".*\n/)
@@ -122,7 +124,11 @@ describe('pawl work', () => {
     expect(code).toBe(0)
     expect(stdout.match(/greet succeeded after 1/g)).toHaveLength(2)
     expect(stdout).toMatch(/greet failed after 1 {2}Terminal: there is nobody/)
-    expect(stderr).toMatch(/Working as \S+ on greet, slow\.\nStopped: 2 succeeded, 1 did not\.\n$/)
+    expect(stderr).toMatch(/^Worker \S+ runs jobs of type greet, slow\.\n/)
+    expect(stderr).toMatch(/Stopped: 2 attempts succeeded, 1 did not\.\n$/)
+    const failed = /error: Attempt 1 failed and the job has ended: Terminal: .+ \(job \S+, greet\)/
+    expect(stderr).toMatch(failed)
+    expect(stderr).toMatch(/\n {4}at run \(.*jobs\.ts:\d+:\d+\)\n/)
     const jobs = await place.json<Job>('job', 'list')
     expect(jobs.map(({ state }) => state)).toEqual([
       'scheduled',
@@ -135,7 +141,29 @@ describe('pawl work', () => {
     expect(story?.result).toBe('hello ada')
   })
 
-  it('takes only the queues that it is told, and tells events as NDJSON', async () => {
+  it('goes on if a promise that a handler did not await is rejected', async () => {
+    const place = placeWith(`
+      import { defineJob } from 'pawl'
+      const fails = async () => { throw new Error('forgotten') }
+      export const careless = defineJob({
+        name: 'careless',
+        run: async () => {
+          fails()
+          await new Promise((turn) => setTimeout(turn, 50))
+          return 'done'
+        },
+      })
+    `)
+    await place.ok('job', 'enqueue', 'careless', 'null', '--jobs', 'jobs.ts')
+    const { code, stdout, stderr } = await ended(
+      place.start(['work', '--jobs', 'jobs.ts', '--once']),
+    )
+    expect(code, stderr).toBe(0)
+    expect(stderr).toContain('a promise that no code awaits was rejected: forgotten')
+    expect(stdout).toContain('careless succeeded after 1')
+  })
+
+  it('claims only from the given queues, and prints events as NDJSON', async () => {
     const place = placeWith()
     await place.ok('job', 'enqueue', 'greet', '{"name":"ada"}', '--jobs', 'jobs.ts')
     const line = ['work', '--jobs', 'jobs.ts', '--once', '--json']
@@ -147,7 +175,7 @@ describe('pawl work', () => {
     ])
   })
 
-  it('is told its files by the configuration, from its own folder', async () => {
+  it('reads the paths of job files from the configuration, relative to its folder', async () => {
     const place = placeWith()
     writeFileSync(join(place.folder, 'pawl.config.json'), '{"jobs":"./jobs.ts"}')
     await place.ok('job', 'enqueue', 'greet', '{"name":"ada"}')
@@ -156,7 +184,7 @@ describe('pawl work', () => {
     expect([code, stderr]).toEqual([4, expect.stringMatching(/no job "great"\n.*greet, slow/)])
   })
 
-  it('finishes what runs at the first signal, and ends with 0', async () => {
+  it('waits for running jobs at the first signal, and ends with 0', async () => {
     const place = placeWith()
     const id = (await place.ok('job', 'enqueue', 'slow', '--jobs', 'jobs.ts')).trim()
     const child = place.start(['work', '--jobs', 'jobs.ts', '--json'], { env: { QUICK: '1' } })
@@ -171,12 +199,12 @@ describe('pawl work', () => {
     expect(await place.ok('worker', 'list')).toBe('')
   })
 
-  it('gives back what runs at the second signal, and ends with 130', async () => {
+  it('releases running jobs at the second signal, and ends with 130', async () => {
     const place = placeWith()
     const id = (await place.ok('job', 'enqueue', 'slow', '--jobs', 'jobs.ts')).trim()
     const child = place.start(['work', '--jobs', 'jobs.ts'], {})
-    const talk = said(child.stderr, /Finishing what runs/)
-    const working = said(child.stderr, /Working as/)
+    const talk = said(child.stderr, /Waiting for running jobs/)
+    const working = said(child.stderr, /Worker /)
     const over = ended(child)
     await working
     await untilRunning(place, id)
@@ -216,7 +244,7 @@ async function workOnDeaf() {
     })`)
   const id = (await place.ok('job', 'enqueue', 'deaf', '--jobs', 'jobs.ts')).trim()
   const child = place.start(['work', '--jobs', 'jobs.ts', '--json'])
-  const asked = said(child.stderr, /Finishing what runs/)
+  const asked = said(child.stderr, /Waiting for running jobs/)
   const running = said(child.stdout, /"started"/)
   const over = ended(child)
   await running
@@ -244,18 +272,18 @@ describe('a job file', () => {
     ['throws', `throw new Error('no \\u001b[31mdatabase')`, /cannot be loaded: no \\x1b\[31mdata/],
     ['throws no error', `throw null`, /cannot be loaded: null/],
     ['is not TypeScript', 'export const = 7', /cannot be loaded/],
-    ['exports nothing', 'const a = 1', /exports no job/],
+    ['exports nothing', 'const a = 1', /exports no job type/],
     [
       'exports other things',
       `export const a = 1; export default { b: [2, null] }`,
-      /exports no job/,
+      /exports no job type/,
     ],
     [
       'exports two jobs of one name',
       `import { defineJob } from 'pawl'
        export const a = defineJob({ name: 'same', run: () => 1 })
        export const b = defineJob({ name: 'same', run: () => 2 })`,
-      /a second job named "same"/,
+      /a second job type named "same"/,
     ],
     ['imports what is not there', `import 'nowhere'`, /cannot be loaded: .*nowhere/],
   ]
@@ -264,12 +292,12 @@ describe('a job file', () => {
     const place = placeWith(text)
     const { code, stderr } = await place.run(['work', '--jobs', 'jobs.ts', '--once'])
     expect(stderr).toMatch(why)
-    expect([code, stderr]).toEqual([1, expect.stringContaining('E_JOB_FILE_INVALID')])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('E_JOB_FILE_INVALID')])
   })
 
   it('that is missing is refused', async () => {
     const { code, stderr } = await new Place().run(['work', '--jobs', 'nowhere.ts'])
-    expect([code, stderr]).toEqual([1, expect.stringContaining('E_JOB_FILE_INVALID')])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('E_JOB_FILE_INVALID')])
   })
 
   it('that defines a job wrongly says what is wrong with it', async () => {
@@ -277,7 +305,9 @@ describe('a job file', () => {
       `import { defineJob } from 'pawl'\nexport default defineJob({ name: '' })`,
     )
     const { stderr } = await place.run(['work', '--jobs', 'jobs.ts'])
-    expect(stderr).toContain('Invalid definition of name: must not be empty')
+    expect(stderr).toContain(
+      'Invalid definition of a job type without a name: name: must not be empty',
+    )
   })
 
   it('may be JavaScript, may export one job twice, and may be one of several', async () => {
@@ -292,7 +322,7 @@ describe('a job file', () => {
     expect(await place.ok('work', '--once', ...files)).toMatch(/one succeeded/)
     writeFileSync(join(place.folder, 'again.mjs'), one)
     const { code, stderr } = await place.run(['work', ...files, '--jobs', 'again.mjs'])
-    expect([code, stderr]).toEqual([1, expect.stringContaining('a second job named "one"')])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('a second job type named "one"')])
   })
 
   it('that leaves something open keeps no command from ending', async () => {
@@ -356,14 +386,14 @@ describe('effects', () => {
       run: ({ input, commit }) => commit((tx) => { tx.effect('mail', input); return 'ordered' }),
     })`
 
-  it('that could not be delivered are listed, told with their job, and retried', async () => {
+  it('that could not be delivered are listed, shown with their job, and retried', async () => {
     const place = placeWith(EFFECTS)
     const id = (await place.ok('job', 'enqueue', 'order', '"tea"', '--jobs', 'jobs.ts')).trim()
     const key = `${id}/mail/1`
     const work = ['work', '--jobs', 'jobs.ts', '--once']
     const down = await place.run(work)
     expect(down.stdout).toContain(`${id} order committed after 1\n`)
-    expect(down.stderr).toContain('Stopped: 1 succeeded, 0 did not.')
+    expect(down.stderr).toContain('Stopped: 1 attempts succeeded, 0 did not.')
     expect(down.stdout).toMatch(/mail\/1 parked after 1 {2}Error: no \\x1b\[31mrelay/)
     const [effect] = await place.json('effect', 'list', '--state', 'parked')
     expect(effect).toMatchObject({

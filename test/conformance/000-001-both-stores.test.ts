@@ -77,8 +77,8 @@ describe.each(PLACES)('on $name', ({ place }) => {
     const { id } = await pawl.enqueue(job, null)
     await claim()
     const before = [await store.get(id), await store.facts(id)]
-    const asker = { actor: 'operator', operator: 'ann', note: 'a mistake' } as const
-    const [answer] = await pawl.store.tell([id], { kind: 'redrive' }, asker)
+    const requester = { actor: 'operator', operator: 'ann', note: 'a mistake' } as const
+    const [answer] = await pawl.store.applyCommand([id], { kind: 'redrive' }, requester)
     expect(answer).toMatchObject({ kind: 'rejected', error: expect.any(InvalidTransition) })
     expect([await store.get(id), await store.facts(id)]).toEqual(before)
     expect(events.filter(({ type }) => type === 'refused')).toMatchObject([{ jobId: id }])

@@ -2,8 +2,8 @@
 import { createPawl, defineJob, type WorkOptions } from 'pawl'
 import { checkFacts, type Fact, hardened } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
-import type { Store } from '../../src/stores/store.ts'
 import { EngineBench } from '../engine/bench.ts'
 import { wayOf } from './played-job.ts'
 
@@ -59,10 +59,9 @@ async function lost(options: { recovery?: 'operator' } = {}, work: WorkOptions =
   return { bench, handle, end, leaseUntil: claim?.execution?.leaseUntil as number, at: claim?.at }
 }
 
-async function pass(bench: EngineBench, ms: number): Promise<void> {
-  const end = bench.environment.clock.now() + ms
-  await bench.until(() => bench.environment.clock.now() >= end, 1000)
-}
+/** Steps of half the time between two renewals of a lease. */
+const STEP_MS = 5000
+const pass = (bench: EngineBench, ms: number) => bench.pass(ms, STEP_MS)
 
 async function findFact(bench: EngineBench, id: string, trigger: Fact['trigger']) {
   return (await bench.store.facts(id)).filter((fact) => fact.trigger === trigger)
@@ -116,6 +115,8 @@ describe('a stalled job', () => {
     ] as const) {
       const { bench, handle, end, at } = await lost({}, { lease })
       await bench.work()
+      await pass(bench, Math.max(0, leaseMs - 2 * STEP_MS))
+      expect(await bench.state(handle.id)).toBe('running')
       await bench.until(async () => (await bench.state(handle.id)) !== 'running', 500)
       const [found] = await findFact(bench, handle.id, 'expire')
       const waited = (found?.at ?? 0) - (at ?? 0)
@@ -137,7 +138,7 @@ describe('a stalled job', () => {
     expect([state, attempt]).toEqual(['running', 1])
     const fence = { attempt, claim: execution?.claim ?? '' }
     const approved = { kind: 'expire', fence, approved: true } as const
-    const [answer] = await bench.store.tell([handle.id], approved, OPERATOR)
+    const [answer] = await bench.store.applyCommand([handle.id], approved, OPERATOR)
     expect(answer).toMatchObject({ kind: 'done', job: { state: 'pending', stalled: false } })
     expect(await bench.finish(handle.result())).toMatchObject({ output: 'recovered' })
     const [expired] = await findFact(bench, handle.id, 'expire')

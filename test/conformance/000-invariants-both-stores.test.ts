@@ -73,7 +73,7 @@ describe.each(STORE_KINDS)('R0 on $name', ({ open }) => {
       for (const command of COMMANDS) {
         const id = await jobIn(examined, state)
         const before = [await store.get(id), await store.facts(id)]
-        const [answer] = await store.tell([id], command, ANN)
+        const [answer] = await store.applyCommand([id], command, ANN)
         const what = `${command.kind} of a job that is ${state}`
         seen[answer?.kind ?? 'asked']++
         const facts = await store.facts(id)
@@ -104,7 +104,7 @@ describe.each(STORE_KINDS)('R0 on $name', ({ open }) => {
     const ids = await Promise.all(Array.from({ length: 10 }, () => enqueue(examined)))
     const commands = [{ kind: 'park' }, { kind: 'cancel' }, { kind: 'redrive' }] as const
     const told = await Promise.all(
-      others.flatMap((store) => commands.map((command) => store.tell(ids, command, ANN))),
+      others.flatMap((store) => commands.map((command) => store.applyCommand(ids, command, ANN))),
     )
     const facts = told.flat().flatMap((answer) => (answer.kind === 'done' ? [answer.fact] : []))
     // Whoever was told that it was done is in the ledger, once, and nobody else is.

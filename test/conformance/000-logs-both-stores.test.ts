@@ -37,7 +37,7 @@ describe.each(STORES)('a job of lifecycle hardened on $name', ({ open }) => {
     const engine = await EngineOnStore.open(open, [work])
     const { id } = await engine.pawl.enqueue(work, null)
     await engine.store.claim({ worker: 'w1', limit: 1, leaseMs: LEASE_MS, start: true })
-    const [answer] = await engine.pawl.store.tell([id], { kind: 'redrive' }, ANN)
+    const [answer] = await engine.pawl.store.applyCommand([id], { kind: 'redrive' }, ANN)
     expect(answer?.kind).toBe('rejected')
     expect(engine.lines.filter(({ level }) => level === 'error')).toEqual([
       {
@@ -51,9 +51,9 @@ describe.each(STORES)('a job of lifecycle hardened on $name', ({ open }) => {
   it('that is asked for the state that it has is logged at debug level', async () => {
     const engine = await EngineOnStore.open(open, [work])
     const { id } = await engine.pawl.enqueue(work, null)
-    await engine.pawl.store.tell([id], { kind: 'park' }, ANN)
+    await engine.pawl.store.applyCommand([id], { kind: 'park' }, ANN)
     const before = engine.lines.length
-    const [answer] = await engine.pawl.store.tell([id], { kind: 'park' }, ANN)
+    const [answer] = await engine.pawl.store.applyCommand([id], { kind: 'park' }, ANN)
     expect(answer?.kind).toBe('same')
     expect(engine.lines.slice(before)).toMatchObject([
       { level: 'debug', text: 'Same state: quarantined' },

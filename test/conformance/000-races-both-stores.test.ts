@@ -13,7 +13,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Database, loadDriver, type Statement } from '../../src/stores/sqlite/driver.ts'
 import { freshFolder } from '../processes/folder.ts'
 import { brokenPromises } from '../processes/inspect.ts'
-import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
+import { freshStoreDatabase } from '../support/postgres/databases.ts'
 
 const ANN = { actor: 'operator', operator: 'ann', note: 'to see what happens' } as const
 const JOB_ID = '00000000-0000-7000-8000-000000000001'
@@ -75,7 +75,7 @@ async function onFile(): Promise<Racing> {
 
 /** PostgreSQL: a pool whose connections read rows without locking them. */
 async function onServer(): Promise<Racing> {
-  const connectionString = await freshDatabase(sharedPostgres())
+  const connectionString = await freshStoreDatabase()
   const other = await closing(openPostgresStore({ connectionString }))
   let between: (() => Promise<unknown>) | undefined
   const pool = new Pool({ connectionString, max: 3 })
@@ -154,7 +154,7 @@ describe.each(STORES)('a job on $name that another connection moves', ({ open })
     const { unlocked, other, race } = await open()
     await enqueue(other)
     let after: unknown
-    const command = () => unlocked.tell([JOB_ID], { kind: 'park' }, ANN)
+    const command = () => unlocked.applyCommand([JOB_ID], { kind: 'park' }, ANN)
     const error = await errorOf(
       race(command, async () => {
         await hold(other)

@@ -23,7 +23,7 @@ export function leasedJob(): JobScript {
 /** A job whose execution is IN_PROGRESS. */
 export function startedJob(): JobScript {
   const script = leasedJob()
-  script.tell({ kind: 'start', fence: script.fence }, { actor: 'worker' })
+  script.applyCommand({ kind: 'start', fence: script.fence }, { actor: 'worker' })
   return script
 }
 
@@ -37,7 +37,7 @@ export function committedJob(): JobScript {
 /** A job that is SUCCEEDED. */
 export function doneJob(): JobScript {
   const script = committedJob()
-  script.tell({ kind: 'done', attempt: 1 }, { actor: 'engine' })
+  script.applyCommand({ kind: 'done', attempt: 1 }, { actor: 'engine' })
   return script
 }
 

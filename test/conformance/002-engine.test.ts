@@ -11,7 +11,7 @@ import {
 } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { EngineBench } from '../engine/bench.ts'
-import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
+import { freshStoreDatabase } from '../support/postgres/databases.ts'
 import { statesOf } from './played-job.ts'
 
 const OPERATOR = { actor: 'operator', operator: 'ann', note: 'once more' } as const
@@ -78,7 +78,7 @@ it('the documented examples hold on PostgreSQL as well, in real time', async () 
     return attempt
   }
   const job = defineJob({ name: 'page', lifecycle: document, run })
-  const store = await freshDatabase(sharedPostgres())
+  const store = await freshStoreDatabase()
   await using pawl = await createPawl({ store, jobs: [job] })
   await pawl.work()
   const inputs = ['fine', 'slow', 'away', 'invalid'].map((input) => ({ input }))
@@ -211,7 +211,7 @@ describe('a job', () => {
       const before = await handle.get()
       expect(before.state).toBe(state)
       for (const kind of ['redrive', 'submit', 'cancel', 'park', 'exhaust', 'discard'] as const) {
-        const [answer] = await bench.store.tell([handle.id], { kind }, OPERATOR)
+        const [answer] = await bench.store.applyCommand([handle.id], { kind }, OPERATOR)
         // What leads to where the job is already is no change, and no error.
         const isThere = state === 'FAILED' && ['cancel', 'exhaust'].includes(kind)
         expect([state, kind, answer?.kind]).toEqual([state, kind, isThere ? 'same' : 'rejected'])

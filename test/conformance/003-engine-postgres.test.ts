@@ -3,9 +3,9 @@ import { createPawl, defineJob, type PawlEvent } from 'pawl'
 import { task, viewOf } from 'pawl/rules'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
-import type { Store } from '../../src/stores/store.ts'
-import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
+import { freshStoreDatabase } from '../support/postgres/databases.ts'
 import { wayOf } from './played-job.ts'
 
 const WAIT = { timeout: 15_000, interval: 20 }
@@ -33,7 +33,7 @@ async function openPawl(store: Store, jobs: Parameters<typeof createPawl>[0]['jo
 
 describe('the loop on PostgreSQL', () => {
   it('takes a task from pending to done along the documented states', async () => {
-    const store = await openStore(await freshDatabase(sharedPostgres()))
+    const store = await openStore(await freshStoreDatabase())
     const pawl = await openPawl(store)
     const events: PawlEvent[] = []
     const handle = await pawl.enqueue(plain, { page: 1 })
@@ -66,7 +66,7 @@ describe('the loop on PostgreSQL', () => {
         throw new Error(`try ${attempt}`)
       },
     })
-    const store = await openStore(await freshDatabase(sharedPostgres()))
+    const store = await openStore(await freshStoreDatabase())
     const pawl = await openPawl(store, [job])
     const handle = await pawl.enqueue(job, null)
     const [held] = await store.claim({ ...REQUEST, worker: 'silent', leaseMs: 1000 })
@@ -89,7 +89,7 @@ describe('the loop on PostgreSQL', () => {
 
 describe('a claim on PostgreSQL', () => {
   it('is one statement that updates the row and returns it', async () => {
-    const url = await freshDatabase(sharedPostgres())
+    const url = await freshStoreDatabase()
     const sent: string[] = []
     const pool = new pg.Pool({ connectionString: url, max: 1 })
     pool.on('connect', (client) => {
@@ -118,7 +118,7 @@ describe('a claim on PostgreSQL', () => {
   })
 
   it('leaves a row alone that somebody has locked, and takes it afterwards', async () => {
-    const url = await freshDatabase(sharedPostgres())
+    const url = await freshStoreDatabase()
     const [store, client] = [await openStore(url), await connected(url)]
     const pawl = await openPawl(store)
     const [first, second] = [await pawl.enqueue(plain, 1), await pawl.enqueue(plain, 2)]
@@ -131,7 +131,7 @@ describe('a claim on PostgreSQL', () => {
   })
 
   it('of several workers at the same moment gives each task to one of them', async () => {
-    const url = await freshDatabase(sharedPostgres())
+    const url = await freshStoreDatabase()
     const stores = await Promise.all([1, 2, 3, 4].map(() => openStore(url)))
     const pawl = await openPawl(stores[0] as Store)
     const inputs = Array.from({ length: 200 }, (_, input) => ({ input }))

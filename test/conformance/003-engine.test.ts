@@ -2,8 +2,8 @@
 import { defineJob, Terminal } from 'pawl'
 import { checkFacts, type Fact, task, viewOf, workerMachine } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
-import type { Store } from '../../src/stores/store.ts'
 import { EngineBench } from '../engine/bench.ts'
 import { wayOf } from './played-job.ts'
 
@@ -151,7 +151,7 @@ describe('a task', () => {
     isMended = true
     await pass(bench, 60_000)
     expect(await bench.state(handle.id)).toBe('error')
-    const [answer] = await bench.store.tell([handle.id], { kind: 'redrive' }, OPERATOR)
+    const [answer] = await bench.store.applyCommand([handle.id], { kind: 'redrive' }, OPERATOR)
     expect(answer?.kind).toBe('done')
     expect(await bench.finish(handle.result())).toMatchObject({ output: 'mended' })
     expect((await waysOf(bench.store, handle.id)).slice(2)).toEqual([

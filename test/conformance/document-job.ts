@@ -45,7 +45,7 @@ export function retried(times: number): JobScript {
 /** The delay has passed, and a worker claims the job again. */
 export function backToWork(script: JobScript): void {
   script.clock.advance(1000)
-  script.tell({ kind: 'due' })
+  script.applyCommand({ kind: 'due' })
   script.claim()
 }
 

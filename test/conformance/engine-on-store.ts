@@ -2,7 +2,7 @@
 // does on record: calls of the store, states of the worker, events and log lines.
 import { createPawl, type JobDefinition, type PawlEvent, type WorkOptions } from 'pawl'
 import { onTestFinished } from 'vitest'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { type Examined, type STORES, until } from '../stores/examined-stores.ts'
 
 type Level = 'debug' | 'info' | 'warn' | 'error'

@@ -47,7 +47,7 @@ describe.each(STORES)('on $name', ({ open }) => {
     it('each change of state is one stored fact with time, actor and reason', async () => {
       const job = await StoredJob.enqueue(await open(), hardened)
       await job.fail(await job.claim(), 'terminal')
-      await job.tell({ kind: 'redrive' })
+      await job.applyCommand({ kind: 'redrive' })
       const facts = await job.facts()
       expect(facts.map(({ seq }) => seq)).toEqual([1, 2, 3, 4])
       for (const fact of facts) {
@@ -126,11 +126,11 @@ describe.each(STORES)('on $name', ({ open }) => {
       expect(again.answers[0]?.kind).toBe('same')
       expect(await job.facts()).toEqual(facts)
       const parked = await StoredJob.enqueue(examined, hardened)
-      await parked.tell({ kind: 'park' })
-      expect((await parked.tell({ kind: 'park' }))?.kind).toBe('same')
+      await parked.applyCommand({ kind: 'park' })
+      expect((await parked.applyCommand({ kind: 'park' }))?.kind).toBe('same')
       expect(await parked.facts()).toHaveLength(2)
       const unknown = examined.environment.ids.next()
-      const [answer] = await job.store.tell([unknown], { kind: 'park' }, ANN)
+      const [answer] = await job.store.applyCommand([unknown], { kind: 'park' }, ANN)
       expect(answer).toMatchObject({ kind: 'rejected', error: expect.any(JobNotFound) })
     })
   })
@@ -148,7 +148,7 @@ describe.each(STORES)('on $name', ({ open }) => {
       for (const command of COMMANDS) {
         for (const job of await everyState(examined, lifecycle)) {
           const before = [await job.get(), await job.facts()] as const
-          const answer = await job.tell(command)
+          const answer = await job.applyCommand(command)
           const what = `${command.kind} of a job that is ${before[0].state}`
           seen[answer?.kind ?? 'asked']++
           if (answer?.kind === 'done') {
@@ -219,7 +219,7 @@ describe.each(STORES)('on $name', ({ open }) => {
       await job.expectSound()
     })
 
-    it('a lease that expires before the start is a give-back, after it a crash', async () => {
+    it('a lease that expires before the start is a release, after it a crash', async () => {
       const job = await StoredJob.enqueue(await open(), leased)
       await job.claim({ start: false })
       await job.pass(LEASE_MS)
@@ -248,7 +248,7 @@ describe.each(STORES)('on $name', ({ open }) => {
       const fresh = { startedAt: null, completedAt: null, retryCount: 0 }
       const clean = { lastError: null, errorType: null }
       expect(await job.view()).toEqual({ ...fixed, state: 'CREATED', ...fresh, ...clean })
-      await job.tell({ kind: 'submit' })
+      await job.applyCommand({ kind: 'submit' })
       expect(await job.view()).toEqual({ ...fixed, state: 'QUEUED', ...fresh, ...clean })
       await job.pass(100)
       const first = await job.claim()
@@ -327,7 +327,7 @@ describe.each(STORES)('on $name', ({ open }) => {
       const created = await made(false)
       for (const job of [created, queued, running, retrying]) {
         const from = await job.state()
-        expect((await job.tell({ kind: 'cancel' }))?.kind, from).toBe('done')
+        expect((await job.applyCommand({ kind: 'cancel' }))?.kind, from).toBe('done')
         expect(await job.get(), from).toMatchObject({ state: 'FAILED', reason: 'cancelled' })
       }
       await created.expectSound()
@@ -389,11 +389,11 @@ describe.each(STORES)('on $name', ({ open }) => {
       const examined = await open()
       const running = await StoredJob.enqueue(examined, task)
       await running.claim()
-      await running.tell({ kind: 'cancel' })
+      await running.applyCommand({ kind: 'cancel' })
       expect(await running.get()).toMatchObject({ state: 'error', reason: 'cancelled' })
       await running.pass(600_000)
       expect(await running.state()).toBe('error')
-      await running.tell({ kind: 'redrive' })
+      await running.applyCommand({ kind: 'redrive' })
       expect((await running.facts()).at(-1)).toMatchObject({ operator: 'ann', to: 'pending' })
     })
   })

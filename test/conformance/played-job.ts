@@ -9,31 +9,36 @@ export const LEASE_MS = 30_000
 /** Every command, by a name of its own where one command is asked in several ways. */
 const ASKS: Readonly<Record<string, (script: JobScript) => Decision>> = {
   create: (script) => script.create(),
-  submit: (script) => script.tell({ kind: 'submit' }),
-  schedule: (script) => script.tell({ kind: 'schedule', runAt: script.clock.now() + 5000 }),
+  submit: (script) => script.applyCommand({ kind: 'submit' }),
+  schedule: (script) => script.applyCommand({ kind: 'schedule', runAt: script.clock.now() + 5000 }),
   due: (script) => {
     script.clock.advance(1000)
-    return script.tell({ kind: 'due' }, { actor: 'engine' })
+    return script.applyCommand({ kind: 'due' }, { actor: 'engine' })
   },
   'reschedule to later': (script) =>
-    script.tell({ kind: 'reschedule', runAt: script.clock.now() + 5000 }),
-  prioritise: (script) => script.tell({ kind: 'prioritise', priority: 7 }),
-  exhaust: (script) => script.tell({ kind: 'exhaust' }, { actor: 'engine' }),
+    script.applyCommand({ kind: 'reschedule', runAt: script.clock.now() + 5000 }),
+  prioritise: (script) => script.applyCommand({ kind: 'prioritise', priority: 7 }),
+  exhaust: (script) => script.applyCommand({ kind: 'exhaust' }, { actor: 'engine' }),
   claim: (script) => script.claim({ worker: 'worker-2' }),
-  start: (script) => script.tell({ kind: 'start', fence: lastFence(script) }),
-  step: (script) => script.tell({ kind: 'step', fence: lastFence(script), name: 'a', n: 1 }),
-  commit: (script) => script.tell({ kind: 'commit', fence: lastFence(script) }),
-  done: (script) => script.tell({ kind: 'done', attempt: script.job.attempt }),
+  start: (script) => script.applyCommand({ kind: 'start', fence: lastFence(script) }),
+  step: (script) =>
+    script.applyCommand({ kind: 'step', fence: lastFence(script), name: 'a', n: 1 }),
+  commit: (script) => script.applyCommand({ kind: 'commit', fence: lastFence(script) }),
+  done: (script) => script.applyCommand({ kind: 'done', attempt: script.job.attempt }),
   'fail retryably': (script) => fail(script, new Error('boom')),
   'fail for good': (script) => failAs(script, 'terminal'),
-  release: (script) => script.tell({ kind: 'release', fence: lastFence(script) }),
+  release: (script) => script.applyCommand({ kind: 'release', fence: lastFence(script) }),
   suspend: (script) =>
-    script.tell({ kind: 'suspend', fence: lastFence(script), runAt: script.clock.now() + 5000 }),
+    script.applyCommand({
+      kind: 'suspend',
+      fence: lastFence(script),
+      runAt: script.clock.now() + 5000,
+    }),
   expire: (script) => {
     script.clock.advance(LEASE_MS)
-    return script.tell({ kind: 'expire', fence: lastFence(script) }, { actor: 'engine' })
+    return script.applyCommand({ kind: 'expire', fence: lastFence(script) }, { actor: 'engine' })
   },
-  cancel: (script) => script.tell({ kind: 'cancel' }),
+  cancel: (script) => script.applyCommand({ kind: 'cancel' }),
   park: (script) => script.operate({ kind: 'park' }),
   redrive: (script) => script.operate({ kind: 'redrive' }),
   discard: (script) => script.operate({ kind: 'discard' }),
@@ -66,13 +71,19 @@ export function running(lifecycle: Lifecycle): JobScript {
 /** The holder reports whatever its handler threw. */
 export function fail(script: JobScript, thrown: unknown): Decision {
   const failure = classify(thrown)
-  return script.tell({ kind: 'fail', fence: lastFence(script), failure }, { actor: 'worker' })
+  return script.applyCommand(
+    { kind: 'fail', fence: lastFence(script), failure },
+    { actor: 'worker' },
+  )
 }
 
 /** The holder reports a failure that no retry cures. */
 export function failAs(script: JobScript, kind: 'terminal' | 'deadline'): Decision {
   const failure = { class: 'terminal', kind, message: 'no hope' } as const
-  return script.tell({ kind: 'fail', fence: lastFence(script), failure }, { actor: 'worker' })
+  return script.applyCommand(
+    { kind: 'fail', fence: lastFence(script), failure },
+    { actor: 'worker' },
+  )
 }
 
 /** The fence of whoever holds the job, or of the last that held it. */

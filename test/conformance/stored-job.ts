@@ -2,7 +2,7 @@
 import type { Job, Lifecycle } from 'pawl'
 import { type Command, executionsOf, viewOf } from 'pawl/rules'
 import { expect } from 'vitest'
-import type { Held, Store } from '../../src/stores/store.ts'
+import type { Held, Store } from '../../src/stores/contract/store.ts'
 import { brokenPromises } from '../processes/inspect.ts'
 import type { Examined } from '../stores/examined-stores.ts'
 import { wayOf } from './played-job.ts'
@@ -75,8 +75,8 @@ export class StoredJob {
     expect(answers[0]?.kind).toBe('done')
   }
 
-  async tell(command: Command) {
-    const [answer] = await this.store.tell([this.id], command, ANN)
+  async applyCommand(command: Command) {
+    const [answer] = await this.store.applyCommand([this.id], command, ANN)
     return answer
   }
 

@@ -20,12 +20,12 @@ export function viewed(script: JobScript): JobView {
 /** The worker is gone, and somebody finds the expired lease. */
 export function expire(script: JobScript): Decision {
   script.clock.advance(LEASE_MS)
-  return script.tell({ kind: 'expire', fence: script.fence }, { actor: 'engine' })
+  return script.applyCommand({ kind: 'expire', fence: script.fence }, { actor: 'engine' })
 }
 
 /** The task is given back. */
 export function release(script: JobScript): Decision {
-  return script.tell({ kind: 'release', fence: script.fence }, { actor: 'worker' })
+  return script.applyCommand({ kind: 'release', fence: script.fence }, { actor: 'worker' })
 }
 
 /** A pending task with this bound on its tries. */

@@ -6,6 +6,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import type { PostgresOptions } from '../../src/stores/postgres/options.ts'
+import { KeptConnections } from './kept-connections.ts'
 import { type OpenStore, type OwnTable, storeContract } from './store/index.ts'
 
 /** Where a run of the contract finds its server. */
@@ -22,23 +23,33 @@ const MANY_VALUES = 'hostile values'
 
 const TABLES = [
   ...['jobs', 'ledger', 'outbox', 'workers', 'pruned', 'queues', 'ended_counts', 'machines'],
-  ...['seals', 'seal_removals', 'queue_records', 'own_texts'],
+  ...['seals', 'seal_removals', 'queue_records', 'limits', 'gates', 'limit_records', 'own_texts'],
+  ...['schedules', 'schedule_records', 'tombstones', 'admissions', 'tokens', 'groups'],
 ]
 
 /**
- * Declares the contract for a server that is made when the tests begin. Without `everything` the
- * many values are left out, unless PAWL_TEST_ALL asks for them.
+ * Declares the contract for a server that is started when the tests begin. The many values are left
+ * out, added (`with`), or all that is declared (`only`). If connections are kept, the pools of all
+ * stores use the same few, one store after the other.
  */
-export function postgresContract(enter: () => Promise<Place>, { everything = false } = {}): void {
+export function postgresContract(
+  enter: () => Promise<Place>,
+  {
+    values = 'without',
+    keepsConnections = false,
+  }: { values?: 'without' | 'with' | 'only'; keepsConnections?: boolean } = {},
+): void {
   const schema = `contract_${process.pid}`
   let place: Place
   let admin: pg.Client
   let pool: pg.Pool
+  let kept: KeptConnections | undefined
 
   beforeAll(async () => {
     place = await enter()
     admin = new pg.Client({ connectionString: place.url })
     pool = new pg.Pool({ connectionString: place.storeUrl, max: 3 })
+    if (keepsConnections) kept = new KeptConnections(place.storeUrl)
     await admin.connect()
     await (await openPostgresStore({ pool, schema })).close()
     await admin.query(`CREATE TABLE ${schema}.own_texts (n serial, text text NOT NULL)`)
@@ -47,6 +58,7 @@ export function postgresContract(enter: () => Promise<Place>, { everything = fal
 
   afterAll(async () => {
     await pool.end()
+    await kept?.close()
     await admin.query(`DROP SCHEMA ${schema} CASCADE`)
     await admin.end()
     await place.leave()
@@ -71,9 +83,13 @@ export function postgresContract(enter: () => Promise<Place>, { everything = fal
       open,
     })
 
-  const ownPool = openWith(() => ({ connectionString: place.storeUrl, connections: 3 }))
-  declare((theme) => theme !== MANY_VALUES, ownPool)
-  if (!everything && process.env.PAWL_TEST_ALL !== '1') return
+  const ownPool = openWith(() => ({
+    connectionString: place.storeUrl,
+    connections: 3,
+    ...(kept && { config: { Client: kept.Client } }),
+  }))
+  if (values !== 'only') declare((theme) => theme !== MANY_VALUES, ownPool)
+  if (values === 'without') return
   // A new connection costs a new server process, so the many values share a pool of the user's.
   const usersPool = openWith(() => ({ pool }))
   declare((theme) => theme === MANY_VALUES, usersPool)

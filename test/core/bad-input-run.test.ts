@@ -39,8 +39,8 @@ const INPUTS: Field = {
 /** A run that has what the commands below speak of. */
 function prepared(): RunScript {
   const script = new RunScript(documentationRun)
-  script.tell({ kind: 'create' })
-  script.tell({ kind: 'start-item', key: 'item', inputs: {}, worker: 'w' })
+  script.applyCommand({ kind: 'create' })
+  script.applyCommand({ kind: 'start-item', key: 'item', inputs: {}, worker: 'w' })
   return script
 }
 
@@ -91,7 +91,7 @@ describe('a field of a run command', () => {
     const script = prepared()
     const before = script.run
     for (const value of refused) {
-      expectRefused(script.tell(command(kind, field, value)), field, value)
+      expectRefused(script.applyCommand(command(kind, field, value)), field, value)
     }
     expect(script.run).toBe(before)
   })
@@ -99,7 +99,7 @@ describe('a field of a run command', () => {
   it.each(CASES)('at the edge of its bounds is taken: %s %s', (kind, field, { taken }) => {
     for (const value of taken) {
       const script = prepared()
-      const decision = script.tell(command(kind, field, value))
+      const decision = script.applyCommand(command(kind, field, value))
       expect([value, decision.kind]).toEqual([value, 'facts'])
       expectSurvives(script)
     }
@@ -122,13 +122,13 @@ describe('a field of a run command', () => {
     const { refused, taken } = whole(0, 1000)
     for (const value of refused) {
       const script = new RunScript(documentationRun)
-      const decision = script.tell({ kind: 'create', maxFixAttempts: value as number })
+      const decision = script.applyCommand({ kind: 'create', maxFixAttempts: value as number })
       expectRefused(decision, 'maxFixAttempts', value)
       expect(script.events).toEqual([])
     }
     for (const value of taken) {
       const script = new RunScript(documentationRun)
-      script.tell({ kind: 'create', maxFixAttempts: value as number })
+      script.applyCommand({ kind: 'create', maxFixAttempts: value as number })
       expect(script.run.max_fix_attempts).toBe(value)
     }
   })
@@ -153,23 +153,23 @@ describe('what only the types of run commands forbid', () => {
     const script = prepared()
     script.walk('CLONED_INPUTS', 'INGESTED', 'FACTS_READY', 'PLAN_READY', 'DRAFTING')
     const odd = { kind: 'rewind', reason: 'because', to: 'PLAN_READY' } as unknown as RunCommand
-    expect(script.tell(odd).kind).toBe('rejected')
+    expect(script.applyCommand(odd).kind).toBe('rejected')
   })
 
   it('is refused where a state has a longer name than any state can have', () => {
     const odd = { kind: 'move', to: 'x'.repeat(256) } as const
-    expect(prepared().tell(odd)).toMatchObject({ error: { code: 'E_COMMAND_INVALID' } })
+    expect(prepared().applyCommand(odd)).toMatchObject({ error: { code: 'E_COMMAND_INVALID' } })
   })
 
   it('is refused where there is no such command', () => {
     const odd = { kind: 'rewrite-history' } as unknown as RunCommand
-    expect(prepared().tell(odd)).toMatchObject({ error: { details: { field: 'kind' } } })
+    expect(prepared().applyCommand(odd)).toMatchObject({ error: { details: { field: 'kind' } } })
   })
 
   it('is refused where inputs are no object', () => {
     for (const inputs of [null, undefined, 'a', ['a']]) {
       const odd = { ...VALID['start-item'], kind: 'start-item', inputs } as unknown as RunCommand
-      const answer = prepared().tell(odd)
+      const answer = prepared().applyCommand(odd)
       expect(answer).toMatchObject({ error: { code: 'E_COMMAND_INVALID' } })
     }
   })
@@ -180,7 +180,7 @@ describe('what only the types of run commands forbid', () => {
     script.walk('DRAFT_READY', 'LINKING', 'VALIDATING')
     for (const ok of ['true', 1, null, undefined]) {
       const odd = { kind: 'record-validation', ok } as unknown as RunCommand
-      expect([ok, script.tell(odd).kind]).toEqual([ok, 'rejected'])
+      expect([ok, script.applyCommand(odd).kind]).toEqual([ok, 'rejected'])
     }
   })
 })
@@ -219,7 +219,7 @@ describe('whatever a run accepts', () => {
     fc.assert(
       fc.property(fc.array(commands, { maxLength: 6 }), (all) => {
         const script = prepared()
-        for (const one of all) script.tell(one as RunCommand)
+        for (const one of all) script.applyCommand(one as RunCommand)
         expectSurvives(script)
       }),
       { numRuns: 300 },
@@ -228,7 +228,7 @@ describe('whatever a run accepts', () => {
 })
 
 function ask(kind: RunCommand['kind'], fields: object): RunDecision {
-  return prepared().tell({ kind, ...fields } as RunCommand)
+  return prepared().applyCommand({ kind, ...fields } as RunCommand)
 }
 
 function expectRefused(decision: RunDecision, field: string, value: unknown): void {

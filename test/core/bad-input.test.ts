@@ -85,14 +85,42 @@ const LEASE: Field = {
   taken: [Date.UTC(2026, 0, 1) + 1, Number.MAX_SAFE_INTEGER],
 }
 
+const keys = (...gates: string[]) => gates.map((gate) => ({ gate }))
+const LIMIT_KEYS: Field = {
+  refused: [
+    7,
+    [7],
+    keys('other'),
+    keys('shared/a', 'shared/a'),
+    keys('queue/main'),
+    keys('shared/a b'),
+    keys('shared/\ud800'),
+    keys(`shared/${'x'.repeat(600)}`),
+    keys(...Array.from({ length: 9 }, (_, n) => `shared/${n}`)),
+    [{ gate: 'shared/a', max: -1 }],
+    [{ gate: 'shared/a', max: 1_000_001 }],
+    [{ gate: 'shared/a', units: 1 }],
+    [{ gate: 'rate/t/a', units: 0 }],
+    [{ gate: 'rate/t/a', max: 1 }],
+  ],
+  taken: [
+    [],
+    keys('shared/a', 'type/t', 'job/t/l/k', 'rate/t/r', 'rate/t/r2/k'),
+    [{ gate: 'shared/a', max: 0 }],
+    [{ gate: 'rate/t/a', units: 5 }],
+  ],
+}
+
 const CASES: readonly Case[] = [
   ['create', 'jobId', 'none', UUID],
   ['create', 'type', 'none', NAME],
   ['create', 'queue', 'none', NAME],
   ['create', 'priority', 'none', PRIORITY],
+  ['create', 'aheadMs', 'none', whole(0, 86_400_000)],
   ['create', 'tags', 'none', TAGS],
   ['create', 'key', 'none', NAME],
-  ['create', 'limitKey', 'none', NAME],
+  ['create', 'limitKeys', 'none', LIMIT_KEYS],
+  ['replace', 'limitKeys', 'queued', LIMIT_KEYS],
   ['create', 'retryOf', 'none', UUID],
   ['create', 'timeoutMs', 'none', whole(1, DELAY_MAX_MS)],
   ['create', 'deadlineAt', 'none', TIME],
@@ -119,7 +147,7 @@ describe('a field of a command', () => {
     for (const value of refused) {
       const script = jobIn(at)
       const before = script.facts.length
-      const decision = script.tell(withField(valid(kind, script), field, value))
+      const decision = script.applyCommand(withField(valid(kind, script), field, value))
       expectRefused(decision, TOLD_AS[field] ?? field, value)
       expect(script.facts).toHaveLength(before)
     }
@@ -128,7 +156,7 @@ describe('a field of a command', () => {
   it.each(CASES)('at the edge of its bounds is taken: %s %s', (kind, field, at, { taken }) => {
     for (const value of taken) {
       const script = jobIn(at)
-      const decision = script.tell(withField(valid(kind, script), field, value))
+      const decision = script.applyCommand(withField(valid(kind, script), field, value))
       // To move a due time to one that has passed is nothing new for a job that is due.
       expect([value, decision.kind]).toEqual([value, expect.stringMatching(/^(fact|same)$/)])
       if (decision.kind === 'fact') expectSurvives(decision.fact)
@@ -149,6 +177,8 @@ const CONTEXT: readonly (readonly [field: keyof Context, values: Field])[] = [
   ['note', text(2000)],
   ['traceId', NAME],
   ['spanId', NAME],
+  ['traceFlags', whole(0, 1)],
+  ['traceState', text(512)],
   [
     'metadata',
     {
@@ -212,7 +242,7 @@ describe('a field of the context', () => {
     const held = jobIn('running')
     held.clock.advance(30_000)
     const command: Command = { kind: 'expire', fence: held.fence, approved: true }
-    expectRefused(held.tell(command, { actor: 'engine' }), 'operator', 'approved')
+    expectRefused(held.applyCommand(command, { actor: 'engine' }), 'operator', 'approved')
     expect(held.operate(command).kind).toBe('fact')
   })
 })
@@ -222,13 +252,16 @@ describe('what only the types forbid', () => {
     for (const word of ['', 'odd', '\ud800', undefined]) {
       const script = jobIn('running')
       const command = withField(valid('fail', script), 'failure.class', word)
-      expect([word, script.tell(command).kind]).toEqual([word, 'rejected'])
+      expect([word, script.applyCommand(command).kind]).toEqual([word, 'rejected'])
     }
   })
 
   it('is refused where a word is not in its list: the actor', () => {
     for (const actor of ['', 'root', '\ud800']) {
-      const decision = jobIn('created').tell({ kind: 'submit' }, { actor: actor as 'client' })
+      const decision = jobIn('created').applyCommand(
+        { kind: 'submit' },
+        { actor: actor as 'client' },
+      )
       expect([actor, decision.kind]).toEqual([actor, 'rejected'])
     }
   })
@@ -250,7 +283,7 @@ describe('what only the types forbid', () => {
     for (const failure of [null, undefined, 'boom']) {
       const script = jobIn('running')
       const command = { kind: 'fail', fence: script.fence, failure } as unknown as Command
-      expectRefused(script.tell(command), 'failure', failure)
+      expectRefused(script.applyCommand(command), 'failure', failure)
     }
   })
 
@@ -273,7 +306,7 @@ describe('what only the types forbid', () => {
 /** The kind of an answer, or that there was none. */
 function answer(script: JobScript, command: Command): string {
   try {
-    return script.tell(command).kind
+    return script.applyCommand(command).kind
   } catch (error) {
     return `threw ${String(error)}`
   }
@@ -293,7 +326,7 @@ describe('whatever is accepted', () => {
         type: anyText,
         queue: anyText,
         key: anyText,
-        limitKey: anyText,
+        limitKeys: fc.array(fc.record({ gate: anyText.map((text) => `shared/${text}`) })),
         tags: fc.array(anyText, { maxLength: 4 }),
         priority: fc.oneof(fc.integer(), fc.double()),
         runAt: fc.oneof(fc.maxSafeNat(), fc.double()),
@@ -308,7 +341,7 @@ describe('whatever is accepted', () => {
         const script = new JobScript(task)
         const jobId = '01890000-0000-7000-8000-000000000009'
         const command: Command = { kind: 'create', jobId, type: 'scan', queue: 'q', ...fields }
-        const decision = script.tell(command, { metadata: extra, operator: 'ann', note })
+        const decision = script.applyCommand(command, { metadata: extra, operator: 'ann', note })
         if (decision.kind === 'fact') expectSurvives(decision.fact)
         else expect(decision).toMatchObject({ error: { code: 'E_COMMAND_INVALID' } })
       }),

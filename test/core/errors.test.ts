@@ -4,6 +4,9 @@ import { encode, InvalidTransition, NotDue } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 
 const CAUSE = new Error('connect ECONNREFUSED')
+const ENDED = { outcome: 'failed', endedAt: 1, keepUntil: 2 } as const
+const REMOVED = { id: 'j', type: 't', key: 'k', ...ENDED }
+const RATE = { type: 't', key: 'k', limit: 1, periodMs: 10 }
 const DAMAGE = { line: 1, offset: 0, why: 'it is odd' }
 
 /** Every class with its code. Codes are stable: a line may be added here, but never changed. */
@@ -44,6 +47,11 @@ const SAMPLES: readonly (readonly [name: string, code: string, make: () => PawlE
   ['RewindRefused', 'E_REWIND_REFUSED', () => new pawl.RewindRefused('run-1', 'no')],
   ['Cancelled', 'E_CANCELLED', () => new pawl.Cancelled('job-1')],
   ['AttemptTimeout', 'E_ATTEMPT_TIMEOUT', () => new pawl.AttemptTimeout('job-1', 100)],
+  [
+    'EnqueueInterrupted',
+    'E_ENQUEUE_INTERRUPTED',
+    () => new pawl.EnqueueInterrupted({ count: 2, created: 1 }, 0, new Error('away')),
+  ],
   ['AttemptStalled', 'E_ATTEMPT_STALLED', () => new pawl.AttemptStalled('job-1', 100)],
   ['WorkerStuck', 'E_WORKER_STUCK', () => new pawl.WorkerStuck('worker-1', 'job-1', 100)],
   ['DeadlinePassed', 'E_DEADLINE_PASSED', () => new pawl.DeadlinePassed('job-1', 5)],
@@ -51,7 +59,21 @@ const SAMPLES: readonly (readonly [name: string, code: string, make: () => PawlE
   ['HeartbeatFailed', 'E_HEARTBEAT_FAILED', () => new pawl.HeartbeatFailed(new Error('away'))],
   ['RunDiffers', 'E_RUN_DIFFERS', () => new pawl.RunDiffers('run-1', 'input')],
   ['ShuttingDown', 'E_SHUTTING_DOWN', () => new pawl.ShuttingDown()],
+  ['PawlClosed', 'E_PAWL_CLOSED', () => new pawl.PawlClosed('work')],
   ['InputInvalid', 'E_INPUT_INVALID', () => new pawl.InputInvalid('mail', 'is odd')],
+  ['LimitKeyInvalid', 'E_LIMIT_KEY_INVALID', () => new pawl.LimitKeyInvalid('a', 'b', 'is odd')],
+  ['LimitUnknown', 'E_LIMIT_UNKNOWN', () => new pawl.LimitUnknown('shared/a')],
+  ['WorkersTooOld', 'E_WORKERS_TOO_OLD', () => new pawl.WorkersTooOld(['w1'])],
+  [
+    'ResultNotStored',
+    'E_RESULT_NOT_STORED',
+    () => new pawl.ResultNotStored('job-1', '$.rows[3].at', 'is a function'),
+  ],
+  [
+    'PayloadUnreadable',
+    'E_PAYLOAD_UNREADABLE',
+    () => new pawl.PayloadUnreadable('job-1', 'result', 'it has the unknown tag "@pawl:x"'),
+  ],
   ['ResultTimeout', 'E_RESULT_TIMEOUT', () => new pawl.ResultTimeout('job-1', 100)],
   ['JobTypeTwice', 'E_JOB_TYPE_TWICE', () => new pawl.JobTypeTwice('mail')],
   ['JobNotEnded', 'E_JOB_NOT_ENDED', () => new pawl.JobNotEnded('job-1', 'copy')],
@@ -97,17 +119,23 @@ const SAMPLES: readonly (readonly [name: string, code: string, make: () => PawlE
   ['BundleInvalid', 'E_BUNDLE_INVALID', () => new pawl.BundleInvalid(1, 'is odd')],
   ['TelemetryRefused', 'E_TELEMETRY_REFUSED', () => new pawl.TelemetryRefused('http://a', 500)],
   ['TokenMissing', 'E_TOKEN_MISSING', () => new pawl.TokenMissing('0.0.0.0')],
+  ['LoginRequired', 'E_LOGIN_REQUIRED', () => new pawl.LoginRequired('There is no token')],
+  ['LoginsLimited', 'E_LOGINS_LIMITED', () => new pawl.LoginsLimited(1000)],
+  ['NameUnknown', 'E_NAME_UNKNOWN', () => new pawl.NameUnknown('queue', 'q', ['mail', 'images'])],
+  ['OriginRefused', 'E_ORIGIN_REFUSED', () => new pawl.OriginRefused('Host')],
+  ['RoleMissing', 'E_ROLE_MISSING', () => new pawl.RoleMissing('ann', ['read'], ['work'])],
+  ['ServerBusy', 'E_SERVER_BUSY', () => new pawl.ServerBusy('requests', 9)],
   ['RequestRefused', 'E_REQUEST_REFUSED', () => new pawl.RequestRefused(400, 'It is odd')],
   ['StoreNameInvalid', 'E_STORE_NAME_INVALID', () => new pawl.StoreNameInvalid('mysql://x')],
   [
     'DriverMissing',
     'E_DRIVER_MISSING',
-    () => new pawl.DriverMissing('pg', 'It is missing', 'Install it.', CAUSE),
+    () => new pawl.DriverMissing('pg', 'It is missing', 'Install it: npm install pg.', CAUSE),
   ],
   [
     'StoreUnusable',
     'E_STORE_UNUSABLE',
-    () => new pawl.StoreUnusable('a.db', 'it is odd', 'Open another.'),
+    () => new pawl.StoreUnusable('a.db', 'it is odd', 'Open another file or schema.'),
   ],
   ['SchemaTooNew', 'E_SCHEMA_TOO_NEW', () => new pawl.SchemaTooNew(9, 8)],
   ['SchemaDrift', 'E_SCHEMA_DRIFT', () => new pawl.SchemaDrift(3)],
@@ -128,8 +156,17 @@ const SAMPLES: readonly (readonly [name: string, code: string, make: () => PawlE
     'E_MACHINE_DAMAGED',
     () => new pawl.MachineDamaged('standard', 1, 'it is odd'),
   ],
+  ['JobRemoved', 'E_JOB_REMOVED', () => new pawl.JobRemoved(REMOVED)],
+  ['RateLimited', 'E_RATE_LIMITED', () => new pawl.RateLimited(RATE, 5)],
+  [
+    'KeyFunctionFailed',
+    'E_KEY_FUNCTION_FAILED',
+    () => new pawl.KeyFunctionFailed('t', 'debounce', 'threw'),
+  ],
   ['KeyTaken', 'E_KEY_TAKEN', () => new pawl.KeyTaken('t', 'k', 'j')],
   ['QueueFull', 'E_QUEUE_FULL', () => new pawl.QueueFull('q', 10)],
+  ['ScheduleNotFound', 'E_SCHEDULE_NOT_FOUND', () => new pawl.ScheduleNotFound('s')],
+  ['ScheduleDamaged', 'E_SCHEDULE_DAMAGED', () => new pawl.ScheduleDamaged('s')],
   ['UseTx', 'E_USE_TX', () => new pawl.UseTx()],
   ['CommitTooSlow', 'E_COMMIT_TOO_SLOW', () => new pawl.CommitTooSlow(5000)],
   ['TransactionTooSlow', 'E_TRANSACTION_TOO_SLOW', () => new pawl.TransactionTooSlow(5000)],
@@ -177,6 +214,20 @@ describe('errors', () => {
       expect(details).toEqual(sample.details)
     },
   )
+})
+
+describe('an error', () => {
+  it.each(SAMPLES)('%s says what to do next, in a sentence of its own', (_name, _code, make) => {
+    const { hint, message } = make()
+    expect(hint.length).toBeGreaterThan(25)
+    expect(hint).toMatch(/[.?]$/)
+    expect(hint).not.toMatch(/^(Correct|Change) the (argument|input|definition)\.$/)
+    expect(`${message} ${hint}`).not.toMatch(/\d{4,} ms|nobody|whoever/)
+  })
+
+  it('shows a rejected field in a bounded message', () => {
+    expect(new pawl.CommandInvalid('x'.repeat(5000), 'is odd').message.length).toBeLessThan(200)
+  })
 })
 
 describe('an invalid transition', () => {

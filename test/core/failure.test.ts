@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { RetryAfter, Retryable, Terminal } from 'pawl'
+import { type Duration, RetryAfter, Retryable, Terminal } from 'pawl'
 import {
   classify,
   encode,
@@ -8,6 +8,7 @@ import {
   MESSAGE_MAX,
   standard,
   toBoundedText,
+  ValueInvalid,
 } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
@@ -34,7 +35,7 @@ function reported(thrown: unknown) {
   const script = new JobScript(standard)
   script.create()
   script.claim()
-  return script.tell({ kind: 'fail', fence: script.fence, failure: classify(thrown) })
+  return script.applyCommand({ kind: 'fail', fence: script.fence, failure: classify(thrown) })
 }
 
 describe('classes and kinds', () => {
@@ -88,8 +89,8 @@ describe('classes and kinds', () => {
       [42, '42'],
       [7n, '7'],
       [Symbol('s'), 'Symbol(s)'],
-      [{ code: 1 }, '[object Object]'],
-      [{ kind: 'terminal', message: 'only looks like one' }, '[object Object]'],
+      [{ status: 500 }, '{"status":500}'],
+      [{ kind: 'terminal' }, '{"kind":"terminal"}'],
     ]
     for (const [value, message] of thrown) {
       expect(classify(value)).toEqual({ class: 'retryable', kind: 'error', message })
@@ -120,22 +121,35 @@ describe('classes and kinds', () => {
 })
 
 describe('hostile throwables', () => {
-  it.each<[string, unknown]>([
-    ['an object whose toString throws', Object.defineProperty({}, 'toString', thrower())],
-    ['an object without toString', Object.create(null)],
-    ['an error whose message throws', Object.defineProperty(new Error(), 'message', thrower())],
-    ['an error whose name throws', Object.defineProperty(new Error(), 'name', thrower())],
-    ['an error whose name is a symbol', Object.assign(new Error(), { name: Symbol('n') })],
-    ['a proxy whose traps throw', hostileProxy({})],
-    ['a proxy of an error whose traps throw', hostileProxy(new Terminal('no'))],
-    ['a proxy that was revoked', revokedProxy()],
-  ])('do not take the worker down: %s', (_name, thrown) => {
-    expect(classify(thrown)).toEqual({ class: 'retryable', kind: 'error', message: UNKNOWN })
+  it.each<[string, unknown, string]>([
+    ['an object whose toString throws', Object.defineProperty({}, 'toString', thrower()), '{}'],
+    ['an object without toString', Object.create(null), '{}'],
+    [
+      'an error whose message throws',
+      Object.defineProperty(new Error(), 'message', thrower()),
+      `Error: ${UNKNOWN}`,
+    ],
+    [
+      'an error whose name throws',
+      Object.defineProperty(new Error(), 'name', thrower()),
+      'Error: ',
+    ],
+    [
+      'an error whose name is a symbol',
+      Object.assign(new Error(), { name: Symbol('n') }),
+      'Error: ',
+    ],
+    ['a proxy whose traps throw', hostileProxy({}), UNKNOWN],
+    ['a proxy of an error whose traps throw', hostileProxy(new Terminal('no')), UNKNOWN],
+    ['a proxy that was revoked', revokedProxy(), UNKNOWN],
+  ])('do not take the worker down: %s', (_name, thrown, message) => {
+    expect(classify(thrown)).toEqual({ class: 'retryable', kind: 'error', message })
   })
 
   it('do not take the worker down: a known error with a hostile message keeps its class', () => {
     const thrown = Object.defineProperty(new Terminal('no', 'validation'), 'message', thrower())
-    expect(classify(thrown)).toEqual({ class: 'terminal', kind: 'validation', message: UNKNOWN })
+    const message = `Terminal: ${UNKNOWN}`
+    expect(classify(thrown)).toEqual({ class: 'terminal', kind: 'validation', message })
   })
 })
 
@@ -181,6 +195,15 @@ describe('RetryAfter', () => {
     for (const delay of [Symbol('s'), 5n]) {
       expect(classify(new RetryAfter(delay as unknown as number, 'busy'))).toEqual(expected)
     }
+  })
+
+  it.each<[Duration, number]>([
+    ['30s', 30_000],
+    ['1.5h', 5_400_000],
+    ['400d', DELAY_MAX_MS],
+  ])('with a delay of %s is retried after %i ms', (delay, retryAfterMs) => {
+    expect(new RetryAfter(delay).delayMs).toBeGreaterThanOrEqual(retryAfterMs)
+    expect(classify(new RetryAfter(delay))).toMatchObject({ retryAfterMs })
   })
 
   it('has a message of its own where none is given', () => {
@@ -253,5 +276,14 @@ describe('whatever a handler throws', () => {
       }),
       { numRuns: 300 },
     )
+  })
+})
+
+it('a value that cannot be stored is not retried', () => {
+  const error = new ValueInvalid('$.rows[3].at', 'is a function')
+  expect(classify(error)).toMatchObject({
+    class: 'terminal',
+    kind: 'validation',
+    message: expect.stringContaining('$.rows[3].at is a function'),
   })
 })

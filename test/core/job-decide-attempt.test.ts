@@ -25,7 +25,7 @@ const CLAIM = '00000000-0000-7000-8000-0000000000aa'
 const OTHER = '00000000-0000-7000-8000-0000000000bb'
 
 const claimBy = (script: JobScript, claim: string, leaseMs = 1000) =>
-  script.tell({
+  script.applyCommand({
     kind: 'claim',
     claim,
     worker: 'w',
@@ -94,11 +94,11 @@ describe('a start', () => {
     const script = played(standard, 'create', 'lease')
     script.clock.advance(7)
     const { fence } = script
-    const fact = factOf(script.tell({ kind: 'start', fence }))
+    const fact = factOf(script.applyCommand({ kind: 'start', fence }))
     expect(fact).toMatchObject({ trigger: 'start', from: 'running', to: 'running' })
     expect(fact.execution).toEqual({ attempt: 1, statuses: ['IN_PROGRESS'] })
     expect(script.job.startedAt).toBe(script.clock.now())
-    expect(wordOf(script.tell({ kind: 'start', fence }))).toBe('same')
+    expect(wordOf(script.applyCommand({ kind: 'start', fence }))).toBe('same')
   })
 
   it('comes before any step and any commit', () => {
@@ -108,7 +108,7 @@ describe('a start', () => {
       [{ kind: 'step', fence, name: 'fetch', n: 1 }, 'IN_PROGRESS'],
       [{ kind: 'commit', fence }, 'COMMITTED'],
     ] as const) {
-      expect(errorOf(script.tell(command))).toMatchObject({
+      expect(errorOf(script.applyCommand(command))).toMatchObject({
         code: 'E_TRANSITION_INVALID',
         from: 'LEASED',
         to,
@@ -122,7 +122,7 @@ describe('a step', () => {
   it('is remembered by its name and number, without an edge', () => {
     const script = played(task, 'create', 'claim')
     const { fence } = script
-    const fact = factOf(script.tell({ kind: 'step', fence, name: 'fetch', n: 2 }))
+    const fact = factOf(script.applyCommand({ kind: 'step', fence, name: 'fetch', n: 2 }))
     expect(fact).toMatchObject({
       trigger: 'step',
       from: 'running',
@@ -141,7 +141,7 @@ describe('a commit', () => {
       expect(script.job.error).not.toBeNull()
       awaken(script)
       script.claim()
-      const fact = factOf(script.tell({ kind: 'commit', fence: script.fence }))
+      const fact = factOf(script.applyCommand({ kind: 'commit', fence: script.fence }))
       expect(statesOf(fact)).toEqual([lifecycle.held, lifecycle.succeeded])
       expect(fact).toMatchObject({ trigger: 'commit', outcome: 'succeeded', effects: 0 })
       expect(fact.execution).toMatchObject({ attempt: 2, statuses: ['COMMITTED', 'DONE'] })
@@ -152,19 +152,19 @@ describe('a commit', () => {
 
   it('says nothing of a parking that there was none of', () => {
     const script = played(standard, 'create', 'claim')
-    const fact = factOf(script.tell({ kind: 'commit', fence: script.fence }))
+    const fact = factOf(script.applyCommand({ kind: 'commit', fence: script.fence }))
     expect(Object.keys(fact)).not.toContain('blockedReason')
   })
 
   it('with effects leaves the job held until they are delivered', () => {
     for (const lifecycle of EVERY_LIFECYCLE) {
       const script = played(lifecycle, 'create', 'claim')
-      const fact = factOf(script.tell({ kind: 'commit', fence: script.fence, effects: 3 }))
+      const fact = factOf(script.applyCommand({ kind: 'commit', fence: script.fence, effects: 3 }))
       expect(statesOf(fact)).toEqual([lifecycle.held, lifecycle.held])
       expect(fact).toMatchObject({ trigger: 'commit', effects: 3 })
       expect(fact).not.toHaveProperty('outcome')
       expect(script.job).toMatchObject({ outcome: null, execution: { status: 'COMMITTED' } })
-      const done = factOf(script.tell({ kind: 'done', attempt: 1 }))
+      const done = factOf(script.applyCommand({ kind: 'done', attempt: 1 }))
       expect(statesOf(done)).toEqual([lifecycle.held, lifecycle.succeeded])
       expect(done).toMatchObject({ trigger: 'done', outcome: 'succeeded' })
       expect(done.execution).toEqual({ attempt: 1, statuses: ['DONE'] })
@@ -192,7 +192,7 @@ describe('a failure', () => {
       ] as const) {
         const script = played(lifecycle, 'create', 'claim')
         const { fence } = script
-        const fact = factOf(script.tell({ kind: 'fail', fence, failure }))
+        const fact = factOf(script.applyCommand({ kind: 'fail', fence, failure }))
         const [, ...states] = statesOf(fact)
         expect(states.join(' '), lifecycle.name).toBe(FAILED[lifecycle.name]?.[path])
         expect(fact).toMatchObject({ reason: failure.kind, execution: { abort } })
@@ -205,7 +205,7 @@ describe('a failure', () => {
   it('by time-out aborts the attempt with that reason', () => {
     const script = played(standard, 'create', 'claim')
     const failure = { ...TRANSIENT, kind: 'timeout' } as const
-    const fact = factOf(script.tell({ kind: 'fail', fence: script.fence, failure }))
+    const fact = factOf(script.applyCommand({ kind: 'fail', fence: script.fence, failure }))
     expect(fact).toMatchObject({ trigger: 'retry', execution: { abort: 'timeout' } })
   })
 
@@ -219,7 +219,7 @@ describe('a failure', () => {
     for (const lifecycle of [standard, hardened, leased, document]) {
       const script = played(lifecycle, 'create', 'claim')
       const fail = () =>
-        factOf(script.tell({ kind: 'fail', fence: script.fence, failure: TRANSIENT }))
+        factOf(script.applyCommand({ kind: 'fail', fence: script.fence, failure: TRANSIENT }))
       for (const failures of [1, 2, 3]) {
         expect(fail()).toMatchObject({ trigger: 'retry', spends: 'failure' })
         expect(script.job.failures).toBe(failures)
@@ -240,7 +240,7 @@ describe('a failure', () => {
 describe('the delay of a retry', () => {
   const retryWith = (script: JobScript, retryAfterMs?: number) => {
     const failure = { ...TRANSIENT, ...(retryAfterMs !== undefined && { retryAfterMs }) }
-    return factOf(script.tell({ kind: 'fail', fence: script.fence, failure }))
+    return factOf(script.applyCommand({ kind: 'fail', fence: script.fence, failure }))
   }
   const running = (lifecycle: Lifecycle, random: number) => {
     const script = new JobScript(lifecycle, { random: { next: () => random } })
@@ -290,7 +290,7 @@ describe('a suspended job', () => {
     const script = played(standard, 'create', 'claim')
     const { fence } = script
     const runAt = script.clock.now() + HOUR
-    const fact = factOf(script.tell({ kind: 'suspend', fence, runAt }))
+    const fact = factOf(script.applyCommand({ kind: 'suspend', fence, runAt }))
     expect(statesOf(fact)).toEqual(['running', 'scheduled'])
     expect(fact).toMatchObject({ reason: 'suspended', execution: { abort: 'suspended' } })
     expect(script.job).toMatchObject({ runAt, failures: 0, crashes: 0, releases: 0 })
@@ -303,13 +303,13 @@ describe('a suspended job', () => {
     for (const lifecycle of [hardened, leased, document, task, tiny]) {
       const script = played(lifecycle, 'create', 'claim')
       const { fence } = script
-      const answer = script.tell({ kind: 'suspend', fence, runAt: script.clock.now() })
+      const answer = script.applyCommand({ kind: 'suspend', fence, runAt: script.clock.now() })
       expect(wordOf(answer)).toBe('E_UNSUPPORTED')
     }
   })
 })
 
-/** The states after a give-back, and after a crash; the wait and the budget of the crash. */
+/** The states after a release, and after a crash; the wait and the budget of the crash. */
 const LOST: readonly [Lifecycle, back: string, crash: string, ms: number, spends: string][] = [
   [standard, 'running queued', 'running retrying', 1000, 'crash'],
   [hardened, 'running failed pending', 'running failed pending', 60_000, 'crash'],
@@ -321,11 +321,11 @@ const LOST: readonly [Lifecycle, back: string, crash: string, ms: number, spends
 
 const steady = { random: { next: () => 0 } }
 
-describe('a give-back', () => {
+describe('a release', () => {
   it('by the holder costs nothing and waits for nothing, in every lifecycle', () => {
     for (const [lifecycle, back] of LOST) {
       const script = played(lifecycle, 'create', 'claim')
-      const fact = factOf(script.tell({ kind: 'release', fence: script.fence }))
+      const fact = factOf(script.applyCommand({ kind: 'release', fence: script.fence }))
       expect(statesOf(fact).join(' ')).toBe(back)
       expect(fact).toMatchObject({ trigger: 'release', reason: 'released', spends: 'release' })
       expect(fact.execution).toMatchObject({ abort: 'released', statuses: ['ABORTED'] })
@@ -352,9 +352,9 @@ describe('a give-back', () => {
       const script = new JobScript(lifecycle, steady)
       script.create({ policy: policyWith(lifecycle, { releasesMax: 1 }) })
       script.claim()
-      script.tell({ kind: 'release', fence: script.fence })
+      script.applyCommand({ kind: 'release', fence: script.fence })
       script.claim()
-      const fact = factOf(script.tell({ kind: 'release', fence: script.fence }))
+      const fact = factOf(script.applyCommand({ kind: 'release', fence: script.fence }))
       expect(statesOf(fact).join(' ')).toBe(crashed)
       expect(fact).toMatchObject({ trigger: 'expire', reason: 'released', spends })
       expect(fact.execution).toMatchObject({ abort: 'released' })

@@ -10,28 +10,28 @@ describe('a change of priority', () => {
     for (const lifecycle of EVERY_LIFECYCLE) {
       for (const script of [played(lifecycle, 'create'), played(lifecycle, 'create', 'claim')]) {
         const { state } = script.job
-        const fact = factOf(script.tell({ kind: 'prioritise', priority: 7 }))
+        const fact = factOf(script.applyCommand({ kind: 'prioritise', priority: 7 }))
         expect(fact).toMatchObject({ trigger: 'prioritise', from: state, to: state, priority: 7 })
         expect(script.job).toMatchObject({ state, priority: 7 })
-        expect(wordOf(script.tell({ kind: 'prioritise', priority: 7 }))).toBe('same')
+        expect(wordOf(script.applyCommand({ kind: 'prioritise', priority: 7 }))).toBe('same')
       }
     }
   })
 
   it('comes too late for a job that has ended', () => {
     const prioritise = { kind: 'prioritise', priority: 7 } as const
-    const failed = played(standard, 'create', 'claim', 'fail').tell(prioritise)
+    const failed = played(standard, 'create', 'claim', 'fail').applyCommand(prioritise)
     expect(wordOf(failed)).toBe('E_JOB_ENDED')
     expect(errorOf(failed).details).toMatchObject({ state: 'failed', command: 'prioritise' })
     const succeeded = played(standard, 'create', 'claim', 'commit')
-    expect(wordOf(succeeded.tell(prioritise))).toBe('E_COMMITTED')
+    expect(wordOf(succeeded.applyCommand(prioritise))).toBe('E_COMMITTED')
   })
 })
 
 describe('exhaustion', () => {
   it('fails a queued job of lifecycle document, with a terminal error', () => {
     const script = played(document, 'create')
-    expect(statesOf(factOf(script.tell({ kind: 'exhaust' })))).toEqual(['QUEUED', 'FAILED'])
+    expect(statesOf(factOf(script.applyCommand({ kind: 'exhaust' })))).toEqual(['QUEUED', 'FAILED'])
     expect(script.job).toMatchObject({
       outcome: 'failed',
       reason: 'resource_exhausted',
@@ -41,15 +41,19 @@ describe('exhaustion', () => {
   })
 
   it('does not apply to a job that is not queued', () => {
-    expect(wordOf(played(document, 'hold').tell({ kind: 'exhaust' }))).toBe('E_TRANSITION_INVALID')
-    expect(wordOf(played(document, 'create', 'claim').tell({ kind: 'exhaust' }))).toBe(
+    expect(wordOf(played(document, 'hold').applyCommand({ kind: 'exhaust' }))).toBe(
+      'E_TRANSITION_INVALID',
+    )
+    expect(wordOf(played(document, 'create', 'claim').applyCommand({ kind: 'exhaust' }))).toBe(
       'E_TRANSITION_INVALID',
     )
   })
 
   it('is unsupported in every other lifecycle', () => {
     for (const lifecycle of EVERY_LIFECYCLE.filter(({ name }) => name !== 'document')) {
-      expect(wordOf(played(lifecycle, 'create').tell({ kind: 'exhaust' }))).toBe('E_UNSUPPORTED')
+      expect(wordOf(played(lifecycle, 'create').applyCommand({ kind: 'exhaust' }))).toBe(
+        'E_UNSUPPORTED',
+      )
     }
   })
 })
@@ -78,7 +82,7 @@ describe('a cancellation', () => {
   for (const [title, cases] of Object.entries(CANCELLED)) {
     it(title, () => {
       for (const [script, states, attempt] of cases) {
-        const fact = factOf(script.tell({ kind: 'cancel' }))
+        const fact = factOf(script.applyCommand({ kind: 'cancel' }))
         expect(statesOf(fact).join(' ')).toBe(states)
         expect(script.job).toMatchObject({ reason: 'cancelled', attempt, blockedReason: null })
         expect(script.job.execution).toBeNull()
@@ -91,7 +95,7 @@ describe('a cancellation', () => {
     for (const move of ['lease', 'claim'] as const) {
       const script = played(standard, 'create', move)
       const { fence } = script
-      expect(factOf(script.tell({ kind: 'cancel', fence })).execution).toMatchObject({
+      expect(factOf(script.applyCommand({ kind: 'cancel', fence })).execution).toMatchObject({
         attempt: 1,
         statuses: ['ABORTED'],
         abort: 'cancelled',
@@ -101,16 +105,16 @@ describe('a cancellation', () => {
   })
 
   it('opens no attempt where the job does not pass its held state', () => {
-    expect(factOf(played(standard, 'create').tell({ kind: 'cancel' }))).not.toHaveProperty(
+    expect(factOf(played(standard, 'create').applyCommand({ kind: 'cancel' }))).not.toHaveProperty(
       'execution',
     )
   })
 
   it('again is the same, and after another end it is refused', () => {
     const cancelled = played(standard, 'create', 'cancel')
-    expect(wordOf(cancelled.tell({ kind: 'cancel' }))).toBe('same')
+    expect(wordOf(cancelled.applyCommand({ kind: 'cancel' }))).toBe('same')
     const failed = played(standard, 'create', 'claim', 'fail')
-    expect(wordOf(failed.tell({ kind: 'cancel' }))).toBe('E_TRANSITION_INVALID')
+    expect(wordOf(failed.applyCommand({ kind: 'cancel' }))).toBe('E_TRANSITION_INVALID')
   })
 })
 
@@ -124,7 +128,7 @@ describe('a cancellation through the held state', () => {
     }
     for (const lifecycle of EVERY_LIFECYCLE.filter(({ name }) => name in cases)) {
       const script = played(lifecycle, 'create')
-      const fact = factOf(script.tell({ kind: 'cancel' }))
+      const fact = factOf(script.applyCommand({ kind: 'cancel' }))
       expect(statesOf(fact).join(' ')).toBe(cases[lifecycle.name])
       const final = lifecycle.name === 'hardened' ? {} : { final: true }
       expect(fact.execution).toEqual({

@@ -47,7 +47,7 @@ describe('a parked job of a lifecycle with a parked state', () => {
       statuses: ['ABORTED'],
       abort: 'forced',
     })
-    expect(staleness(script.tell({ kind: 'commit', fence }))).toBe('not-held')
+    expect(staleness(script.applyCommand({ kind: 'commit', fence }))).toBe('not-held')
   })
 
   it('passes the held state by an attempt of the engine where there is no other way', () => {
@@ -100,7 +100,7 @@ describe('a parked job of a lifecycle without a parked state', () => {
       expect(fact).not.toHaveProperty('spends')
       expect(script.job).toMatchObject({ blockedReason: 'parked', releases: 0, execution: null })
       expect(script.job.runAt).toBe(script.clock.now())
-      expect(staleness(script.tell({ kind: 'release', fence }))).toBe('not-held')
+      expect(staleness(script.applyCommand({ kind: 'release', fence }))).toBe('not-held')
     }
   })
 
@@ -116,23 +116,23 @@ describe('a parked job of a lifecycle without a parked state', () => {
     const delayed = () => played(document, 'delay', 'park')
     const queued = () => played(document, 'create', 'park')
     expect(wordOf(queued().claim())).toBe('E_JOB_PARKED')
-    expect(wordOf(idle().tell({ kind: 'submit' }))).toBe('E_JOB_PARKED')
-    expect(wordOf(idle().tell({ kind: 'schedule', runAt: 0 }))).toBe('E_JOB_PARKED')
-    expect(wordOf(delayed().tell({ kind: 'reschedule', runAt: 0 }))).toBe('E_JOB_PARKED')
-    expect(wordOf(queued().tell({ kind: 'exhaust' }))).toBe('E_JOB_PARKED')
+    expect(wordOf(idle().applyCommand({ kind: 'submit' }))).toBe('E_JOB_PARKED')
+    expect(wordOf(idle().applyCommand({ kind: 'schedule', runAt: 0 }))).toBe('E_JOB_PARKED')
+    expect(wordOf(delayed().applyCommand({ kind: 'reschedule', runAt: 0 }))).toBe('E_JOB_PARKED')
+    expect(wordOf(queued().applyCommand({ kind: 'exhaust' }))).toBe('E_JOB_PARKED')
   })
 
   it('keeps the block when its due time is moved', () => {
     const script = played(document, 'delay', 'park')
     const runAt = script.clock.now() + 5
-    expect(wordOf(script.tell({ kind: 'reschedule', runAt }))).toBe('reschedule')
+    expect(wordOf(script.applyCommand({ kind: 'reschedule', runAt }))).toBe('reschedule')
     expect(script.job).toMatchObject({ runAt, blockedReason: 'parked' })
   })
 
   it('ends without the block when it is cancelled', () => {
     for (const lifecycle of WITHOUT_PARKED_STATE) {
       const script = played(lifecycle, 'create', 'park')
-      expect(factOf(script.tell({ kind: 'cancel' })).blockedReason).toBeNull()
+      expect(factOf(script.applyCommand({ kind: 'cancel' })).blockedReason).toBeNull()
       expect(script.job).toMatchObject({ outcome: 'failed', blockedReason: null })
     }
   })
@@ -164,7 +164,7 @@ describe('a redriven job', () => {
     }
   })
 
-  it('has its failures and crashes forgiven, but not its give-backs', () => {
+  it('has its failures and crashes forgiven, but not its releases', () => {
     const script = played(standard, 'create', 'claim', 'retry')
     awaken(script)
     script.claim()
@@ -221,7 +221,7 @@ describe('a redrive of a committed job', () => {
       expect(fact).not.toHaveProperty('resets')
       const { seq } = before
       expect(script.job).toEqual({ ...before, seq: seq + 1, updatedAt: script.clock.now() })
-      expect(wordOf(script.tell({ kind: 'done', attempt: 1 }))).toBe('done')
+      expect(wordOf(script.applyCommand({ kind: 'done', attempt: 1 }))).toBe('done')
     }
   })
 
@@ -353,12 +353,12 @@ describe('a job whose recovery needs an operator', () => {
     for (const lifecycle of EVERY_LIFECYCLE) {
       const script = stalled(lifecycle)
       const { fence } = script
-      const fact = factOf(script.tell({ kind: 'expire', fence }, { actor: 'engine' }))
+      const fact = factOf(script.applyCommand({ kind: 'expire', fence }, { actor: 'engine' }))
       expect(fact).toMatchObject({ trigger: 'stall', stalled: true, reason: 'stalled' })
       expect(statesOf(fact)).toEqual([lifecycle.held, lifecycle.held])
       expect(script.job).toMatchObject({ stalled: true, crashes: 0, failures: 0, attempt: 1 })
-      expect(wordOf(script.tell({ kind: 'expire', fence }))).toBe('same')
-      expect(staleness(script.tell({ kind: 'commit', fence }))).toBe('expired')
+      expect(wordOf(script.applyCommand({ kind: 'expire', fence }))).toBe('same')
+      expect(staleness(script.applyCommand({ kind: 'commit', fence }))).toBe('expired')
     }
   })
 
@@ -367,11 +367,11 @@ describe('a job whose recovery needs an operator', () => {
       for (const flagged of [true, false]) {
         const script = stalled(lifecycle)
         const { fence } = script
-        if (flagged) script.tell({ kind: 'expire', fence })
+        if (flagged) script.applyCommand({ kind: 'expire', fence })
         const approved = { kind: 'expire', fence, approved: true } as const
-        expect(wordOf(script.tell(approved))).toBe('E_COMMAND_INVALID')
+        expect(wordOf(script.applyCommand(approved))).toBe('E_COMMAND_INVALID')
         const engine = { actor: 'engine', operator: 'ann', note: 'yes' } as const
-        expect(errorOf(script.tell(approved, engine)).details.field).toBe('actor')
+        expect(errorOf(script.applyCommand(approved, engine)).details.field).toBe('actor')
         const fact = factOf(script.operate(approved))
         expect(fact).toMatchObject({ trigger: 'expire', operator: 'ann', reason: 'lease_expired' })
         expect(script.job).toMatchObject({ stalled: false, execution: null })
@@ -383,14 +383,14 @@ describe('a job whose recovery needs an operator', () => {
   it('waits for nobody where the handler had not started', () => {
     const script = stalled(standard, false)
     const { fence } = script
-    expect(wordOf(script.tell({ kind: 'expire', fence }))).toBe('release')
+    expect(wordOf(script.applyCommand({ kind: 'expire', fence }))).toBe('release')
     expect(script.job).toMatchObject({ state: 'queued', stalled: false, releases: 1 })
   })
 
   it('loses the flag with its state, however it leaves', () => {
     for (const command of [{ kind: 'cancel' }, { kind: 'park' }] as const) {
       const script = stalled(standard)
-      script.tell({ kind: 'expire', fence: script.fence })
+      script.applyCommand({ kind: 'expire', fence: script.fence })
       expect(script.job.stalled).toBe(true)
       script.operate(command)
       expect(script.job.stalled).toBe(false)

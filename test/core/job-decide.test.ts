@@ -88,11 +88,11 @@ describe('a job that was held back', () => {
     for (const lifecycle of [standard, document]) {
       const script = played(lifecycle, 'hold')
       script.clock.advance(5)
-      expect(wordOf(script.tell({ kind: 'submit' }))).toBe('submit')
+      expect(wordOf(script.applyCommand({ kind: 'submit' }))).toBe('submit')
       expect(script.job).toMatchObject({ state: lifecycle.ready, runAt: script.clock.now() })
-      expect(wordOf(script.tell({ kind: 'submit' }))).toBe('same')
+      expect(wordOf(script.applyCommand({ kind: 'submit' }))).toBe('same')
       script.claim()
-      expect(wordOf(script.tell({ kind: 'submit' }))).toBe('E_TRANSITION_INVALID')
+      expect(wordOf(script.applyCommand({ kind: 'submit' }))).toBe('E_TRANSITION_INVALID')
     }
   })
 
@@ -103,10 +103,10 @@ describe('a job that was held back', () => {
     ] as const) {
       const script = played(lifecycle, 'hold')
       const runAt = script.clock.now() + HOUR
-      expect(wordOf(script.tell({ kind: 'schedule', runAt }))).toBe('schedule')
+      expect(wordOf(script.applyCommand({ kind: 'schedule', runAt }))).toBe('schedule')
       expect(script.job).toMatchObject({ state, runAt })
-      expect(wordOf(script.tell({ kind: 'schedule', runAt }))).toBe('same')
-      expect(wordOf(script.tell({ kind: 'schedule', runAt: runAt + 1 }))).toBe('schedule')
+      expect(wordOf(script.applyCommand({ kind: 'schedule', runAt }))).toBe('same')
+      expect(wordOf(script.applyCommand({ kind: 'schedule', runAt: runAt + 1 }))).toBe('schedule')
       expect(script.job).toMatchObject({ state, runAt: runAt + 1 })
     }
   })
@@ -115,7 +115,7 @@ describe('a job that was held back', () => {
     for (const ago of [0, HOUR]) {
       const script = played(standard, 'hold')
       const runAt = script.clock.now() - ago
-      expect(wordOf(script.tell({ kind: 'schedule', runAt }))).toBe('submit')
+      expect(wordOf(script.applyCommand({ kind: 'schedule', runAt }))).toBe('submit')
       expect(script.job).toMatchObject({ state: 'queued', runAt: script.clock.now() })
     }
   })
@@ -124,7 +124,7 @@ describe('a job that was held back', () => {
     for (const lifecycle of [standard, document]) {
       const script = played(lifecycle, 'delay')
       const runAt = script.clock.now()
-      expect(wordOf(script.tell({ kind: 'schedule', runAt }))).toBe('run-now')
+      expect(wordOf(script.applyCommand({ kind: 'schedule', runAt }))).toBe('run-now')
       expect(script.job).toMatchObject({ state: lifecycle.ready, runAt })
     }
   })
@@ -135,7 +135,7 @@ describe('a job that was held back', () => {
       [document, 'CREATED'],
     ] as const) {
       const script = played(lifecycle, 'create')
-      const answer = script.tell({ kind: 'schedule', runAt: script.clock.now() + 1 })
+      const answer = script.applyCommand({ kind: 'schedule', runAt: script.clock.now() + 1 })
       expect(errorOf(answer)).toMatchObject({ from: lifecycle.ready, to })
     }
   })
@@ -144,9 +144,9 @@ describe('a job that was held back', () => {
     for (const lifecycle of [hardened, leased, task]) {
       const script = played(lifecycle, 'create')
       const runAt = script.clock.now() + 1
-      expect(wordOf(script.tell({ kind: 'submit' }))).toBe('E_UNSUPPORTED')
-      expect(wordOf(script.tell({ kind: 'schedule', runAt }))).toBe('E_UNSUPPORTED')
-      expect(wordOf(script.tell({ kind: 'schedule', runAt: 0 }))).toBe('E_UNSUPPORTED')
+      expect(wordOf(script.applyCommand({ kind: 'submit' }))).toBe('E_UNSUPPORTED')
+      expect(wordOf(script.applyCommand({ kind: 'schedule', runAt }))).toBe('E_UNSUPPORTED')
+      expect(wordOf(script.applyCommand({ kind: 'schedule', runAt: 0 }))).toBe('E_UNSUPPORTED')
     }
   })
 })
@@ -156,44 +156,50 @@ describe('a due time', () => {
     for (const lifecycle of [standard, document]) {
       const script = played(lifecycle, 'delay')
       script.clock.advance(HOUR - 1)
-      const early = script.tell({ kind: 'due' })
+      const early = script.applyCommand({ kind: 'due' })
       expect(wordOf(early)).toBe('E_NOT_DUE')
       expect(errorOf(early).details.runAt).toBe(script.clock.now() + 1)
       script.clock.advance(1)
-      expect(wordOf(script.tell({ kind: 'due' }))).toBe('due')
+      expect(wordOf(script.applyCommand({ kind: 'due' }))).toBe('due')
       expect(script.job.state).toBe(lifecycle.ready)
-      expect(wordOf(script.tell({ kind: 'due' }))).toBe('same')
+      expect(wordOf(script.applyCommand({ kind: 'due' }))).toBe('same')
     }
   })
 
   it('needs no fact where the ready job itself waited', () => {
     const script = played(hardened, 'delay')
-    expect(wordOf(script.tell({ kind: 'due' }))).toBe('E_NOT_DUE')
+    expect(wordOf(script.applyCommand({ kind: 'due' }))).toBe('E_NOT_DUE')
     script.clock.advance(HOUR)
-    expect(wordOf(script.tell({ kind: 'due' }))).toBe('same')
+    expect(wordOf(script.applyCommand({ kind: 'due' }))).toBe('same')
   })
 
   it('does not exist for a job that was never submitted', () => {
     const script = played(document, 'hold')
-    const answer = script.tell({ kind: 'due' })
+    const answer = script.applyCommand({ kind: 'due' })
     expect(wordOf(answer)).toBe('E_NOT_DUE')
     expect(errorOf(answer).details.runAt).toBeNull()
   })
 
   it('does not move a job in any other state', () => {
-    expect(wordOf(played(standard, 'hold').tell({ kind: 'due' }))).toBe('E_TRANSITION_INVALID')
-    expect(wordOf(played(standard, 'create', 'claim').tell({ kind: 'due' }))).toBe(
+    expect(wordOf(played(standard, 'hold').applyCommand({ kind: 'due' }))).toBe(
+      'E_TRANSITION_INVALID',
+    )
+    expect(wordOf(played(standard, 'create', 'claim').applyCommand({ kind: 'due' }))).toBe(
       'E_TRANSITION_INVALID',
     )
     // Lifecycle task has no edge for a due time; its ready jobs only change their lane.
-    expect(wordOf(played(task, 'create', 'claim').tell({ kind: 'due' }))).toBe('E_UNSUPPORTED')
+    expect(wordOf(played(task, 'create', 'claim').applyCommand({ kind: 'due' }))).toBe(
+      'E_UNSUPPORTED',
+    )
   })
 
   it('of a parked job means nothing until it is redriven', () => {
     const retrying = played(document, 'create', 'claim', 'retry', 'park')
     retrying.clock.advance(HOUR)
-    expect(wordOf(retrying.tell({ kind: 'due' }))).toBe('E_JOB_PARKED')
-    expect(wordOf(played(leased, 'create', 'park').tell({ kind: 'due' }))).toBe('E_JOB_PARKED')
+    expect(wordOf(retrying.applyCommand({ kind: 'due' }))).toBe('E_JOB_PARKED')
+    expect(wordOf(played(leased, 'create', 'park').applyCommand({ kind: 'due' }))).toBe(
+      'E_JOB_PARKED',
+    )
   })
 })
 
@@ -265,13 +271,13 @@ describe('a move of the due time', () => {
     for (const lifecycle of [hardened, leased, document, task]) {
       const script = played(lifecycle, 'delay')
       const runAt = script.job.runAt ?? Number.NaN
-      expect(wordOf(script.tell({ kind: 'reschedule', runAt }))).toBe('same')
+      expect(wordOf(script.applyCommand({ kind: 'reschedule', runAt }))).toBe('same')
     }
   })
 
   it('lets nobody claim the job before', () => {
     const script = played(hardened, 'create')
-    script.tell({ kind: 'reschedule', runAt: script.clock.now() + 10 })
+    script.applyCommand({ kind: 'reschedule', runAt: script.clock.now() + 10 })
     expect(wordOf(script.claim())).toBe('E_NOT_DUE')
     script.clock.advance(10)
     expect(wordOf(script.claim())).toBe('claim')
@@ -285,9 +291,9 @@ describe('a fact', () => {
     const usage = { pages: 1 }
     const script = new JobScript(standard)
     script.create({ tags })
-    script.tell({ kind: 'prioritise', priority: 3 }, { metadata })
+    script.applyCommand({ kind: 'prioritise', priority: 3 }, { metadata })
     script.claim()
-    script.tell({ kind: 'commit', fence: script.fence, usage })
+    script.applyCommand({ kind: 'commit', fence: script.fence, usage })
     const before = JSON.stringify(script.facts)
     tags.push('b')
     metadata.why = 'changed'

@@ -20,8 +20,8 @@ function refusal(facts: readonly Fact[]): string | undefined {
 /** Create, claim, start, and a commit with effects: seq 1 to 4. */
 function ledger(): Fact[] {
   const script = played(standard, 'create', 'lease')
-  script.tell({ kind: 'start', fence: script.fence })
-  script.tell({ kind: 'commit', fence: script.fence, effects: 1 })
+  script.applyCommand({ kind: 'start', fence: script.fence })
+  script.applyCommand({ kind: 'commit', fence: script.fence, effects: 1 })
   return script.facts
 }
 
@@ -57,6 +57,7 @@ describe('the fold', () => {
       crashes: 0,
       releases: 0,
       priority: 0,
+      aheadMs: 0,
       runAt: START,
       createdAt: START,
       startedAt: null,
@@ -87,6 +88,7 @@ describe('the fold of one fact more', () => {
       outcome: 'cancelled',
       runAt: null,
       priority: 8,
+      aheadMs: 60_000,
       error: { message: 'm', kind: 'k', type: 'TERMINAL' },
       blockedReason: 'b',
       stalled: true,
@@ -100,6 +102,7 @@ describe('the fold of one fact more', () => {
       outcome: 'cancelled',
       runAt: null,
       priority: 8,
+      aheadMs: 60_000,
       error: { message: 'm', kind: 'k', type: 'TERMINAL' },
       blockedReason: 'b',
       stalled: true,
@@ -143,16 +146,16 @@ describe('the fold of a longer life', () => {
     const leasedAt = script.clock.now()
     expect(script.job.startedAt).toBe(leasedAt)
     script.clock.advance(3)
-    script.tell({ kind: 'start', fence: script.fence })
+    script.applyCommand({ kind: 'start', fence: script.fence })
     expect(script.job.startedAt).toBe(leasedAt + 3)
-    script.tell({ kind: 'commit', fence: script.fence })
+    script.applyCommand({ kind: 'commit', fence: script.fence })
     expect(script.job.startedAt).toBe(leasedAt + 3)
   })
 
   it('forgets the reason when the job moves, and keeps it when it does not', () => {
     const script = played(standard, 'create', 'claim', 'retry')
     expect(script.job.reason).toBe('transient')
-    script.tell({ kind: 'prioritise', priority: 3 })
+    script.applyCommand({ kind: 'prioritise', priority: 3 })
     expect(script.job.reason).toBe('transient')
     awaken(script)
     expect(script.job.reason).toBeNull()

@@ -26,6 +26,7 @@ const opened: Execution = {
   finishedAt: null,
   timing: null,
   error: null,
+  thrown: null,
   abort: null,
   final: false,
 }
@@ -36,15 +37,15 @@ describe('the record of an attempt', () => {
     const last = () => executionsOf(script.facts)
     expect(last()).toEqual([opened])
     script.clock.advance(5)
-    script.tell({ kind: 'start', fence: script.fence })
+    script.applyCommand({ kind: 'start', fence: script.fence })
     const started = { ...opened, status: 'IN_PROGRESS', startedAt: START + 5 }
     expect(last()).toEqual([started])
     script.clock.advance(5)
-    script.tell({ kind: 'commit', fence: script.fence, effects: 1 })
+    script.applyCommand({ kind: 'commit', fence: script.fence, effects: 1 })
     const committed = { ...started, timing: { queueMs: 5, durationMs: 5 } }
     expect(last()).toEqual([{ ...committed, status: 'COMMITTED' }])
     script.clock.advance(5)
-    script.tell({ kind: 'done', attempt: 1 })
+    script.applyCommand({ kind: 'done', attempt: 1 })
     expect(last()).toEqual([{ ...committed, status: 'DONE', finishedAt: START + 15 }])
   })
 
@@ -58,7 +59,7 @@ describe('the record of an attempt', () => {
   it('ends with the reason and the error of its abort, final where the job ended', () => {
     const script = played(standard, 'create', 'claim')
     script.clock.advance(5)
-    script.tell({ kind: 'fail', fence: script.fence, failure: FINAL })
+    script.applyCommand({ kind: 'fail', fence: script.fence, failure: FINAL })
     expect(executionsOf(script.facts)).toEqual([
       {
         ...opened,
@@ -77,7 +78,7 @@ describe('the record of an attempt', () => {
 describe('the record of an attempt that was aborted', () => {
   it('has no error where it was given back', () => {
     const script = played(standard, 'create', 'claim')
-    script.tell({ kind: 'release', fence: script.fence })
+    script.applyCommand({ kind: 'release', fence: script.fence })
     expect(executionsOf(script.facts)).toMatchObject([{ abort: 'released', error: null }])
   })
 
@@ -95,8 +96,8 @@ describe('the record of an attempt that was aborted', () => {
   it('is untouched by facts that are none of its business', () => {
     const script = played(standard, 'create', 'claim')
     const before = executionsOf(script.facts)
-    factOf(script.tell({ kind: 'step', fence: script.fence, name: 'fetch', n: 1 }))
-    factOf(script.tell({ kind: 'prioritise', priority: 3 }))
+    factOf(script.applyCommand({ kind: 'step', fence: script.fence, name: 'fetch', n: 1 }))
+    factOf(script.applyCommand({ kind: 'prioritise', priority: 3 }))
     expect(executionsOf(script.facts)).toEqual(before)
     expect(executionsOf([])).toEqual([])
   })

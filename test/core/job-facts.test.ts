@@ -88,7 +88,7 @@ describe('a fact', () => {
   it('says who asked, why, and in which trace', () => {
     const script = new JobScript(standard)
     script.create({ hold: true })
-    const asker = {
+    const requester = {
       actor: 'operator',
       operator: 'ann',
       note: 'it blocks the others',
@@ -96,7 +96,7 @@ describe('a fact', () => {
       traceId: 'trace-1',
       spanId: 'span-1',
     } as const
-    expect(factOf(script.tell({ kind: 'park' }, asker))).toEqual({
+    expect(factOf(script.applyCommand({ kind: 'park' }, requester))).toEqual({
       version: 1,
       jobId: '00000000-0000-7000-8000-000000000001',
       seq: 2,
@@ -105,14 +105,14 @@ describe('a fact', () => {
       from: 'created',
       to: 'quarantined',
       reason: 'parked',
-      ...asker,
+      ...requester,
     })
   })
 
   it('does not mention what was not given', () => {
     const script = new JobScript(standard)
     script.create()
-    const { actor, ...rest } = factOf(script.tell({ kind: 'cancel' }))
+    const { actor, ...rest } = factOf(script.applyCommand({ kind: 'cancel' }))
     expect(actor).toBe('client')
     expect(rest).not.toHaveProperty('operator')
     expect(rest).not.toHaveProperty('note')
@@ -162,14 +162,15 @@ describe('a fact of an attempt', () => {
       queue: 'slow',
       tags: ['a', 'b'],
       key: 'report-1',
-      limitKey: 'tenant-1',
       retryOf: '00000000-0000-7000-8000-00000000000a',
       timeoutMs: 1000,
       deadlineAt: script.clock.now() + HOUR,
       policy,
     }
-    const fact = factOf(script.create({ ...given, priority: -5 }))
-    expect(fact.created).toEqual({ ...given, lifecycle: 'standard', lifecycleVersion: 1 })
+    const limitKeys = [{ gate: 'type/report' }, { gate: 'job/report/a/b', max: 3 }]
+    const fact = factOf(script.create({ ...given, limitKeys, priority: -5 }))
+    const limitKey = 'job/report/a/b=3 type/report'
+    expect(fact.created).toEqual({ ...given, limitKey, lifecycle: 'standard', lifecycleVersion: 1 })
     expect(fact.priority).toBe(-5)
   })
 
@@ -188,7 +189,7 @@ describe('a fact of an attempt', () => {
     for (const lifecycle of EVERY_LIFECYCLE) {
       const script = played(lifecycle, 'create', 'claim')
       const { claim, leaseUntil } = script.job.execution ?? {}
-      const fail = script.tell({ kind: 'fail', fence: script.fence, failure: FINAL })
+      const fail = script.applyCommand({ kind: 'fail', fence: script.fence, failure: FINAL })
       const closing = { attempt: 1, statuses: ['ABORTED'], claim, leaseUntil, abort: 'error' }
       const ended = script.job.outcome !== null
       expect(factOf(fail).execution).toEqual(ended ? { ...closing, final: true } : closing)
@@ -201,10 +202,12 @@ describe('a fact of an attempt', () => {
     const usage = { durationMs: 12.5, pages: 3 }
     const committed = played(standard, 'create', 'claim')
     const { fence } = committed
-    expect(factOf(committed.tell({ kind: 'commit', fence, usage })).usage).toEqual(usage)
+    expect(factOf(committed.applyCommand({ kind: 'commit', fence, usage })).usage).toEqual(usage)
     for (const failure of [FINAL, { ...FINAL, class: 'retryable', kind: 'error' } as const]) {
       const failed = played(standard, 'create', 'claim')
-      const fact = factOf(failed.tell({ kind: 'fail', fence: failed.fence, failure, usage }))
+      const fact = factOf(
+        failed.applyCommand({ kind: 'fail', fence: failed.fence, failure, usage }),
+      )
       expect(fact.usage).toEqual(usage)
     }
   })

@@ -66,7 +66,7 @@ describe('every command of a holder', () => {
       const script = played(lifecycle, 'create')
       const now = script.clock.now()
       for (const command of holderCommands({ attempt: 0, claim: CLAIM }, now)) {
-        expect(staleness(script.tell(command))).toBe('not-held')
+        expect(staleness(script.applyCommand(command))).toBe('not-held')
       }
       expect(script.facts).toHaveLength(1)
     }
@@ -77,10 +77,10 @@ describe('every command of a holder', () => {
       const script = played(lifecycle, 'create', 'claim')
       const now = script.clock.now()
       for (const command of holderCommands({ attempt: 1, claim: FOREIGN }, now)) {
-        expect(staleness(script.tell(command))).toBe('claim')
+        expect(staleness(script.applyCommand(command))).toBe('claim')
       }
       for (const command of holderCommands({ attempt: 2, claim: CLAIM }, now)) {
-        expect(staleness(script.tell(command))).toBe('attempt')
+        expect(staleness(script.applyCommand(command))).toBe('attempt')
       }
       expect(script.facts).toHaveLength(2)
     }
@@ -91,7 +91,7 @@ describe('every command of a holder', () => {
       const script = played(lifecycle, 'create', 'lease')
       script.clock.advance(30_000)
       for (const command of holderCommands(script.fence, script.clock.now())) {
-        expect(staleness(script.tell(command))).toBe('expired')
+        expect(staleness(script.applyCommand(command))).toBe('expired')
       }
     }
   })
@@ -104,7 +104,7 @@ describe('every command of a holder', () => {
       awaken(script)
       expect(wordOf(script.claim())).toBe('claim')
       for (const command of holderCommands(fence, script.clock.now())) {
-        expect(staleness(script.tell(command))).toBe('attempt')
+        expect(staleness(script.applyCommand(command))).toBe('attempt')
       }
     }
   })
@@ -114,14 +114,14 @@ describe('an expiry', () => {
   it('names the exact lease that was read, and needs no live one', () => {
     const script = played(standard, 'create', 'claim')
     const { fence } = script
-    expect(wordOf(script.tell({ kind: 'expire', fence }))).toBe('E_LEASE_LIVE')
+    expect(wordOf(script.applyCommand({ kind: 'expire', fence }))).toBe('E_LEASE_LIVE')
     script.clock.advance(29_999)
-    expect(wordOf(script.tell({ kind: 'expire', fence }))).toBe('E_LEASE_LIVE')
+    expect(wordOf(script.applyCommand({ kind: 'expire', fence }))).toBe('E_LEASE_LIVE')
     script.clock.advance(1)
     const foreign = { ...fence, claim: FOREIGN }
-    expect(staleness(script.tell({ kind: 'expire', fence: foreign }))).toBe('claim')
-    expect(wordOf(script.tell({ kind: 'expire', fence }))).toBe('expire')
-    expect(staleness(script.tell({ kind: 'expire', fence }))).toBe('not-held')
+    expect(staleness(script.applyCommand({ kind: 'expire', fence: foreign }))).toBe('claim')
+    expect(wordOf(script.applyCommand({ kind: 'expire', fence }))).toBe('expire')
+    expect(staleness(script.applyCommand({ kind: 'expire', fence }))).toBe('not-held')
   })
 })
 
@@ -132,10 +132,12 @@ describe('after the commit', () => {
     const { fence } = script
     const now = script.clock.now()
     for (const command of holderCommands({ ...fence, claim: FOREIGN }, now)) {
-      expect(staleness(script.tell(command))).toBe('claim')
+      expect(staleness(script.applyCommand(command))).toBe('claim')
     }
     for (const command of holderCommands(fence, now)) {
-      expect(wordOf(script.tell(command))).toBe(command.kind === 'commit' ? 'same' : 'E_COMMITTED')
+      expect(wordOf(script.applyCommand(command))).toBe(
+        command.kind === 'commit' ? 'same' : 'E_COMMITTED',
+      )
     }
     expect(script.facts).toHaveLength(3)
   })
@@ -144,10 +146,10 @@ describe('after the commit', () => {
     const open = played(leased, 'create', 'claim')
     const suspend = (fence: typeof open.fence) =>
       ({ kind: 'suspend', fence, runAt: open.clock.now() }) as const
-    expect(wordOf(open.tell(suspend(open.fence)))).toBe('E_UNSUPPORTED')
+    expect(wordOf(open.applyCommand(suspend(open.fence)))).toBe('E_UNSUPPORTED')
     expect(wordOf(open.operate({ kind: 'discard' }))).toBe('E_UNSUPPORTED')
     const committed = played(leased, 'create', 'claim', 'effects')
-    expect(wordOf(committed.tell(suspend(committed.fence)))).toBe('E_COMMITTED')
+    expect(wordOf(committed.applyCommand(suspend(committed.fence)))).toBe('E_COMMITTED')
     expect(wordOf(committed.operate({ kind: 'discard' }))).toBe('E_COMMITTED')
   })
 
@@ -155,9 +157,9 @@ describe('after the commit', () => {
     for (const move of ['effects', 'commit'] as const) {
       const script = played(standard, 'create', 'claim', move)
       const { fence } = script
-      expect(wordOf(script.tell({ kind: 'commit', fence }))).toBe('same')
+      expect(wordOf(script.applyCommand({ kind: 'commit', fence }))).toBe('same')
       script.clock.advance(31_000)
-      expect(wordOf(script.tell({ kind: 'commit', fence }))).toBe('same')
+      expect(wordOf(script.applyCommand({ kind: 'commit', fence }))).toBe('same')
       expect(script.facts).toHaveLength(3)
     }
   })
@@ -169,11 +171,11 @@ describe('after the commit', () => {
       { ...fence, claim: FOREIGN },
       { ...fence, attempt: 2 },
     ]) {
-      expect(wordOf(script.tell({ kind: 'commit', fence: foreign }))).toBe('E_STALE_FENCE')
+      expect(wordOf(script.applyCommand({ kind: 'commit', fence: foreign }))).toBe('E_STALE_FENCE')
     }
     script.clock.advance(31_000)
     const foreign = { ...fence, claim: FOREIGN }
-    expect(staleness(script.tell({ kind: 'commit', fence: foreign }))).toBe('claim')
+    expect(staleness(script.applyCommand({ kind: 'commit', fence: foreign }))).toBe('claim')
   })
 })
 
@@ -182,26 +184,26 @@ describe('after the commit, for those who hold nothing', () => {
     const script = played(standard, 'create', 'claim', 'effects')
     const { fence } = script
     script.clock.advance(31_000)
-    expect(wordOf(script.tell({ kind: 'expire', fence }))).toBe('E_COMMITTED')
-    expect(staleness(script.tell({ kind: 'expire', fence: { ...fence, attempt: 7 } }))).toBe(
-      'attempt',
-    )
+    expect(wordOf(script.applyCommand({ kind: 'expire', fence }))).toBe('E_COMMITTED')
+    expect(
+      staleness(script.applyCommand({ kind: 'expire', fence: { ...fence, attempt: 7 } })),
+    ).toBe('attempt')
   })
 
   it('the job is done by anybody who names its attempt, lease or no lease', () => {
     const script = played(standard, 'create', 'claim', 'effects')
     script.clock.advance(31_000)
-    expect(staleness(script.tell({ kind: 'done', attempt: 2 }))).toBe('attempt')
-    expect(wordOf(script.tell({ kind: 'done', attempt: 1 }))).toBe('done')
+    expect(staleness(script.applyCommand({ kind: 'done', attempt: 2 }))).toBe('attempt')
+    expect(wordOf(script.applyCommand({ kind: 'done', attempt: 1 }))).toBe('done')
     expect(script.job.state).toBe('succeeded')
-    expect(wordOf(script.tell({ kind: 'done', attempt: 1 }))).toBe('same')
+    expect(wordOf(script.applyCommand({ kind: 'done', attempt: 1 }))).toBe('same')
   })
 
   it('a job is not done before its commit', () => {
-    expect(staleness(played(standard, 'create').tell({ kind: 'done', attempt: 0 }))).toBe(
+    expect(staleness(played(standard, 'create').applyCommand({ kind: 'done', attempt: 0 }))).toBe(
       'not-held',
     )
     const running = played(standard, 'create', 'claim')
-    expect(staleness(running.tell({ kind: 'done', attempt: 1 }))).toBe('not-held')
+    expect(staleness(running.applyCommand({ kind: 'done', attempt: 1 }))).toBe('not-held')
   })
 })

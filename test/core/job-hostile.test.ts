@@ -59,7 +59,7 @@ const creations: fc.Arbitrary<Command> = fc
     maybe('priority', numbers),
     maybe('tags', fc.array(texts, { maxLength: 4 })),
     maybe('key', texts),
-    maybe('limitKey', texts),
+    maybe('limitKeys', fc.array(object({ gate: texts, max: numbers }), { maxLength: 3 })),
     maybe('retryOf', texts),
     maybe('timeoutMs', numbers),
     maybe('deadlineAt', numbers),

@@ -48,7 +48,7 @@ describe.each(EVERY_LIFECYCLE.map((one) => [one.name, one] as const))('in %s', (
     script.claim()
     const open: Job = { ...script.job, state: 'nowhere' }
     expect(isolate(lifecycle, open, now, 'z')).toBeUndefined()
-    script.tell({ kind: 'fail', fence: script.fence, failure: FINAL })
+    script.applyCommand({ kind: 'fail', fence: script.fence, failure: FINAL })
     const ended: Job = { ...script.job, outcome: 'failed' }
     expect(isolate(lifecycle, ended, now, 'z')).toBeUndefined()
   })
@@ -57,7 +57,7 @@ describe.each(EVERY_LIFECYCLE.map((one) => [one.name, one] as const))('in %s', (
     const script = new JobScript(lifecycle)
     script.create()
     script.claim()
-    script.tell({ kind: 'commit', fence: script.fence, effects: 1 })
+    script.applyCommand({ kind: 'commit', fence: script.fence, effects: 1 })
     expect(isolate(lifecycle, script.job, script.clock.now(), 'x')).toBeUndefined()
   })
 

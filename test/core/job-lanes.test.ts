@@ -85,7 +85,7 @@ describe('the lane of a job', () => {
     const script = played(leased, 'create', 'claim', 'effects')
     expect(script.job.state).toBe('RUNNING')
     expect(laneNow(script)).toBe('delivering')
-    script.tell({ kind: 'done', attempt: 1 })
+    script.applyCommand({ kind: 'done', attempt: 1 })
     expect(laneNow(script)).toBe('ended')
   })
 })

@@ -124,15 +124,15 @@ function perform(script: JobScript, move: Move): Decision {
     case 'lease':
       return script.claim({ start: false })
     case 'retry':
-      return script.tell({ kind: 'fail', fence: script.fence, failure: TRANSIENT })
+      return script.applyCommand({ kind: 'fail', fence: script.fence, failure: TRANSIENT })
     case 'fail':
-      return script.tell({ kind: 'fail', fence: script.fence, failure: FINAL })
+      return script.applyCommand({ kind: 'fail', fence: script.fence, failure: FINAL })
     case 'effects':
-      return script.tell({ kind: 'commit', fence: script.fence, effects: 2 })
+      return script.applyCommand({ kind: 'commit', fence: script.fence, effects: 2 })
     case 'commit':
-      return script.tell({ kind: 'commit', fence: script.fence })
+      return script.applyCommand({ kind: 'commit', fence: script.fence })
     case 'cancel':
-      return script.tell({ kind: 'cancel' })
+      return script.applyCommand({ kind: 'cancel' })
     case 'park':
       return script.operate({ kind: 'park' })
   }
@@ -149,14 +149,14 @@ export function played(lifecycle: Lifecycle, ...moves: readonly Move[]): JobScri
 export function crash(script: JobScript): Decision {
   const { fence } = script
   script.clock.advance(30_000)
-  return script.tell({ kind: 'expire', fence }, { actor: 'engine' })
+  return script.applyCommand({ kind: 'expire', fence }, { actor: 'engine' })
 }
 
 /** Brings a job that waits for its time back to ready. */
 export function awaken(script: JobScript): void {
   script.clock.advance(Math.max(0, (script.job.runAt ?? 0) - script.clock.now()))
   const { ready } = script.lifecycle
-  if (script.job.state !== ready) factOf(script.tell({ kind: 'due' }, { actor: 'engine' }))
+  if (script.job.state !== ready) factOf(script.applyCommand({ kind: 'due' }, { actor: 'engine' }))
 }
 
 /** The commands of a holder, under any fence. */

@@ -24,13 +24,13 @@ describe('the times of an attempt', () => {
     script.clock.advance(40)
     script.claim()
     script.clock.advance(7)
-    script.tell({ kind: 'fail', fence: script.fence, failure: TRANSIENT })
+    script.applyCommand({ kind: 'fail', fence: script.fence, failure: TRANSIENT })
     awaken(script)
     const { runAt } = script.job as { runAt: number }
     const late = script.clock.now() - runAt
     script.claim()
     script.clock.advance(3)
-    script.tell({ kind: 'fail', fence: script.fence, failure: FINAL })
+    script.applyCommand({ kind: 'fail', fence: script.fence, failure: FINAL })
     expect(closings(script.facts).map(({ timing }) => timing)).toEqual([
       { queueMs: 40, durationMs: 7 },
       { queueMs: late, durationMs: 3 },

@@ -56,7 +56,7 @@ describe('the view of a job', () => {
     script.claim()
     expect(view(script)).toEqual({ ...unstarted, state: 'RUNNING', startedAt: START + 10 })
     script.clock.advance(5)
-    script.tell({ kind: 'fail', fence: script.fence, failure: FINAL })
+    script.applyCommand({ kind: 'fail', fence: script.fence, failure: FINAL })
     expect(view(script)).toEqual({
       ...unstarted,
       state: 'FAILED',
@@ -93,7 +93,7 @@ describe('the view of a task', () => {
       lease_timeout: START + 510,
       updated_at: START + 10,
     })
-    script.tell({ kind: 'fail', fence: script.fence, failure: FINAL })
+    script.applyCommand({ kind: 'fail', fence: script.fence, failure: FINAL })
     expect(view(script)).toEqual({
       ...unclaimed,
       status: 'error',
@@ -136,9 +136,9 @@ describe('the view of a job in our own names', () => {
     const script = played(standard, 'create')
     script.clock.advance(10)
     script.claim()
-    script.tell({ kind: 'prioritise', priority: 4 })
+    script.applyCommand({ kind: 'prioritise', priority: 4 })
     script.clock.advance(5)
-    script.tell({ kind: 'fail', fence: script.fence, failure: FINAL })
+    script.applyCommand({ kind: 'fail', fence: script.fence, failure: FINAL })
     expect(view(script)).toEqual({
       id: ID,
       type: 'example',

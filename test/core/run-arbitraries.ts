@@ -112,7 +112,7 @@ export const anyHistory: fc.Arbitrary<Step[]> = fc.array(
 /** Takes one step, a second after the last. */
 export function take(script: RunScript, step: Step) {
   script.clock.advance(1000)
-  return script.tell(step.kind === 'advance' ? commandFor(script, step.pick) : step)
+  return script.applyCommand(step.kind === 'advance' ? commandFor(script, step.pick) : step)
 }
 
 /** Plays a whole history. */

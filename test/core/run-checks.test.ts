@@ -23,7 +23,7 @@ const issue = { kind: 'open-issue', issue: 'i', severity: 'error', message: 'm' 
 const section = { kind: 'change-section', section: 's', to: 't' } as const
 
 /** Which field is at fault when this command is given to a run that exists. */
-const faultOf = (command: RunCommand) => fieldOf(runIn('DRAFTING').tell(command))
+const faultOf = (command: RunCommand) => fieldOf(runIn('DRAFTING').applyCommand(command))
 
 describe('a name in a command', () => {
   it('is one line of at most 255 characters that can be stored and read back', () => {
@@ -48,7 +48,7 @@ describe('a name in a command', () => {
 
   it('may be as long as 255 characters and in any script', () => {
     for (const good of ['x'.repeat(255), 'Übersicht 概要 🚀', '../..', '0']) {
-      expect(answerOf(runIn('DRAFTING').tell({ ...artifact, name: good }))).toBe('facts')
+      expect(answerOf(runIn('DRAFTING').applyCommand({ ...artifact, name: good }))).toBe('facts')
     }
   })
 })
@@ -67,7 +67,9 @@ describe('the inputs of a work item', () => {
     const many = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`i${i}`, 'h']))
     expect(faultOf({ ...item, inputs: many(10_001) })).toBe('inputs')
-    expect(answerOf(runIn('DRAFTING').tell({ ...item, inputs: many(10_000) }))).toBe('facts')
+    expect(answerOf(runIn('DRAFTING').applyCommand({ ...item, inputs: many(10_000) }))).toBe(
+      'facts',
+    )
   })
 })
 
@@ -83,7 +85,7 @@ describe('texts, hashes and numbers in a command', () => {
     expect(faultOf({ ...artifact, path: 'p'.repeat(1025) })).toBe('path')
     expect(faultOf({ kind: 'fail', reason: 'r'.repeat(2001) })).toBe('reason')
     const longest = { kind: 'fail', reason: 'r'.repeat(2000) } as const
-    expect(answerOf(runIn('DRAFTING').tell(longest))).toBe('facts')
+    expect(answerOf(runIn('DRAFTING').applyCommand(longest))).toBe('facts')
   })
 
   it('are whole hashes in lower case', () => {
@@ -113,7 +115,9 @@ describe('a malformed command', () => {
   it('is refused for what it is before anything else about the run is asked', () => {
     const bad = { kind: 'fail', reason: '' } as const
     expect(fieldOf(decideRun(documentationRun, null, bad))).toBe('reason')
-    expect(fieldOf(runIn('DONE').tell(bad))).toBe('reason')
-    expect(fieldOf(newRun().tell({ kind: 'create', maxFixAttempts: -1 }))).toBe('maxFixAttempts')
+    expect(fieldOf(runIn('DONE').applyCommand(bad))).toBe('reason')
+    expect(fieldOf(newRun().applyCommand({ kind: 'create', maxFixAttempts: -1 }))).toBe(
+      'maxFixAttempts',
+    )
   })
 })

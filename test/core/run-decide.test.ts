@@ -66,7 +66,7 @@ describe('a run that does not exist', () => {
 describe('a run that exists', () => {
   it('is not created again, whatever its state', () => {
     for (const state of STATES) {
-      const error = errorOf(runIn(state).tell({ kind: 'create' }))
+      const error = errorOf(runIn(state).applyCommand({ kind: 'create' }))
       expect(error).toMatchObject({ code: 'E_RUN_EXISTS', details: { runId: 'run-1' } })
     }
   })
@@ -75,7 +75,7 @@ describe('a run that exists', () => {
     for (const state of ACTIVE) {
       for (const command of [...NEWS, LINK]) {
         const script = runIn(state)
-        const answer = answerOf(script.tell(command))
+        const answer = answerOf(script.applyCommand(command))
         expect([state, command.kind, answer]).toEqual([state, command.kind, 'facts'])
         expect(script.run.run_state).toBe(state)
       }
@@ -85,7 +85,7 @@ describe('a run that exists', () => {
   it('refuses in every state to speak of what it does not have', () => {
     for (const state of ACTIVE) {
       for (const command of OF_NOTHING) {
-        const answer = answerOf(runIn(state).tell(command))
+        const answer = answerOf(runIn(state).applyCommand(command))
         expect([state, command.kind, answer]).toEqual([state, command.kind, 'E_COMMAND_INVALID'])
       }
     }
@@ -93,11 +93,11 @@ describe('a run that exists', () => {
 
   it('records a validation in VALIDATING and nowhere else', () => {
     for (const state of ACTIVE) {
-      const decision = runIn(state).tell(RECORD)
+      const decision = runIn(state).applyCommand(RECORD)
       const expected = state === 'VALIDATING' ? 'facts' : 'E_COMMAND_INVALID'
       expect([state, answerOf(decision)]).toEqual([state, expected])
     }
-    const error = errorOf(runIn('FIXING').tell(RECORD))
+    const error = errorOf(runIn('FIXING').applyCommand(RECORD))
     expect(error.message).toBe('"validation" is recorded only in VALIDATING')
   })
 })
@@ -109,24 +109,24 @@ describe('a run that has ended', () => {
       const before = script.run
       const commands = [...NEWS, ...OF_NOTHING, ...ENDINGS, RECORD, REWIND]
       for (const command of commands.filter(({ kind }) => kind !== 'discard-tail')) {
-        const error = errorOf(script.tell(command))
+        const error = errorOf(script.applyCommand(command))
         expect([command.kind, error.code]).toEqual([command.kind, 'E_RUN_ENDED'])
         expect(error.details).toEqual({ runId: 'run-1', state })
       }
       expect(script.run).toBe(before)
       const fact = { type: 'COMMIT_LINKED', data: { sha: 'a'.repeat(40) } }
-      expect(factsOf(script.tell(LINK))).toEqual([fact])
-      expect(script.tell(LINK)).toEqual({ kind: 'same' })
+      expect(factsOf(script.applyCommand(LINK))).toEqual([fact])
+      expect(script.applyCommand(LINK)).toEqual({ kind: 'same' })
       expect(script.run).toEqual({ ...before, last_seq: before.last_seq + 1, commits: [LINK.sha] })
       const torn = { kind: 'discard-tail', bytes: 7, sha256: '0'.repeat(64) } as const
-      expect(factsOf(script.tell(torn))).toMatchObject([{ type: 'LOG_TAIL_DISCARDED' }])
+      expect(factsOf(script.applyCommand(torn))).toMatchObject([{ type: 'LOG_TAIL_DISCARDED' }])
     }
   })
 
   it('is in its final state even if the log breaks off before the reason', () => {
     for (const kind of ['fail', 'cancel'] as const) {
       const script = runIn('DRAFTING')
-      script.tell({ kind, reason: 'enough' })
+      script.applyCommand({ kind, reason: 'enough' })
       const cut = foldRun(script.events.slice(0, -1))
       const run_state = kind === 'fail' ? 'FAILED' : 'CANCELLED'
       expect(cut).toEqual({ ...script.run, last_seq: cut?.last_seq, ended_because: null })
@@ -176,7 +176,7 @@ describe('a move', () => {
 
 describe('envelopes', () => {
   it('number the facts on from the last event and give each an id of its own', () => {
-    const facts = factsOf(runIn('DRAFTING').tell({ kind: 'fail', reason: 'r' }))
+    const facts = factsOf(runIn('DRAFTING').applyCommand({ kind: 'fail', reason: 'r' }))
     const envelope = { ts: '2026-01-01T00:00:00.000Z', trace_id: 't', span_id: 's', actor: 'ann' }
     let last = 0
     const events = toEvents('run-7', 41, facts, envelope, () => `id-${++last}`)

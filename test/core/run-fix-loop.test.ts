@@ -34,18 +34,18 @@ describe('the guards of the fix loop', () => {
       const message = `The guard of VALIDATING → ${to} does not hold: no validation was recorded`
       expect(errorOf(script.walk(to)).message).toBe(message)
     }
-    script.tell(record(false))
+    script.applyCommand(record(false))
     const other = 'does not hold: the last validation had the other result'
     expect(errorOf(script.walk('READY_FOR_PR')).message).toContain(`READY_FOR_PR ${other}`)
-    script.tell(record(true))
+    script.applyCommand(record(true))
     expect(errorOf(script.walk('FIXING')).message).toContain(`FIXING ${other}`)
   })
 
   it('go by the last validation of this visit and by no other', () => {
     const script = unvalidated()
-    for (const ok of [true, false, true]) script.tell(record(ok))
+    for (const ok of [true, false, true]) script.applyCommand(record(ok))
     expect(answerOf(script.walk('FIXING'))).toBe('E_GUARD_REFUSED')
-    script.tell(record(false))
+    script.applyCommand(record(false))
     script.walk('FIXING')
     expect(script.run.validation?.ok).toBe(false)
     script.walk('VALIDATING')
@@ -58,7 +58,7 @@ describe('the guards of the fix loop', () => {
   it('do not fail a run that has no fix attempts left before its validation has failed', () => {
     const script = unvalidated(0)
     expect(answerOf(script.walk('FIXING'))).toBe('E_GUARD_REFUSED')
-    script.tell(record(true))
+    script.applyCommand(record(true))
     expect(answerOf(script.walk('FIXING'))).toBe('E_GUARD_REFUSED')
     expect(script.run.run_state).toBe('VALIDATING')
     expect(answerOf(script.walk('READY_FOR_PR'))).toBe('facts')
@@ -82,7 +82,7 @@ describe('fix attempts', () => {
         if ((script.run.run_state as string) !== 'FIXING') break
         entered++
         script.walk('VALIDATING')
-        script.tell(record(false))
+        script.applyCommand(record(false))
       }
       expect([max, entered]).toEqual([max, max])
       expect(script.run.ended_because).toBe('max_fix_attempts exceeded')
@@ -95,7 +95,7 @@ describe('fix attempts', () => {
       walkTo(script, 'VALIDATING', false).walk('FIXING')
       start(script, 'fix')
       expect(script.run).toMatchObject({ run_state: 'FIXING', fix_attempts: 0, fix_pending: true })
-      script.tell(resume)
+      script.applyCommand(resume)
       expect(Object.keys(script.run)).not.toContain('fix_pending')
     }
     walkTo(script, 'VALIDATING', false).walk('FIXING', 'VALIDATING')
@@ -108,9 +108,9 @@ describe('fix attempts', () => {
       (script) => work(script, 'fix', [], { page: 1 }),
       (script) => {
         start(script, 'fix')
-        script.tell({ kind: 'fail-item', key: 'fix', error: 'no' })
+        script.applyCommand({ kind: 'fail-item', key: 'fix', error: 'no' })
       },
-      (script) => script.tell({ kind: 'count-fix' }),
+      (script) => script.applyCommand({ kind: 'count-fix' }),
       () => {},
     ]
     for (const does of works) {
@@ -135,12 +135,14 @@ describe('fix attempts', () => {
   it('are not spent by the report of an item that had ended before', () => {
     const script = unvalidated()
     start(script, 'page')
-    script.tell({ kind: 'finish-item', key: 'page' })
-    script.tell(record(false))
+    script.applyCommand({ kind: 'finish-item', key: 'page' })
+    script.applyCommand(record(false))
     script.walk('FIXING')
-    expect(script.tell({ kind: 'finish-item', key: 'page' })).toEqual({ kind: 'same' })
+    expect(script.applyCommand({ kind: 'finish-item', key: 'page' })).toEqual({ kind: 'same' })
     expect(script.run).toMatchObject({ fix_attempts: 0, fix_pending: true })
-    expect(factsOf(script.tell({ kind: 'count-fix' }))).toMatchObject([{ type: 'FIX_ATTEMPTED' }])
+    expect(factsOf(script.applyCommand({ kind: 'count-fix' }))).toMatchObject([
+      { type: 'FIX_ATTEMPTED' },
+    ])
     expect(script.run.fix_attempts).toBe(1)
   })
 
@@ -149,9 +151,9 @@ describe('fix attempts', () => {
     const counts: number[] = []
     for (let crash = 0; crash < 4; crash++) {
       walkTo(script, 'VALIDATING', false).walk('FIXING')
-      script.tell({ kind: 'count-fix' })
+      script.applyCommand({ kind: 'count-fix' })
       counts.push(script.run.fix_attempts)
-      script.tell(resume)
+      script.applyCommand(resume)
     }
     expect(counts).toEqual([1, 2, 3, 3])
     expect(script.run.run_state).toBe('FAILED')
@@ -161,18 +163,18 @@ describe('fix attempts', () => {
     const script = runIn('FIXING', 1)
     script.walk('VALIDATING')
     const reset = { kind: 'reset-fixes', because: 'pages/a.md' } as const
-    expect(factsOf(script.tell(reset))).toEqual([
+    expect(factsOf(script.applyCommand(reset))).toEqual([
       { type: 'FIX_ATTEMPTS_RESET', data: { spent: 1, because: 'pages/a.md' } },
     ])
     expect(script.run.fix_attempts).toBe(0)
-    expect(script.tell(reset).kind).toBe('same')
-    script.tell(record(false))
+    expect(script.applyCommand(reset).kind).toBe('same')
+    script.applyCommand(record(false))
     script.walk('FIXING')
     expect(script.run.run_state).toBe('FIXING')
   })
 
   it('are counted by nothing outside of a fix, and a log that says so is damaged', () => {
-    expect(runIn('VALIDATING').tell({ kind: 'count-fix' }).kind).toBe('same')
+    expect(runIn('VALIDATING').applyCommand({ kind: 'count-fix' }).kind).toBe('same')
     const script = runIn('VALIDATING')
     const next = { ...(script.events.at(-1) as RunEvent), seq: script.run.last_seq + 1 }
     const counted = { ...next, type: 'FIX_ATTEMPTED', data: { attempt: 1 } } as RunEvent
@@ -188,9 +190,9 @@ describe('fix attempts', () => {
   it('are not won back by a rewind because something is stale, nor by passing', () => {
     const script = runIn('FIXING', 1)
     script.walk('VALIDATING')
-    script.tell(record(true))
+    script.applyCommand(record(true))
     script.walk('READY_FOR_PR')
-    script.tell({ kind: 'rewind', reason: 'stale', to: 'PLAN_READY' })
+    script.applyCommand({ kind: 'rewind', reason: 'stale', to: 'PLAN_READY' })
     expect(script.run).toMatchObject({ run_state: 'PLAN_READY', fix_attempts: 1 })
     walkTo(script, 'VALIDATING', false).walk('FIXING')
     expect(script.run.run_state).toBe('FAILED')

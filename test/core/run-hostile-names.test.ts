@@ -21,11 +21,11 @@ describe('the name of a member of every object', () => {
   it('is unknown until something was given it', () => {
     for (const trap of TRAPS) {
       const script = runIn('DRAFTING')
-      expect(fieldOf(script.tell({ kind: 'resolve-issue', issue: trap }))).toBe('issue')
-      expect(fieldOf(script.tell({ kind: 'finish-item', key: trap }))).toBe('key')
-      expect(fieldOf(script.tell({ kind: 'fail-item', key: trap, error: 'e' }))).toBe('key')
+      expect(fieldOf(script.applyCommand({ kind: 'resolve-issue', issue: trap }))).toBe('issue')
+      expect(fieldOf(script.applyCommand({ kind: 'finish-item', key: trap }))).toBe('key')
+      expect(fieldOf(script.applyCommand({ kind: 'fail-item', key: trap, error: 'e' }))).toBe('key')
       for (const kind of ['invalidate-artifact', 'revalidate-artifact'] as const) {
-        expect(script.tell({ kind, name: trap }).kind).toBe('rejected')
+        expect(script.applyCommand({ kind, name: trap }).kind).toBe('rejected')
       }
       expect(downstreamOf(script.run, trap)).toEqual([])
     }
@@ -35,10 +35,12 @@ describe('the name of a member of every object', () => {
     for (const trap of TRAPS) {
       const script = runIn('DRAFTING')
       const artifact = { name: trap, path: 'p', sha256: hash(1), worker: 'w' }
-      factsOf(script.tell({ kind: 'write-artifact', ...artifact }))
+      factsOf(script.applyCommand({ kind: 'write-artifact', ...artifact }))
       expect(ownKeys(script.run.artifacts_index)).toEqual([trap])
       expect(Object.getPrototypeOf(script.run.artifacts_index)).toBe(Object.prototype)
-      expect(script.tell({ kind: 'revalidate-artifact', name: trap })).toEqual({ kind: 'same' })
+      expect(script.applyCommand({ kind: 'revalidate-artifact', name: trap })).toEqual({
+        kind: 'same',
+      })
       expectReplay(script)
     }
   })
@@ -46,7 +48,7 @@ describe('the name of a member of every object', () => {
   it('names a section, whose first state comes from nothing', () => {
     for (const trap of TRAPS) {
       const script = runIn('DRAFTING')
-      const decision = script.tell({ kind: 'change-section', section: trap, to: 'drafted' })
+      const decision = script.applyCommand({ kind: 'change-section', section: trap, to: 'drafted' })
       expect(factsOf(decision)[0]?.data).toMatchObject({ section: trap, from_state: null })
       expect(Object.entries(script.run.section_states)).toEqual([[trap, 'drafted']])
       expectReplay(script)
@@ -57,9 +59,9 @@ describe('the name of a member of every object', () => {
     for (const trap of TRAPS) {
       const script = runIn('DRAFTING')
       const open = { kind: 'open-issue', issue: trap, severity: 'error', message: 'm' } as const
-      expect(script.tell(open).kind).toBe('facts')
-      expect(script.tell(open)).toEqual({ kind: 'same' })
-      expect(script.tell({ kind: 'resolve-issue', issue: trap }).kind).toBe('facts')
+      expect(script.applyCommand(open).kind).toBe('facts')
+      expect(script.applyCommand(open)).toEqual({ kind: 'same' })
+      expect(script.applyCommand({ kind: 'resolve-issue', issue: trap }).kind).toBe('facts')
       const issues = Object.entries(script.run.issues).map(([key, { status }]) => [key, status])
       expect(issues).toEqual([[trap, 'resolved']])
       expectReplay(script)
@@ -72,7 +74,7 @@ describe('a work item or an input with such a name', () => {
     for (const trap of TRAPS) {
       const script = runIn('DRAFTING')
       expect(factsOf(start(script, trap))).toMatchObject([{ data: { because: 'new' } }])
-      factsOf(script.tell({ kind: 'finish-item', key: trap }))
+      factsOf(script.applyCommand({ kind: 'finish-item', key: trap }))
       expect(start(script, trap)).toEqual({ kind: 'same' })
       expect(Object.entries(script.run.work_items)).toMatchObject([[trap, { attempts: 1 }]])
       expectReplay(script)
@@ -83,19 +85,21 @@ describe('a work item or an input with such a name', () => {
     for (const trap of TRAPS) {
       const script = runIn('DRAFTING')
       const source = { name: trap, path: 'p', sha256: hash(1), worker: 'w' }
-      factsOf(script.tell({ kind: 'write-artifact', ...source }))
+      factsOf(script.applyCommand({ kind: 'write-artifact', ...source }))
       start(script, trap, recordOf(trap, hash(1)))
       const made = { name: 'out', path: 'q', sha256: hash(2), worker: 'w', workItem: trap }
-      factsOf(script.tell({ kind: 'write-artifact', ...made }))
+      factsOf(script.applyCommand({ kind: 'write-artifact', ...made }))
       const more = recordOf('read-late', hash(3))
-      factsOf(script.tell({ kind: 'finish-item', key: trap, inputs: more }))
+      factsOf(script.applyCommand({ kind: 'finish-item', key: trap, inputs: more }))
       const item = Object.entries(script.run.work_items)[0]?.[1]
       expect(ownKeys(item?.inputs ?? {})).toEqual([trap, 'read-late'].sort())
       expect(downstreamOf(script.run, trap)).toEqual(['out'])
       const inputs = Object.fromEntries([[trap, hash(9)], ...Object.entries(more)])
       const request = { key: trap, inputs, code: null, forced: false }
       expect(freshnessOf(script.run, request)).toMatchObject({ because: 'stale', artifact: trap })
-      const changed = factsOf(script.tell({ kind: 'write-artifact', ...source, sha256: hash(9) }))
+      const changed = factsOf(
+        script.applyCommand({ kind: 'write-artifact', ...source, sha256: hash(9) }),
+      )
       expect(changed[1]).toEqual({ type: 'ARTIFACT_STALE', data: { name: 'out', because: trap } })
       expectReplay(script)
     }
@@ -106,18 +110,21 @@ describe('a work item or an input with such a name', () => {
       const script = runIn('DRAFTING')
       start(script, 'X', { a: hash(1) })
       const made = { name: 'out', path: 'q', sha256: hash(2), worker: 'w', workItem: 'X' }
-      factsOf(script.tell({ kind: 'write-artifact', ...made }))
-      factsOf(script.tell({ kind: 'finish-item', key: 'X' }))
+      factsOf(script.applyCommand({ kind: 'write-artifact', ...made }))
+      factsOf(script.applyCommand({ kind: 'finish-item', key: 'X' }))
       const source = { name: trap, path: 'p', sha256: hash(1), worker: 'w' }
       for (const sha256 of [hash(1), hash(2)]) {
-        expect(factsOf(script.tell({ kind: 'write-artifact', ...source, sha256 }))).toHaveLength(1)
+        expect(
+          factsOf(script.applyCommand({ kind: 'write-artifact', ...source, sha256 })),
+        ).toHaveLength(1)
       }
     }
   })
 
   it('does not reach into the prototype of other objects', () => {
     const script = runIn('DRAFTING')
-    for (const section of TRAPS) script.tell({ kind: 'change-section', section, to: 'polluted' })
+    for (const section of TRAPS)
+      script.applyCommand({ kind: 'change-section', section, to: 'polluted' })
     const probe: Record<string, unknown> = {}
     expect(probe.polluted).toBeUndefined()
     expect(probe.toString).toBe(Object.prototype.toString)

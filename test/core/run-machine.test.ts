@@ -40,7 +40,7 @@ const simple = defineRunMachine({
 
 function created(machine = simple): RunScript {
   const script = new RunScript(machine)
-  script.tell({ kind: 'create' })
+  script.applyCommand({ kind: 'create' })
   return script
 }
 
@@ -92,11 +92,11 @@ describe('a machine without a fix loop', () => {
       machine: { name: 'release', version: 3 },
     })
     expect(answerOf(script.walk('test', 'shipped'))).toBe('facts')
-    expect(answerOf(script.tell({ kind: 'fail', reason: 'late' }))).toBe('E_RUN_ENDED')
+    expect(answerOf(script.applyCommand({ kind: 'fail', reason: 'late' }))).toBe('E_RUN_ENDED')
   })
 
   it('has no guards, and no validation to record', () => {
-    const error = errorOf(created().tell({ kind: 'record-validation', ok: true }))
+    const error = errorOf(created().applyCommand({ kind: 'record-validation', ok: true }))
     expect(error.message).toBe('"validation" is recorded only in a machine with a fix loop')
   })
 
@@ -107,7 +107,7 @@ describe('a machine without a fix loop', () => {
     ]
     for (const [kind, to_state, type] of ways) {
       const moved = { type: 'RUN_STATE_CHANGED', data: { from_state: 'build', to_state } }
-      const told = factsOf(created().tell({ kind, reason: 'r' }))
+      const told = factsOf(created().applyCommand({ kind, reason: 'r' }))
       expect(told).toEqual([moved, { type, data: { reason: 'r' } }])
       expect(factsOf(created().walk(to_state))).toEqual([
         moved,
@@ -120,7 +120,7 @@ describe('a machine without a fix loop', () => {
     const states = { build: { meaning: 'Busy.', transitional: true }, ...plain('test') }
     const edges = [way('build', 'test'), way('test', 'shipped'), ...bothEnds('build', 'test')]
     const machine = defineRunMachine({ machine: machineOf(states, edges), ...bad })
-    const error = errorOf(created(machine).tell({ kind: 'rewind', reason: 'resume' }))
+    const error = errorOf(created(machine).applyCommand({ kind: 'rewind', reason: 'resume' }))
     expect(error.message).toBe('Run run-1 cannot be rewound: no stable state was visited')
   })
 
@@ -132,7 +132,7 @@ describe('a machine without a fix loop', () => {
     const edges = [way('build', 'test'), way('test', 'shipped'), ...bothEnds('build', 'test')]
     const script = created(defineRunMachine({ machine: machineOf(states, edges), ...bad }))
     script.walk('test')
-    const rewound = script.tell({ kind: 'rewind', reason: 'resume' })
+    const rewound = script.applyCommand({ kind: 'rewind', reason: 'resume' })
     const data = { from_state: 'test', to_state: 'build', reason: 'resume' }
     expect(factsOf(rewound)).toEqual([{ type: 'RESUME_REWIND', data }])
   })
@@ -149,12 +149,12 @@ describe('a machine with a fix loop of its own', () => {
 
   it('guards its own states and counts its own fixes', () => {
     const script = new RunScript(looped)
-    script.tell({ kind: 'create', maxFixAttempts: 1 })
+    script.applyCommand({ kind: 'create', maxFixAttempts: 1 })
     expect(answerOf(script.walk('ready'))).toBe('E_GUARD_REFUSED')
-    script.tell({ kind: 'record-validation', ok: false })
+    script.applyCommand({ kind: 'record-validation', ok: false })
     expect(answerOf(script.walk('mend', 'check'))).toBe('facts')
     expect(script.run).toMatchObject({ fix_attempts: 1, validation: null })
-    script.tell({ kind: 'record-validation', ok: false })
+    script.applyCommand({ kind: 'record-validation', ok: false })
     script.walk('mend')
     expect(script.run.run_state).toBe('broken')
   })
@@ -162,11 +162,11 @@ describe('a machine with a fix loop of its own', () => {
   it('may come back to a stable state, and rewinds to the last visit of it', () => {
     const script = created(looped)
     for (let i = 0; i < 2; i++) {
-      script.tell({ kind: 'record-validation', ok: true })
+      script.applyCommand({ kind: 'record-validation', ok: true })
       script.walk('ready', 'check')
     }
     expect(script.run.stable_trail).toEqual(['ready', 'ready'])
-    script.tell({ kind: 'rewind', reason: 'stale', to: 'ready' })
+    script.applyCommand({ kind: 'rewind', reason: 'stale', to: 'ready' })
     expect(script.run).toMatchObject({ run_state: 'ready', stable_trail: ['ready', 'ready'] })
   })
 })

@@ -134,8 +134,8 @@ describe('at the end and between the steps of a random history', () => {
         const script = newRun()
         for (const step of steps) {
           if (step.kind === 'advance') take(script, step)
-          else if (script.tell(step).kind === 'same') {
-            expect(script.tell(step)).toEqual({ kind: 'same' })
+          else if (script.applyCommand(step).kind === 'same') {
+            expect(script.applyCommand(step)).toEqual({ kind: 'same' })
           }
         }
       }),
@@ -168,7 +168,7 @@ describe('parallel work', () => {
       const left = new Map(keys.map((key) => [key, parts(key)]))
       for (const key of order) {
         const command = left.get(key)?.shift()
-        if (command !== undefined) expect(script.tell(command).kind).toBe('facts')
+        if (command !== undefined) expect(script.applyCommand(command).kind).toBe('facts')
       }
       write(script, 'src', 3)
       return snapshotOf(script.events)
@@ -228,7 +228,7 @@ describe('in a random graph of work items', () => {
           const item = script.run.work_items[nameOf(i)]
           const name = nameOf(i)
           if (encode(inputs) === encode(item?.inputs)) {
-            script.tell({ kind: 'revalidate-artifact', name })
+            script.applyCommand({ kind: 'revalidate-artifact', name })
           } else work(script, name, reads, { [name]: changes[i] ? `cc${i}` : i })
         }
         expect(staleIn(script.run)).toEqual([])

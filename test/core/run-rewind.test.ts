@@ -11,7 +11,7 @@ describe('a rewind on resume', () => {
   it('is refused where the run can continue in place', () => {
     const transitional: readonly string[] = ['DRAFTING', 'LINKING', 'VALIDATING', 'FIXING']
     for (const state of ACTIVE.filter((other) => !transitional.includes(other))) {
-      const error = errorOf(runIn(state).tell(resume))
+      const error = errorOf(runIn(state).applyCommand(resume))
       expect(error.code).toBe('E_REWIND_REFUSED')
       expect(error.details).toEqual({ runId: 'run-1', why: `${state} is not transitional` })
     }
@@ -20,7 +20,7 @@ describe('a rewind on resume', () => {
   it('makes an earlier validation void', () => {
     const script = runIn('VALIDATING')
     expect(script.run.validation).toMatchObject({ ok: true, ts: '2026-01-01T00:00:00.000Z' })
-    script.tell(resume)
+    script.applyCommand(resume)
     expect(script.run.validation).toBeNull()
     script.walk('LINKING', 'VALIDATING')
     expect(answerOf(script.walk('READY_FOR_PR'))).toBe('E_GUARD_REFUSED')
@@ -30,12 +30,12 @@ describe('a rewind on resume', () => {
     const script = runIn('READY_FOR_PR')
     script.walk('PR_OPENED')
     const { validation } = script.run
-    expect(factsOf(script.tell(stale('READY_FOR_PR')))).toMatchObject([
+    expect(factsOf(script.applyCommand(stale('READY_FOR_PR')))).toMatchObject([
       { data: { to_state: 'READY_FOR_PR', keeps_validation: true } },
     ])
     expect(script.run.validation).toEqual(validation)
     expect(validation).toMatchObject({ ok: true, trail_length: 2 })
-    script.tell(stale('DRAFT_READY'))
+    script.applyCommand(stale('DRAFT_READY'))
     expect(script.run.validation).toBeNull()
   })
 
@@ -43,7 +43,7 @@ describe('a rewind on resume', () => {
     const script = runIn('PLAN_READY')
     for (let i = 0; i < 5; i++) {
       script.walk('DRAFTING')
-      factsOf(script.tell(resume))
+      factsOf(script.applyCommand(resume))
     }
     expect(script.events.filter(({ type }) => type === 'RESUME_REWIND')).toHaveLength(5)
     expect(script.run.stable_trail).toEqual(['PLAN_READY'])
@@ -51,10 +51,10 @@ describe('a rewind on resume', () => {
 
   it('keeps artifacts, items, sections, issues and commits', () => {
     const script = runIn('DRAFTING')
-    script.tell({ kind: 'change-section', section: 's', to: 'drafted' })
-    script.tell({ kind: 'link-commit', sha: 'a'.repeat(40) })
+    script.applyCommand({ kind: 'change-section', section: 's', to: 'drafted' })
+    script.applyCommand({ kind: 'link-commit', sha: 'a'.repeat(40) })
     const { run_state: _state, last_seq: _seq, ...kept } = script.run
-    script.tell(resume)
+    script.applyCommand(resume)
     expect(script.run).toMatchObject(kept)
   })
 })
@@ -71,7 +71,7 @@ describe('a rewind because something is stale', () => {
     }
     for (const [from, reached] of Object.entries(visited)) {
       for (const to of ['PLAN_READY', 'DRAFT_READY', 'READY_FOR_PR']) {
-        const decision = runIn(from as keyof typeof visited).tell(stale(to))
+        const decision = runIn(from as keyof typeof visited).applyCommand(stale(to))
         const open = (reached as string[]).includes(to)
         const expected = open ? (to === from ? 'same' : 'facts') : 'E_REWIND_REFUSED'
         expect([from, to, answerOf(decision)]).toEqual([from, to, expected])
@@ -81,7 +81,7 @@ describe('a rewind because something is stale', () => {
 
   it('never goes to a state that is not stable, visited or not', () => {
     for (const to of ['CLONED_INPUTS', 'FACTS_READY', 'DRAFTING', 'LINKING', 'DONE', 'toString']) {
-      const error = errorOf(runIn('PR_OPENED').tell(stale(to)))
+      const error = errorOf(runIn('PR_OPENED').applyCommand(stale(to)))
       expect(error.details).toEqual({ runId: 'run-1', why: `${to} was not visited` })
     }
   })
@@ -90,36 +90,40 @@ describe('a rewind because something is stale', () => {
     for (const from of ['FACTS_READY', 'DRAFTING', 'PR_OPENED'] as const) {
       const script = runIn(from)
       const data = { from_state: from, to_state: 'CREATED', reason: 'stale', initial: true }
-      expect(factsOf(script.tell(stale('CREATED')))).toEqual([{ type: 'RESUME_REWIND', data }])
+      expect(factsOf(script.applyCommand(stale('CREATED')))).toEqual([
+        { type: 'RESUME_REWIND', data },
+      ])
       expect(script.run).toMatchObject({ run_state: 'CREATED', stable_trail: [] })
       expect(checkRun(documentationRun, script.events)).toEqual([])
-      expect(answerOf(script.tell(stale('CREATED')))).toBe('same')
+      expect(answerOf(script.applyCommand(stale('CREATED')))).toBe('same')
     }
   })
 
   it('says so in its event', () => {
     const data = { from_state: 'PR_OPENED', to_state: 'PLAN_READY', reason: 'stale' }
-    const facts = factsOf(runIn('PR_OPENED').tell(stale('PLAN_READY')))
+    const facts = factsOf(runIn('PR_OPENED').applyCommand(stale('PLAN_READY')))
     expect(facts).toEqual([{ type: 'RESUME_REWIND', data }])
   })
 
   it('cuts the trail behind its target: what lay after it counts as not visited', () => {
     const script = runIn('PR_OPENED')
     expect(script.run.stable_trail).toEqual(['PLAN_READY', 'DRAFT_READY', 'READY_FOR_PR'])
-    script.tell(stale('PLAN_READY'))
+    script.applyCommand(stale('PLAN_READY'))
     expect(script.run.stable_trail).toEqual(['PLAN_READY'])
     for (const to of ['DRAFT_READY', 'READY_FOR_PR']) {
-      expect(answerOf(script.tell(stale(to)))).toBe('E_REWIND_REFUSED')
+      expect(answerOf(script.applyCommand(stale(to)))).toBe('E_REWIND_REFUSED')
     }
     script.walk('DRAFTING')
-    expect(factsOf(script.tell(resume))).toMatchObject([{ data: { to_state: 'PLAN_READY' } }])
+    expect(factsOf(script.applyCommand(resume))).toMatchObject([
+      { data: { to_state: 'PLAN_READY' } },
+    ])
     walkTo(script, 'READY_FOR_PR', true)
     expect(script.run.stable_trail).toEqual(['PLAN_READY', 'DRAFT_READY', 'READY_FOR_PR'])
   })
 
   it('does not carry an old validation past its guard', () => {
     const script = runIn('READY_FOR_PR')
-    script.tell(stale('DRAFT_READY'))
+    script.applyCommand(stale('DRAFT_READY'))
     script.walk('LINKING', 'VALIDATING')
     expect(answerOf(script.walk('READY_FOR_PR'))).toBe('E_GUARD_REFUSED')
   })

@@ -46,7 +46,7 @@ describe('what lies downstream of an artifact', () => {
     for (const source of ['a', 'b']) write(script, source, 1)
     start(script, 'X', { a: hash(1) })
     write(script, 'c', 1, 'X')
-    script.tell({ kind: 'finish-item', key: 'X', inputs: { b: hash(1) } })
+    script.applyCommand({ kind: 'finish-item', key: 'X', inputs: { b: hash(1) } })
     expect(downstreamOf(script.run, 'a')).toEqual(['c'])
     expect(downstreamOf(script.run, 'b')).toEqual(['c'])
   })
@@ -105,10 +105,10 @@ describe('a change of an artifact', () => {
   it('found on disk marks what depends on it, and not the artifact itself', () => {
     const script = diamond()
     const invalidate = { kind: 'invalidate-artifact', name: 'a' } as const
-    expect(factsOf(script.tell(invalidate)).map(({ data }) => data)).toEqual(
+    expect(factsOf(script.applyCommand(invalidate)).map(({ data }) => data)).toEqual(
       ['b', 'c', 'd'].map((name) => ({ name, because: 'a' })),
     )
-    expect(script.tell(invalidate)).toEqual(SAME)
+    expect(script.applyCommand(invalidate)).toEqual(SAME)
     expect(ask(script, 'X', 'a').kind).toBe('facts')
   })
 })
@@ -136,7 +136,7 @@ describe('the wave after a change', () => {
       const stale = { kind: 'run', because: 'stale', artifact: output }
       const request = { key, inputs: hashesOf(script.run, [input]), code: null, forced: false }
       expect(freshnessOf(script.run, request)).toEqual(stale)
-      factsOf(script.tell({ kind: 'revalidate-artifact', name: output }))
+      factsOf(script.applyCommand({ kind: 'revalidate-artifact', name: output }))
       expect(ask(script, key, input)).toEqual(SAME)
     }
     expect(staleIn(script.run)).toEqual([])
@@ -145,7 +145,7 @@ describe('the wave after a change', () => {
   it('is not hidden by revalidating an artifact whose input did change', () => {
     const script = chain()
     write(script, 'a', 'a2')
-    factsOf(script.tell({ kind: 'revalidate-artifact', name: 'b' }))
+    factsOf(script.applyCommand({ kind: 'revalidate-artifact', name: 'b' }))
     const decision = ask(script, 'X', 'a')
     expect(factsOf(decision)).toMatchObject([{ data: { because: 'stale' } }])
   })
@@ -153,7 +153,7 @@ describe('the wave after a change', () => {
   it('marks what was revalidated too early again', () => {
     const script = chain()
     write(script, 'a', 'a2')
-    factsOf(script.tell({ kind: 'revalidate-artifact', name: 'd' }))
+    factsOf(script.applyCommand({ kind: 'revalidate-artifact', name: 'd' }))
     work(script, 'X', ['a'], { b: 'b2' })
     expect(staleIn(script.run)).toEqual(['c', 'd'])
     expect(script.run.artifacts_index.d?.stale_because).toBe('b')
@@ -164,7 +164,8 @@ describe('the wave after a change', () => {
     write(script, 'a', 'a2')
     write(script, 'a', 'a1')
     expect(staleIn(script.run)).toEqual(['b', 'c', 'd'])
-    for (const name of ['b', 'c', 'd']) factsOf(script.tell({ kind: 'revalidate-artifact', name }))
+    for (const name of ['b', 'c', 'd'])
+      factsOf(script.applyCommand({ kind: 'revalidate-artifact', name }))
     for (const [key, input] of [['X', 'a'] as const, ['Y', 'b'] as const, ['Z', 'c'] as const]) {
       expect(ask(script, key, input)).toEqual(SAME)
     }
@@ -185,7 +186,7 @@ function finished(code?: string): RunScript {
   const script = runIn('DRAFTING')
   write(script, 'a', 1)
   start(script, 'X', { a: hash(1), model: 'small' }, code === undefined ? {} : { code })
-  script.tell({ kind: 'finish-item', key: 'X' })
+  script.applyCommand({ kind: 'finish-item', key: 'X' })
   return script
 }
 const inputs = { a: hash(1), model: 'small' }
@@ -232,7 +233,7 @@ describe('a finished work item', () => {
     const script = finished()
     write(script, 'late', 1)
     start(script, 'Y', {})
-    script.tell({ kind: 'finish-item', key: 'Y', inputs: { late: hash(1) } })
+    script.applyCommand({ kind: 'finish-item', key: 'Y', inputs: { late: hash(1) } })
     expect(start(script, 'Y', {})).toEqual(SAME)
     write(script, 'late', 2)
     expect(factsOf(start(script, 'Y', {}))).toMatchObject([{ data: { because: 'stale' } }])
@@ -244,7 +245,7 @@ describe('a finished work item', () => {
     const script = runIn('DRAFTING')
     write(script, 'src', 1)
     work(script, 'X', ['src'], { z: 1, b: 1 })
-    script.tell({ kind: 'invalidate-artifact', name: 'src' })
+    script.applyCommand({ kind: 'invalidate-artifact', name: 'src' })
     expect(why(script, { inputs: { src: hash(1) } })).toMatchObject({ artifact: 'b' })
   })
 
@@ -286,8 +287,8 @@ describe('an item that is stale in name only', () => {
     write(script, 'a', 1)
     start(script, 'X', { a: hash(1), model: 'big' })
     write(script, 'b', 1, 'X')
-    script.tell({ kind: 'finish-item', key: 'X' })
-    script.tell({ kind: 'invalidate-artifact', name: 'a' })
+    script.applyCommand({ kind: 'finish-item', key: 'X' })
+    script.applyCommand({ kind: 'invalidate-artifact', name: 'a' })
     const request = { key: 'X', inputs: { a: hash(1), model: 'big' }, code: null, forced: false }
     expect(isUnchanged(script.run, request)).toBe(true)
   })

@@ -54,15 +54,15 @@ export const HAPPY_PATH = [
 /** A run that has just been created. */
 export function newRun(maxFixAttempts?: number): RunScript {
   const script = new RunScript(documentationRun)
-  script.tell({ kind: 'create', ...(maxFixAttempts !== undefined && { maxFixAttempts }) })
+  script.applyCommand({ kind: 'create', ...(maxFixAttempts !== undefined && { maxFixAttempts }) })
   return script
 }
 
 /** A run that was walked into this state by R4's own path. */
 export function runIn(state: State, maxFixAttempts?: number): RunScript {
   const script = newRun(maxFixAttempts)
-  if (state === 'FAILED') script.tell({ kind: 'fail', reason: 'disk full' })
-  else if (state === 'CANCELLED') script.tell({ kind: 'cancel', reason: 'not wanted' })
+  if (state === 'FAILED') script.applyCommand({ kind: 'fail', reason: 'disk full' })
+  else if (state === 'CANCELLED') script.applyCommand({ kind: 'cancel', reason: 'not wanted' })
   else if (state === 'FIXING') walkTo(script, 'VALIDATING', false).walk('FIXING')
   else if (state !== 'CREATED') walkTo(script, state, true)
   if (script.run.run_state !== state) throw new Error(`the run is not in ${state}`)
@@ -75,7 +75,7 @@ export function walkTo(script: RunScript, state: State, ok: boolean): RunScript 
   const to = (HAPPY_PATH as readonly string[]).indexOf(state)
   for (const next of HAPPY_PATH.slice(from + 1, to + 1)) {
     script.walk(next)
-    if (next === 'VALIDATING') script.tell({ kind: 'record-validation', ok })
+    if (next === 'VALIDATING') script.applyCommand({ kind: 'record-validation', ok })
   }
   return script
 }
@@ -123,7 +123,7 @@ export function snapshotOf(events: readonly RunEvent[]): string {
 export function write(script: RunScript, name: string, sha: string | number, workItem?: string) {
   const artifact = { name, path: `artifacts/${name}`, sha256: hash(sha), worker: 'writer' }
   const by = workItem === undefined ? {} : { workItem }
-  return script.tell({ kind: 'write-artifact', ...artifact, ...by })
+  return script.applyCommand({ kind: 'write-artifact', ...artifact, ...by })
 }
 
 /** Asks for a work item to start. */
@@ -133,7 +133,7 @@ export function start(
   inputs: Readonly<Record<string, string>> = {},
   more: { code?: string; forced?: boolean } = {},
 ) {
-  return script.tell({ kind: 'start-item', key, inputs, worker: 'writer', ...more })
+  return script.applyCommand({ kind: 'start-item', key, inputs, worker: 'writer', ...more })
 }
 
 /** The hashes that these artifacts have now. */
@@ -152,7 +152,7 @@ export function work(
 ): void {
   factsOf(start(script, key, hashesOf(script.run, reads)))
   for (const [name, sha] of Object.entries(writes)) factsOf(write(script, name, sha, key))
-  factsOf(script.tell({ kind: 'finish-item', key }))
+  factsOf(script.applyCommand({ kind: 'finish-item', key }))
 }
 
 /** The stale artifacts, by name. */
@@ -180,22 +180,22 @@ export function longLife(): RunScript {
   work(script, 'draft', ['facts'], { chapter: 2 })
   step()
   start(script, 'link')
-  script.tell({ kind: 'fail-item', key: 'link', error: 'no such page' })
-  script.tell({ kind: 'change-section', section: 'intro', to: 'drafted' })
-  script.tell({ kind: 'open-issue', issue: 'typo', severity: 'warning', message: 'teh' })
+  script.applyCommand({ kind: 'fail-item', key: 'link', error: 'no such page' })
+  script.applyCommand({ kind: 'change-section', section: 'intro', to: 'drafted' })
+  script.applyCommand({ kind: 'open-issue', issue: 'typo', severity: 'warning', message: 'teh' })
   step()
   script.walk('DRAFTING')
-  script.tell({ kind: 'rewind', reason: 'resume' })
-  script.tell({ kind: 'discard-tail', bytes: 12, sha256: hash('f') })
+  script.applyCommand({ kind: 'rewind', reason: 'resume' })
+  script.applyCommand({ kind: 'discard-tail', bytes: 12, sha256: hash('f') })
   step()
   walkTo(script, 'VALIDATING', false).walk('FIXING', 'VALIDATING')
-  script.tell({ kind: 'resolve-issue', issue: 'typo' })
-  script.tell({ kind: 'record-validation', ok: true })
+  script.applyCommand({ kind: 'resolve-issue', issue: 'typo' })
+  script.applyCommand({ kind: 'record-validation', ok: true })
   script.walk('READY_FOR_PR')
   step()
   write(script, 'facts', 3)
-  script.tell({ kind: 'reset-fixes', because: 'facts' })
-  script.tell({ kind: 'revalidate-artifact', name: 'chapter' })
-  script.tell({ kind: 'link-commit', sha: 'c'.repeat(40) })
+  script.applyCommand({ kind: 'reset-fixes', because: 'facts' })
+  script.applyCommand({ kind: 'revalidate-artifact', name: 'chapter' })
+  script.applyCommand({ kind: 'link-commit', sha: 'c'.repeat(40) })
   return script
 }

@@ -21,7 +21,7 @@ async function resume({ path, acknowledged }) {
   }
   await store.resumeQueue('side', OPERATOR)
   const { items: idle } = await store.list({ lane: 'idle' })
-  for (const { id } of idle) await store.tell([id], { kind: 'submit' }, OPERATOR)
+  for (const { id } of idle) await store.applyCommand([id], { kind: 'submit' }, OPERATOR)
 
   for (let round = 0; ; round++) {
     if (round > ROUNDS_MAX) throw new Error(`the jobs in ${path} do not come to an end`)

@@ -93,6 +93,23 @@ async function settleDeliveries() {
 const RUNNING = ['plain', 'effectful', 'failing', 'releasing', 'suspending', 'honoured', 'crashing']
 const SILENT = ['silent-hardened', 'silent-leased']
 
+const EVERY_MS = 10_000
+const SCHEDULE = {
+  name: 'tick',
+  input: 'null',
+  origin: 'code',
+  rules: {
+    timing: { kind: 'every', everyMs: EVERY_MS },
+    overlap: 'allowAll',
+    catchUp: { mode: 'latest', withinMs: 86_400_000 },
+    jitterMs: 0,
+    pauseOnFailure: false,
+    job: { type: 'ticked', queue: 'ticks', lifecycle: 'standard', lifecycleVersion: 1 },
+  },
+}
+const ticksOf = () => ({ next: (after) => (Math.floor(after / EVERY_MS) + 1) * EVERY_MS })
+const PASSED = { from: start, to: start + 2 * EVERY_MS, overlap: 'allowAll', dryRun: false }
+
 /** The story: each step is one transaction. A number moves the clock instead. */
 const story = [
   ['batch', () => store.enqueue(items.batch)],
@@ -109,10 +126,11 @@ const story = [
   ['transacted', transact],
   ['report', () => store.reportWorker({ id: 'worker-2', state: 'polling', info: '{}' })],
   ['forget', () => store.removeWorker('worker-2')],
-  ['submit', () => store.tell([idOf('held-back')], { kind: 'submit' }, CLIENT)],
+  ['submit', () => store.applyCommand([idOf('held-back')], { kind: 'submit' }, CLIENT)],
   ['resume', () => store.resumeQueue('side', OPERATOR)],
   ['pause', () => store.pauseQueue('side', OPERATOR)],
   ['limit', () => store.limitQueue('narrow', { maxWaitMs: 60_000 })],
+  ['put-schedule', () => store.schedules.put(SCHEDULE, ticksOf, CLIENT)],
   ['lease', async () => keep(await store.claim(request(['stepper'], false)))],
   ['start', () => store.settle([report('stepper', 'start')])],
   ['step', () => store.settle([report('stepper', 'step', { name: 'one', n: 1 }, '"first"')])],
@@ -144,10 +162,28 @@ const story = [
   ['promote', () => store.promote(100)],
   ['recover', () => store.recover(100)],
   ['shed', () => store.shed(100)],
-  ['park', () => store.tell([idOf('parked'), idOf('discarded')], { kind: 'park' }, OPERATOR)],
-  ['redrive', () => store.tell([idOf('parked')], { kind: 'redrive' }, OPERATOR)],
-  ['discard', () => store.tell([idOf('discarded')], { kind: 'discard' }, OPERATOR)],
+  [
+    'park',
+    () => store.applyCommand([idOf('parked'), idOf('discarded')], { kind: 'park' }, OPERATOR),
+  ],
+  ['redrive', () => store.applyCommand([idOf('parked')], { kind: 'redrive' }, OPERATOR)],
+  ['discard', () => store.applyCommand([idOf('discarded')], { kind: 'discard' }, OPERATOR)],
+  ['fire', () => store.schedules.fire(10, ticksOf)],
+  ['run-schedule', () => store.schedules.run('tick', OPERATOR)],
+  ['pause-schedule', () => store.schedules.pause('tick', OPERATOR)],
+  ['resume-schedule', () => store.schedules.resume('tick', ticksOf, OPERATOR)],
+  ['backfill', () => store.schedules.backfill('tick', PASSED, ticksOf, OPERATOR)],
+  ['remove-schedule', () => store.schedules.remove('tick', ticksOf, OPERATOR)],
   ['seal', () => store.seals.make()],
+  [
+    'sweep',
+    () => {
+      const ended = { outcome: 'succeeded', endedBefore: clock.now(), keysMs: 1 }
+      return store.retention.sweep({ ...ended, limit: 2, archive: archiveLines })
+    },
+  ],
+  60_001,
+  ['free-keys', () => store.retention.freeKeys(10)],
   ['prune', () => store.prune({ endedBefore: clock.now(), limit: 100, archive: archiveLines })],
 ]
 

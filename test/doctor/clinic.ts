@@ -8,10 +8,10 @@ import { classify, LIFECYCLES, standard } from 'pawl/rules'
 import { Client } from 'pg'
 import { Doctor } from '../../src/doctor/doctor.ts'
 import { systemEnvironment } from '../../src/environment/system.ts'
+import type { Held, Store } from '../../src/stores/contract/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Held, Store } from '../../src/stores/store.ts'
 
 export type Kind = 'sqlite' | 'postgres'
 
@@ -34,12 +34,12 @@ export async function openClinic(kind: Kind, place: string): Promise<Clinic> {
 
 function doctorOf(store: Store): Doctor {
   // Whatever these tests leave lying is not what they are about.
-  const patience = { dueMs: 3_600_000, stalledMs: 3_600_000, workerMs: 3_600_000 }
+  const thresholds = { dueMs: 3_600_000, stalledMs: 3_600_000, workerMs: 3_600_000 }
   return new Doctor({
     store,
     lifecycles: LIFECYCLES,
     environment: systemEnvironment(),
-    patience,
+    thresholds,
   })
 }
 
@@ -174,7 +174,7 @@ const fenceOf = ({ job }: Held) => ({ attempt: job.attempt, claim: job.execution
 
 /** One job in each place. */
 export async function admit(store: Store): Promise<Patients> {
-  const queue = `ward-${++number}`
+  const queue = `context-${++number}`
   const toFail = await hold(store, queue)
   const failure = classify(new Terminal('no such address'))
   await store.settle([{ held: toFail, command: { kind: 'fail', fence: fenceOf(toFail), failure } }])
@@ -186,7 +186,11 @@ export async function admit(store: Store): Promise<Patients> {
     return '"sent"'
   })
   const parked = await enqueue(store, queue)
-  await store.tell([parked], { kind: 'park' }, { actor: 'operator', operator: 'ann', note: 'wait' })
+  await store.applyCommand(
+    [parked],
+    { kind: 'park' },
+    { actor: 'operator', operator: 'ann', note: 'wait' },
+  )
   const held = await hold(store, queue)
   return {
     ready: await enqueue(store, `${queue}-b`),

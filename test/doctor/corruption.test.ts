@@ -24,7 +24,7 @@ interface Damage {
   /** The job that is damaged; none where the store itself is. */
   readonly whose?: keyof Patients
   readonly sql: (clinic: Clinic, id: string, all: Patients) => string
-  /** The check that must find it, and what it must prescribe. */
+  /** The check that must find it, and what it must planRepair. */
   readonly check: string
   readonly remedy: string
   /** What the job must be afterwards: unchanged unless said otherwise. */
@@ -319,7 +319,7 @@ describe.each<Kind>(['sqlite', 'postgres'])('a damaged store on %s', (kind) => {
   let found: Report
   let repaired: Report
   let clean: Report
-  const patients = new Map<Damage, { id: string | undefined; before: Job | undefined }>()
+  const examinedJobs = new Map<Damage, { id: string | undefined; before: Job | undefined }>()
 
   beforeAll(async () => {
     const database = kind === 'sqlite' ? undefined : await freshServerDatabase()
@@ -335,7 +335,7 @@ describe.each<Kind>(['sqlite', 'postgres'])('a damaged store on %s', (kind) => {
     for (const [i, damage] of DAMAGES.entries()) {
       const all = admitted[i] as Patients
       const id = damage.whose === undefined ? undefined : all[damage.whose]
-      patients.set(damage, { id, before: id === undefined ? undefined : await store.get(id) })
+      examinedJobs.set(damage, { id, before: id === undefined ? undefined : await store.get(id) })
       await clinic.damage(damage.sql(clinic, id ?? '', all))
     }
     found = await doctor.check({ full: true })
@@ -349,7 +349,7 @@ describe.each<Kind>(['sqlite', 'postgres'])('a damaged store on %s', (kind) => {
   })
 
   it.each(DAMAGES)('is told of: $what', (damage) => {
-    const { id } = patients.get(damage) ?? {}
+    const { id } = examinedJobs.get(damage) ?? {}
     const own = found.findings.filter(({ check, subject }) => {
       return check === damage.check && (id === undefined || subject === `job ${id}`)
     })
@@ -358,7 +358,7 @@ describe.each<Kind>(['sqlite', 'postgres'])('a damaged store on %s', (kind) => {
   })
 
   it.each(DAMAGES.filter(({ whose }) => whose))('is mended: $what', async (damage) => {
-    const { id = '', before } = patients.get(damage) ?? {}
+    const { id = '', before } = examinedJobs.get(damage) ?? {}
     const { seq: _seq, updatedAt: _at, ...kept } = before as Job
     expect(await clinic.store.get(id)).toMatchObject(damage.after ?? kept)
     const last = (await clinic.store.facts(id)).at(-1)
@@ -383,7 +383,7 @@ describe.each<Kind>(['sqlite', 'postgres'])('a damaged store on %s', (kind) => {
     expect(plan(repaired)).toEqual(plan(found))
   })
 
-  it('keeps whole what was taken aside, with who did it and why', async () => {
+  it('keeps rows that were set aside unchanged, with operator and reason', async () => {
     const rows = await clinic.rows<Record<string, string>>(
       `SELECT origin, content, operator, note FROM @quarantined
        WHERE origin NOT IN ('seal', 'vanished')`,

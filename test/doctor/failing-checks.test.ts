@@ -2,11 +2,11 @@
 import { LIFECYCLES } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { Doctor, findingsOf } from '../../src/doctor/doctor.ts'
-import { examine } from '../../src/doctor/patient.ts'
-import type { Examination } from '../../src/stores/examination.ts'
-import type { Store } from '../../src/stores/store.ts'
+import { examine } from '../../src/doctor/examined-job.ts'
+import type { Examination } from '../../src/stores/contract/examination.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { wrapStore } from '../../src/stores/wrap-store.ts'
-import { claim, dossierOf, enqueue, STORES } from '../stores/examined-stores.ts'
+import { claim, enqueue, STORES, storedJobOf } from '../stores/examined-stores.ts'
 
 /** A store of which the doctor cannot have something. */
 function without(store: Store, verb: keyof Examination): Store {
@@ -26,7 +26,7 @@ describe.each(STORES)('on $name, a check that throws', ({ open }) => {
     ['counters', 'counters-are-right', 'P9'],
     ['storage', 'storage-is-sound', 'P1'],
     ['drift', 'schema-is-as-declared', 'P16'],
-    ['dossiers', 'jobs-can-be-read', 'P1'],
+    ['storedJobs', 'jobs-can-be-read', 'P1'],
   ] as const)('is a finding, and the others are made: %s', async (verb, check, promise) => {
     const examined = await open()
     const { environment } = examined
@@ -35,31 +35,31 @@ describe.each(STORES)('on $name, a check that throws', ({ open }) => {
     const store = without(examined.store, verb)
     const doctor = new Doctor({ store, lifecycles: LIFECYCLES, environment })
     const report = await doctor.check({ full: true })
-    expect(report).toMatchObject({ ok: false, complete: verb !== 'dossiers' })
+    expect(report).toMatchObject({ ok: false, complete: verb !== 'storedJobs' })
     expect(report.findings).toContainEqual({
       ...{ check, promise, severity: 'error', subject: 'the store', evidence: {} },
-      what: `the check ${check} could not be made: it cannot be read`,
+      what: `the check ${check} failed: it cannot be read`,
     })
     const others = report.findings.map((finding) => finding.check)
     expect(others).toContain('queues-are-served')
-    if (verb !== 'dossiers') expect(others).toContain('row-is-fold')
+    if (verb !== 'storedJobs') expect(others).toContain('row-is-fold')
   })
 
   it('over one job is a finding of that job, and the others are made', async () => {
     const examined = await open()
     const { job } = await claim(examined, 'a')
     await examined.sql(`UPDATE @jobs SET priority = 7 WHERE id = '${job.id}'`)
-    const patient = examine(await dossierOf(examined, job.id), LIFECYCLES)
+    const subject = examine(await storedJobOf(examined, job.id), LIFECYCLES)
     const workers = {
       get: () => {
         throw new Error('no such worker')
       },
     } as unknown as ReadonlyMap<string, never>
-    const patience = { workerMs: 1, dueMs: 1, stalledMs: 1 }
+    const thresholds = { workerMs: 1, dueMs: 1, stalledMs: 1 }
     const none = { duplicateIds: new Set(), keyless: new Set(), redundant: new Set() }
     const around = { now: examined.store.now(), ...none }
-    const ward = { ...around, workers, patience } as Parameters<typeof findingsOf>[1]
-    const findings = findingsOf(patient, ward, undefined)
+    const context = { ...around, workers, thresholds } as Parameters<typeof findingsOf>[1]
+    const findings = findingsOf(subject, context, undefined)
     expect(findings.map(({ check, subject, severity }) => [check, subject, severity])).toEqual([
       ['held-jobs-have-leases', `job ${job.id}`, 'error'],
       ['row-is-fold', `job ${job.id}`, 'error'],

@@ -19,9 +19,9 @@ import { defineJob } from '../../src/engine/define-job.ts'
 import type { Pawl } from '../../src/engine/pawl.ts'
 import type { PawlEvent } from '../../src/engine/watching/events.ts'
 import { systemEnvironment } from '../../src/environment/system.ts'
-import { recordsOf } from '../../src/runs/journal/records.ts'
 import { openStoreJournal } from '../../src/runs/journal/store/journal.ts'
-import type { Store } from '../../src/stores/store.ts'
+import { recordsOf } from '../../src/runs/journal/verify.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { SeededRandom } from '../../src/testing/seeded-random.ts'
 import { testEnvironment } from '../../src/testing/test-environment.ts'
 import { AUTHOR, JournalBench } from '../contract/journal/bench.ts'
@@ -43,7 +43,7 @@ const mail = defineJob({
   },
   effects: { mail: async () => {} },
 })
-const neighbours = ['ward', 'other'].map((queue) =>
+const neighbours = ['context', 'other'].map((queue) =>
   defineJob({ name: `neighbour-${queue}`, queue, run: ({ input }) => input }),
 )
 
@@ -57,6 +57,8 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   workers: ['id'],
   queues: ['name'],
   queue_records: ['number'],
+  schedules: ['name'],
+  schedule_records: ['number'],
   machines: ['id'],
   ended_counts: ['queue', 'state'],
   duties: ['name'],
@@ -159,7 +161,7 @@ async function openAll(kind: Kind) {
 
 /** One more of everything: jobs in every place, an expired lease, one that is due in a moment. */
 async function fill(store: Store, queue: string): Promise<string[]> {
-  const patients = await admit(store)
+  const examinedJobs = await admit(store)
   const ids: string[] = []
   for (const more of [{ tags: ['a', 'b'] }, { key: `k-${queue}` }, { runAt: store.now() + 300 }]) {
     const jobId = systemEnvironment().ids.next()
@@ -180,7 +182,7 @@ async function fill(store: Store, queue: string): Promise<string[]> {
   const bench = new JournalBench(testEnvironment(), { journal, again, advance: () => {} })
   await bench.example('run-a')
   await bench.example('run-b')
-  return [...Object.values(patients), ...ids]
+  return [...Object.values(examinedJobs), ...ids]
 }
 
 async function playRound(kind: Kind, seed: number): Promise<void> {
@@ -198,7 +200,7 @@ async function playRound(kind: Kind, seed: number): Promise<void> {
 
 async function playOn(clinic: Clinic, random: () => number, name: string): Promise<void> {
   const { store } = clinic
-  const ids = await fill(store, 'ward')
+  const ids = await fill(store, 'context')
   await store.reportWorker({ id: 'old', state: 'Idle', info: '{}' })
   const succeeded = new Set((await store.list({ state: 'succeeded' })).items.map(({ id }) => id))
   const damage = await damageOf(random, clinic)
@@ -212,7 +214,10 @@ async function playOn(clinic: Clinic, random: () => number, name: string): Promi
   }
   ran.length = 0
   const events: PawlEvent[] = []
-  const pawls = [await openPawl(store, ['ward'], events), await openPawl(store, ['other'], events)]
+  const pawls = [
+    await openPawl(store, ['context'], events),
+    await openPawl(store, ['other'], events),
+  ]
   try {
     await expectNeighboursFinish(pawls, events, told)
     await expectAnswers(store, told)

@@ -3,8 +3,8 @@
 import { LIFECYCLES, standard } from 'pawl/rules'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'
+import type { Enqueued, Held, Store } from '../../src/stores/contract/store.ts'
 import { StoreBusy } from '../../src/stores/errors.ts'
-import type { Enqueued, Held, Store } from '../../src/stores/store.ts'
 import { wrapStore } from '../../src/stores/wrap-store.ts'
 import { type Examined, STORES } from '../stores/examined-stores.ts'
 
@@ -44,17 +44,17 @@ describe.each(STORES)('a lost row of a job with a key on $name', ({ open }) => {
   it('gets its key back with its row', async () => {
     const { findings } = await doctor.check({ full: true })
     const found = findings.find(({ check }) => check === 'jobs-have-rows')
-    expect(found).toMatchObject({ subject: `job ${first}`, what: 'there is no row of it' })
+    expect(found).toMatchObject({ subject: `job ${first}`, what: 'its row is missing' })
     await doctor.repair(ANN)
     expect(await enqueue()).toMatchObject({ kind: 'existing', job: { id: first } })
     expect(await doctor.check({ full: true })).toMatchObject({ errors: 0 })
   })
 
-  it('gets its key back from a job that took it, which is parked if it has not begun', async () => {
+  it('gets its key back from a second job, which is parked if it has not started', async () => {
     const second = await enqueued()
     const { findings, repairs } = await doctor.check({ full: true })
     const found = findings.find(({ check }) => check === 'jobs-have-rows')
-    const what = `there is no row of it, and job ${second} was enqueued under its key "k"`
+    const what = `its row is missing, and job ${second} was enqueued with its key "k"`
     expect(found).toMatchObject({ what, evidence: { rival: second } })
     expect(repairs.map(({ subject, remedy }) => [subject, remedy])).toContainEqual([
       `job ${second}`,

@@ -22,6 +22,8 @@ describe('a table of a SQLite file that was dropped', () => {
     'outbox',
     'queues',
     'queue_records',
+    'schedules',
+    'schedule_records',
     'ended_counts',
     'pruned',
     'duties',

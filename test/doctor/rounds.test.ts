@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'
 import { createPawl } from '../../src/engine/create-pawl.ts'
 import { defineJob } from '../../src/engine/define-job.ts'
+import type { Examination } from '../../src/stores/contract/examination.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
-import type { Examination } from '../../src/stores/examination.ts'
-import type { Store } from '../../src/stores/store.ts'
 import { wrapStore } from '../../src/stores/wrap-store.ts'
 import { EngineBench } from '../engine/bench.ts'
 import { KeptMetrics, keptLog } from '../engine/logbook.ts'
@@ -47,7 +47,7 @@ class Watched {
 
   /** How many jobs each round looked at. */
   get pages(): number[] {
-    return this.of('dossiers').map(({ answer }) => (answer as unknown[]).length)
+    return this.of('storedJobs').map(({ answer }) => (answer as unknown[]).length)
   }
 }
 
@@ -76,7 +76,7 @@ describe('a round', () => {
     await bench.until(() => watched.of('leaveDuty').length === 6, 500)
     expect(watched.doctors).toEqual(['a', 'a', 'b', 'b', 'b', 'b'])
     expect(watched.pages).toEqual([100, 100, 50, 0, 100, 100])
-    const refs = watched.of('dossiers').flatMap(({ answer }) => answer as { ref: unknown }[])
+    const refs = watched.of('storedJobs').flatMap(({ answer }) => answer as { ref: unknown }[])
     // Every job once, and those of the second turn again.
     expect(new Set(refs.slice(0, 250).map(({ ref }) => ref)).size).toBe(250)
     expect(refs.slice(250).map(({ ref }) => ref)).toEqual(refs.slice(0, 200).map(({ ref }) => ref))
@@ -101,10 +101,10 @@ describe('a round', () => {
       goOn = resolve
     })
     watched.before = (verb) => {
-      return verb === 'dossiers' && watched.of('dossiers').length === 1 ? held : undefined
+      return verb === 'storedJobs' && watched.of('storedJobs').length === 1 ? held : undefined
     }
     await bench.work({ id: 'a' })
-    await bench.until(() => watched.of('dossiers').length === 1, 500)
+    await bench.until(() => watched.of('storedJobs').length === 1, 500)
     await bench.work({ id: 'b' })
     await bench.pass(EVERY_MS / 2, 500)
     expect(watched.doctors).toEqual(['a'])
@@ -117,14 +117,14 @@ describe('a round', () => {
     expect(late?.answer).toBe(false)
     await bench.until(() => watched.doctors.length === 4, 500)
     expect(watched.of('takeDuty').findLast(({ answer }) => answer)?.answer).toEqual({
-      place: String(watched.of('leaveDuty')[1]?.values[2]),
+      cursor: String(watched.of('leaveDuty')[1]?.values[2]),
     })
   })
 
   it('is not begun twice by one worker, whatever happens meanwhile', async () => {
     const { watched, bench } = await openWatched()
     const never = new Promise<never>(() => {})
-    watched.before = (verb) => (verb === 'dossiers' ? never : undefined)
+    watched.before = (verb) => (verb === 'storedJobs' ? never : undefined)
     let isAway = false
     const store = wrapStore(bench.store, {
       claim: (request) =>
@@ -133,12 +133,12 @@ describe('a round', () => {
     })
     const pawl = await createPawl({ store, jobs: [echo], environment: bench.environment })
     const worker = await pawl.work()
-    await bench.until(() => watched.of('dossiers').length === 1, 500)
+    await bench.until(() => watched.of('storedJobs').length === 1, 500)
     isAway = true
     await bench.pass(20_000, 100)
     isAway = false
     await bench.pass(60_000, 100)
-    expect(watched.of('dossiers')).toHaveLength(1)
+    expect(watched.of('storedJobs')).toHaveLength(1)
     await bench.finish(worker.stop())
   })
 
@@ -186,7 +186,7 @@ describe('a round', () => {
 
   it.each([
     ['its worker has errors all the time', ['reportWorker', 'claim', 'recover', 'promote']],
-    ['it fails itself', ['reportWorker', 'dossiers', 'listWorkers', 'takeDuty']],
+    ['it fails itself', ['reportWorker', 'storedJobs', 'listWorkers', 'takeDuty']],
   ])('is begun within twice its interval although %s', async (_, refused) => {
     const { watched, bench } = await openWatched()
     const refuse = (verb: string) => {
@@ -211,11 +211,11 @@ describe('a round', () => {
     const { watched, bench } = await openWatched()
     const never = new Promise<never>(() => {})
     watched.before = (verb) => {
-      return verb === 'dossiers' && watched.of('dossiers').length === 1 ? never : undefined
+      return verb === 'storedJobs' && watched.of('storedJobs').length === 1 ? never : undefined
     }
     await bench.work({ id: 'a' })
     await bench.work({ id: 'b' })
-    await bench.until(() => watched.of('dossiers').length === 1, 100)
+    await bench.until(() => watched.of('storedJobs').length === 1, 100)
     const [dead] = watched.doctors
     const diedAt = bench.store.now()
     await bench.until(() => watched.doctors.length === 2, 100)
@@ -242,9 +242,9 @@ describe('a round', () => {
     const failing = new Promise<void>((_, reject) => {
       fail = reject
     })
-    watched.before = (verb) => (verb === 'dossiers' ? failing : undefined)
+    watched.before = (verb) => (verb === 'storedJobs' ? failing : undefined)
     const worker = await bench.work()
-    await bench.until(() => watched.of('dossiers').length === 1, 500)
+    await bench.until(() => watched.of('storedJobs').length === 1, 500)
     await bench.finish(worker.stop())
     fail(new StoreUnavailable(0, 'closed'))
     await passRounds(bench, 3)

@@ -1,9 +1,9 @@
 // One attempt: its limits, its signal, what it tells, and what becomes of its report.
-import { CommandInvalid, LeaseLost } from 'pawl'
+import { CommandInvalid, LeaseLost, typed } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { AttemptTimeout, Cancelled } from '../../src/engine/errors.ts'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { EngineBench, untilAborted } from './bench.ts'
 
 const echo = defineJob({ name: 'echo', run: ({ input }) => input })
@@ -112,7 +112,7 @@ describe('an attempt', () => {
   it('keeps its lease for as long as it runs', async () => {
     let end: () => void = () => {}
     const job = defineJob({
-      name: 'patient',
+      name: 'examined',
       run: () =>
         new Promise<void>((resolve) => {
           end = resolve
@@ -135,8 +135,8 @@ describe('an attempt', () => {
     await bench.work({ lease: '30s' })
     const handle = await bench.pawl.enqueue(job, null)
     await bench.until(async () => (await bench.state(handle.id)) === 'running')
-    const asker = { actor: 'operator', operator: 'ann', note: 'take it away' } as const
-    await bench.store.tell([handle.id], { kind: 'park' }, asker)
+    const requester = { actor: 'operator', operator: 'ann', note: 'take it away' } as const
+    await bench.store.applyCommand([handle.id], { kind: 'park' }, requester)
     await bench.until(() => reasons.length > 0)
     expect(reasons[0]).toBeInstanceOf(LeaseLost)
     expect(await bench.state(handle.id)).toBe('quarantined')
@@ -191,6 +191,44 @@ describe('an attempt', () => {
     const outcome = await bench.finish((await bench.pawl.enqueue(echo, 1)).result())
     expect(outcome).toMatchObject({ kind: 'failed', job: { attempt: 1 } })
     expect(outcome.job.error?.message).toContain('is odd')
+  })
+
+  it('is not made for a job that waits past its deadline, and result answers in time', async () => {
+    let runs = 0
+    const late = defineJob({ name: 'late', run: () => runs++ })
+    const bench = await EngineBench.open([late])
+    await bench.work()
+    const now = bench.pawl.store.now()
+    const handle = await bench.pawl.enqueue(late, null, {
+      delay: '1h',
+      deadline: new Date(now + 60_000),
+    })
+    const outcome = await bench.finish(handle.result())
+    expect(outcome).toMatchObject({ kind: 'failed', reason: 'deadline' })
+    expect(outcome.job.endedAt).toBeGreaterThanOrEqual(now + 60_000)
+    expect(outcome.job.endedAt).toBeLessThan(now + 65_000)
+    expect(runs).toBe(0)
+  })
+
+  it('leaves the progress that it told last, although no heartbeat came after it', async () => {
+    const job = defineJob({
+      name: 'ending',
+      input: typed<'return' | 'commit' | 'throw'>(),
+      retry: { max: 0 },
+      run: async ({ input, progress, commit }) => {
+        progress('begun')
+        if (input === 'commit') return commit(() => progress('inside'))
+        progress('done')
+        if (input === 'throw') throw new Error('no')
+      },
+    })
+    const bench = await EngineBench.open([job])
+    await bench.work()
+    for (const [way, last] of Object.entries({ return: 'done', commit: 'inside', throw: 'done' })) {
+      const handle = await bench.pawl.enqueue(job, way as 'return')
+      await bench.finish(handle.result())
+      expect(await handle.progress()).toBe(last)
+    }
   })
 
   it('tells how far it is, and others can see it', async () => {

@@ -11,7 +11,7 @@ import type { JobDefinition } from '../../src/engine/define-job.ts'
 import type { Pawl } from '../../src/engine/pawl.ts'
 import type { WorkOptions } from '../../src/engine/work-options.ts'
 import type { JobWorker } from '../../src/engine/worker/worker.ts'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: any kind of job
 type AnyJob = JobDefinition<any, any, any>

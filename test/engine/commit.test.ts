@@ -3,8 +3,8 @@ import { StaleFence } from 'pawl'
 import { Committed, standard } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
-import type { Store } from '../../src/stores/store.ts'
 import { wrapStore } from '../../src/stores/wrap-store.ts'
 import { EngineBench } from './bench.ts'
 
@@ -186,8 +186,8 @@ describe('a commit', () => {
     await bench.work()
     const handle = await bench.pawl.enqueue(job, null)
     await bench.until(async () => (await bench.state(handle.id)) === 'running')
-    const asker = { actor: 'operator', operator: 'ann', note: 'stop it' } as const
-    await bench.store.tell([handle.id], { kind: 'park' }, asker)
+    const requester = { actor: 'operator', operator: 'ann', note: 'stop it' } as const
+    await bench.store.applyCommand([handle.id], { kind: 'park' }, requester)
     enter()
     await bench.until(() => errors.length > 0)
     expect(errors[0]).toBeInstanceOf(StaleFence)

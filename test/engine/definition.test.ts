@@ -1,9 +1,10 @@
 // What may be said of a kind of job, and what the compiler makes of it.
 import { document, standard, task } from 'pawl/rules'
 import { describe, expect, expectTypeOf, it } from 'vitest'
+import { type Duration, toMs } from '../../src/core/durations.ts'
+import { DefinitionInvalid } from '../../src/core/errors.ts'
 import { createPawl } from '../../src/engine/create-pawl.ts'
 import { defineJob } from '../../src/engine/define-job.ts'
-import { type Duration, toMs } from '../../src/engine/durations.ts'
 import { StoreNameInvalid } from '../../src/engine/errors.ts'
 import type { Pawl } from '../../src/engine/pawl.ts'
 import { typed, validate } from '../../src/engine/schema.ts'
@@ -22,14 +23,17 @@ describe('a duration', () => {
     expect(toMs(duration, 'delay')).toBe(ms)
   })
 
-  it.each(['', 's', '1 s', '-1s', '1y', '1e3s', '0x1s', '367d', -1, Number.NaN, Infinity])(
+  it.each(['', 's', '1 s', '-1s', '1f', '1e3s', '0x1s', '367d', -1, Number.NaN, Infinity])(
     '%j is refused, with the field that it stands in',
     (duration) => {
       const error = expect.objectContaining({
         code: 'E_DEFINITION_INVALID',
         message: expect.stringContaining('retry.delay'),
       })
-      expect(() => toMs(duration as Duration, 'retry.delay')).toThrow(error)
+      const ofDefinition = () => toMs(duration as Duration, 'retry.delay', DefinitionInvalid)
+      expect(ofDefinition).toThrow(error)
+      const command = expect.objectContaining({ code: 'E_COMMAND_INVALID' })
+      expect(() => toMs(duration as Duration, 'delay')).toThrow(command)
     },
   )
 })

@@ -5,8 +5,8 @@ import { defineJob } from '../../src/engine/define-job.ts'
 import type { EffectOptions } from '../../src/engine/effects/effects.ts'
 import { DeliveryTimeout, ShuttingDown } from '../../src/engine/errors.ts'
 import type { WorkOptions } from '../../src/engine/work-options.ts'
+import type { EffectInfo, Store } from '../../src/stores/contract/store.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
-import type { EffectInfo, Store } from '../../src/stores/store.ts'
 import { EngineBench } from './bench.ts'
 
 const FIXED = { backoff: 'fixed', delay: '10s', jitter: 0 } as const

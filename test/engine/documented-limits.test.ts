@@ -3,7 +3,7 @@
 import { defineJob, LeaseLost, StaleFence } from 'pawl'
 import { Committed, document, hardened, leased, standard, task } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { EngineBench } from './bench.ts'
 
 const ANN = { actor: 'operator', operator: 'ann', note: 'to see what happens' } as const
@@ -43,7 +43,7 @@ describe('an attempt that has lost its job', () => {
     const { id } = await bench.pawl.enqueue(job, null)
     await bench.work({ lease: '30s' })
     await bench.until(async () => (await bench.state(id)) === 'running')
-    await bench.store.tell([id], { kind: 'park' }, ANN)
+    await bench.store.applyCommand([id], { kind: 'park' }, ANN)
     if (worker === 'knows') await bench.pass(15_000, 100)
     goOn()
     await bench.until(() => errors.length === 3)

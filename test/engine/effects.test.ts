@@ -39,7 +39,7 @@ describe('an effect', () => {
     const common = { jobId: id, tries: 1 }
     expect(delivered).toEqual([
       { ...common, name: 'email', key: `${id}/email/1`, payload: { to: 'ann' } },
-      { ...common, name: 'hook', key: `${id}/hook/1`, payload: null },
+      { ...common, name: 'hook', key: `${id}/hook/1`, payload: undefined },
       { ...common, name: 'email', key: `${id}/email/2`, payload: { to: 'bob' } },
     ])
     const triggers = (await bench.store.facts(id)).map(({ trigger }) => trigger)
@@ -137,14 +137,14 @@ describe('an effect', () => {
       effects: { email: (_: Delivery<unknown>) => {} },
       run: ({ commit }) =>
         commit((tx) => {
-          tx.effect('email', 10n)
+          tx.effect('email', () => 10)
           return 1
         }),
     })
     const bench = await EngineBench.open([job])
     await bench.work()
     const outcome = await bench.finish((await bench.pawl.enqueue(job, null)).result())
-    expect(outcome.kind).toBe('parked')
+    expect(outcome).toMatchObject({ kind: 'failed', error: { kind: 'validation' } })
   })
 
   it('can be declared beside a job that is enqueued in the same transaction', async () => {

@@ -146,7 +146,7 @@ describe('the doctor', () => {
     expect(findings[0]).toMatchObject({
       check: 'states-are-known',
       severity: 'warning',
-      what: 'parcel v2 is not known here',
+      what: 'parcel v2 is not known to this process',
     })
   })
 

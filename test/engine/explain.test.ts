@@ -9,8 +9,8 @@ import {
   type Explanation,
   explain,
 } from '../../src/engine/operators/explain.ts'
+import type { EffectInfo, Held, QueueInfo } from '../../src/stores/contract/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { EffectInfo, Held, QueueInfo } from '../../src/stores/store.ts'
 import { type WorkerInfo, workerOf } from '../../src/stores/worker-info.ts'
 
 const NOW = Date.parse('2026-11-16T09:00:00Z')
@@ -20,15 +20,18 @@ const JOB: Job = {
   ...{ id: ID, type: 'mail', queue: 'q', lifecycle: 'standard', lifecycleVersion: 1, tags: [] },
   ...{ key: null, limitKey: null, retryOf: null, timeoutMs: null, deadlineAt: null, policy: null },
   ...{ state: 'queued', seq: 1, attempt: 0, failures: 0, crashes: 0, releases: 0, priority: 0 },
-  ...{ runAt: NOW - 5000, createdAt: NOW - 5000, startedAt: null, endedAt: null },
+  ...{ aheadMs: 0, runAt: NOW - 5000, createdAt: NOW - 5000, startedAt: null, endedAt: null },
   ...{ updatedAt: NOW - 5000, outcome: null, reason: null, error: null, blockedReason: null },
   ...{ stalled: false, execution: null },
 }
 
 const worker = (more: Partial<WorkerInfo> = {}): WorkerInfo => ({
   ...{ id: 'w1', state: 'Idle', startedAt: NOW - 60_000, seenAt: NOW - 1000, live: true },
+  version: '1.0.0',
   ...{ queues: undefined, types: ['mail'], running: 0, concurrency: 10, stuck: 0 },
-  ...{ silent: [], ...more },
+  ...{ activity: 'idle', renewal: undefined, renewalAdvice: undefined, silent: [] },
+  ...{ schedules: [], zoneData: undefined },
+  ...more,
 })
 
 const queue = (more: Partial<QueueInfo> = {}): QueueInfo => ({
@@ -58,11 +61,12 @@ type Given = {
   readonly workers?: readonly WorkerInfo[]
   readonly effects?: readonly EffectInfo[]
   readonly timing?: Timing
+  readonly thrown?: Circumstances['thrown']
   readonly faults?: readonly string[]
 }
 
 function explained({ job, lifecycle = standard, workers, effects = [], ...given }: Given) {
-  const { timing, faults } = given
+  const { timing, faults, thrown } = given
   const circumstances: Circumstances = {
     job: { ...JOB, ...job },
     lifecycle: lifecycle ?? undefined,
@@ -71,6 +75,7 @@ function explained({ job, lifecycle = standard, workers, effects = [], ...given 
     effects,
     now: NOW,
     ...(timing && { timing }),
+    ...(thrown && { thrown }),
     ...(faults && { faults }),
   }
   return explain(circumstances)
@@ -84,6 +89,35 @@ const at = (text: string) => `2026-11-16T${text}.000Z`
 type Row = readonly [what: string, Given, Explanation['kind'], string, string?]
 
 const ROWS: readonly Row[] = [
+  [
+    'failed, with the causes of its error',
+    {
+      job: { outcome: 'failed', state: 'failed', endedAt: NOW - 60_000, reason: 'error', error },
+      thrown: {
+        name: 'TypeError',
+        message: 'no route',
+        cause: { name: 'Error', message: 'refused', code: 'ECONNREFUSED' },
+      },
+    },
+    'ended',
+    'It failed (error: no route ← Error: refused (ECONNREFUSED)), ' +
+      `${at('08:59:00')} (1m ago); a retry runs it again.`,
+    act('retry'),
+  ],
+  [
+    'snoozed',
+    { job: { state: 'scheduled', runAt: NOW + 60_000, reason: 'snoozed', attempt: 1 } },
+    'waiting',
+    `Its handler snoozed it until ${at('09:01:00')} (in 1m); that is no failure.`,
+    act('retry'),
+  ],
+  [
+    'past its deadline and not claimed yet',
+    { job: { deadlineAt: NOW - 60_000 } },
+    'ready',
+    'It is ready, and 10 of 10 slots are free for it. Its deadline passed ' +
+      `${at('08:59:00')} (1m ago): the next recovery of a worker ends it.`,
+  ],
   [
     'succeeded',
     { job: { outcome: 'succeeded', state: 'succeeded', endedAt: NOW - 60_000 } },
@@ -152,7 +186,7 @@ const ROWS: readonly Row[] = [
     },
     'delivering',
     `It has committed, and waits for the effect ${ID}/send/1 and 1 more to ` +
-      `be delivered, next try in 4.0s, after 1 try: busy.`,
+      `be delivered, next try in 4s, after 1 try: busy.`,
   ],
   [
     'committed, and an effect is due',
@@ -196,7 +230,7 @@ const ROWS: readonly Row[] = [
     'running',
     { job: { ...running, execution: execution() } },
     'running',
-    `w1 is running attempt 2 since ${at('08:59:57')} (3.0s ago).`,
+    `w1 is running attempt 2 since ${at('08:59:57')} (3s ago).`,
     act('cancel'),
   ],
   [
@@ -213,7 +247,7 @@ const ROWS: readonly Row[] = [
       workers: [worker({ live: false, seenAt: NOW - 16_000 })],
     },
     'running',
-    `w1 is running attempt 2 since ${at('08:59:57')} (3.0s ago); it was ` +
+    `w1 is running attempt 2 since ${at('08:59:57')} (3s ago); it was ` +
       `last seen 16s ago, and loses it in 20s.`,
     act('cancel'),
   ],
@@ -227,7 +261,7 @@ const ROWS: readonly Row[] = [
     'held by nobody any more, and nobody will notice',
     { job: { ...running, execution: execution({ leaseUntil: NOW - 1000 }) }, workers: [] },
     'expired',
-    'The lease of w1 expired 1.0s ago, and no worker is alive to recover it.',
+    'The lease of w1 expired 1s ago, and no worker is alive to recover it.',
     WORK,
   ],
   [
@@ -276,27 +310,27 @@ const ROWS: readonly Row[] = [
     'waiting for its next try',
     { job: { state: 'retrying', runAt: NOW + 2000, failures: 2, error } },
     'waiting',
-    `It is not due until ${at('09:00:02')} (in 2.0s), after 2 failures: no route.`,
+    `It is not due until ${at('09:00:02')} (in 2s), after 2 failures: no route.`,
     act('retry'),
   ],
   [
     'waiting after a crash',
     { job: { state: 'retrying', runAt: NOW + 2000, crashes: 1, error } },
     'waiting',
-    `It is not due until ${at('09:00:02')} (in 2.0s), after 1 crash: no route.`,
+    `It is not due until ${at('09:00:02')} (in 2s), after 1 crash: no route.`,
     act('retry'),
   ],
   [
     'due, and about to be made ready',
     { job: { state: 'retrying', runAt: NOW - 1000, failures: 1, error } },
     'waiting',
-    `It is due since ${at('08:59:59')} (1.0s ago), and is made ready when a worker next claims.`,
+    `It is due since ${at('08:59:59')} (1s ago), and is made ready when a worker next claims.`,
   ],
   [
     'due, and nobody looks',
     { job: { state: 'scheduled', runAt: NOW - 1000 }, workers: [] },
     'no-worker',
-    `It is due since ${at('08:59:59')} (1.0s ago), but no worker is alive.`,
+    `It is due since ${at('08:59:59')} (1s ago), but no worker is alive.`,
     WORK,
   ],
   [

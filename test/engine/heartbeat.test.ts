@@ -4,13 +4,15 @@ import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { HeartbeatFailed } from '../../src/engine/errors.ts'
+import { placeOf } from '../../src/engine/store-options.ts'
 import { TimerHeartbeat } from '../../src/engine/worker/heartbeat.ts'
 import { ThreadHeartbeat } from '../../src/engine/worker/heartbeat-thread.ts'
+import type { Beat, Heartbeat, Store } from '../../src/stores/contract/store.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
-import type { Beat, Heartbeat, Store } from '../../src/stores/store.ts'
 import { EngineBench, untilAborted } from './bench.ts'
 
 const LEASE_MS = 30_000
+const NOWHERE = placeOf('postgres://127.0.0.1:1/none')
 
 /** A host on a store of which the test decides what each renewal comes to. */
 function hosted(heartbeat: (beats: readonly Beat[]) => Promise<Heartbeat>) {
@@ -103,7 +105,7 @@ describe('leases that no thread can renew', () => {
     // A thread of Node 20 cannot load a source that was not built, and dies at once; one of a newer
     // Node can, but finds no such store.
     const host = new ThreadHeartbeat(
-      { storeName: 'nowhere:', leaseMs: 1500, timeoutMs: undefined },
+      { place: NOWHERE, leaseMs: 1500, timeoutMs: undefined },
       {
         onLost: ({ ref }) => lost.push({ ref, afterMs: performance.now() - start }),
         onCancel: () => {},
@@ -126,7 +128,7 @@ it('an error of the thread arrives with its code, its hint and its details', asy
     ThreadHeartbeat: typeof ThreadHeartbeat
   }
   const errors: unknown[] = []
-  const renewing = { storeName: 'postgres://127.0.0.1:1/none', leaseMs: 900, timeoutMs: 300 }
+  const renewing = { place: NOWHERE, leaseMs: 900, timeoutMs: 300 }
   const onError = (error: unknown) => errors.push(error)
   const host = new Built(renewing, { onLost() {}, onCancel() {}, onError })
   onTestFinished(() => host.close())

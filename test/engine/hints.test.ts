@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { Pace } from '../../src/engine/worker/pace.ts'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { EngineBench } from './bench.ts'
 
 const echo = defineJob({ name: 'echo', run: ({ input }) => input })
@@ -31,7 +31,7 @@ async function idleWorker(jobs = [echo]) {
   let priority = 0
   /** A commit of somebody else that makes nothing ready. */
   const commit = () =>
-    bench.store.tell([other.id], { kind: 'prioritise', priority: ++priority }, CLIENT)
+    bench.store.applyCommand([other.id], { kind: 'prioritise', priority: ++priority }, CLIENT)
   await bench.pass(1000)
   looks.length = 0
   return { bench, worker, looks, commit }

@@ -3,7 +3,7 @@
 import { CommandInvalid } from 'pawl'
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
-import type { Settled, Store } from '../../src/stores/store.ts'
+import type { Settled, Store } from '../../src/stores/contract/store.ts'
 import { EngineBench } from './bench.ts'
 
 const LEASE = '3s'

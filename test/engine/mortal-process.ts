@@ -1,7 +1,7 @@
 // A process that can die: a real engine whose timers never fire again, and which no answer of the
 // store ever reaches, once it has crashed. It works on any store.
 import type { Environment } from '../../src/environment/system.ts'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 
 /** A process that can crash. */
 export class MortalProcess {

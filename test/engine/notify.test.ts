@@ -5,7 +5,7 @@ import { createPawl, defineJob, type Notice, Terminal } from 'pawl'
 import { hardened } from 'pawl/rules'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { DefinitionInvalid } from '../../src/core/errors.ts'
-import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
+import { freshStoreDatabase } from '../support/postgres/databases.ts'
 import { EngineBench } from './bench.ts'
 
 const done = defineJob({ name: 'done', notify: true, run: () => 'a secret' })
@@ -96,7 +96,7 @@ it('a receiver is sent a signed request, on PostgreSQL and over a real network',
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
   await using pawl = await createPawl({
-    store: await freshDatabase(sharedPostgres()),
+    store: await freshStoreDatabase(),
     jobs: [done],
     notify: {
       url: `http://127.0.0.1:${port}/jobs`,

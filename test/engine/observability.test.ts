@@ -25,7 +25,7 @@ describe('a refused transition', () => {
   it('is logged as an error with job, from and to, told, and counted', async () => {
     const { bench, events, metrics, lines } = await openWatched()
     const { id } = await bench.pawl.enqueue(echo, 1, { hold: true })
-    const [answer] = await bench.pawl.store.tell([id], { kind: 'redrive' }, ANN)
+    const [answer] = await bench.pawl.store.applyCommand([id], { kind: 'redrive' }, ANN)
     expect(answer).toMatchObject({ kind: 'rejected', error: expect.any(InvalidTransition) })
     const [from, to] = ['created', 'queued']
     expect(lines.filter(({ level }) => level === 'error')).toEqual([
@@ -47,7 +47,11 @@ describe('a refused transition', () => {
   it('to the state in which the job is already is logged for debugging only', async () => {
     const { bench, events, metrics, lines } = await openWatched()
     const { id } = await bench.pawl.enqueue(echo, 1)
-    const [answer] = await bench.pawl.store.tell([id], { kind: 'submit' }, { actor: 'client' })
+    const [answer] = await bench.pawl.store.applyCommand(
+      [id],
+      { kind: 'submit' },
+      { actor: 'client' },
+    )
     expect(answer?.kind).toBe('same')
     expect(lines).toMatchObject([
       { level: 'debug', msg: 'created → queued' },
@@ -70,7 +74,7 @@ describe('a refused transition', () => {
     await bench.work({ id: 'late' })
     const { id } = await bench.pawl.enqueue(slow, null)
     await bench.until(async () => (await bench.state(id)) === 'running')
-    await bench.store.tell([id], { kind: 'park' }, ANN)
+    await bench.store.applyCommand([id], { kind: 'park' }, ANN)
     end()
     await bench.until(() => events.some(({ type }) => type === 'lost'))
     expect(events.find(({ type }) => type === 'refused')).toMatchObject({

@@ -13,9 +13,9 @@ import { createPawl } from '../../src/engine/create-pawl.ts'
 import type { Operator } from '../../src/engine/operators/operators.ts'
 import type { OperatorReport } from '../../src/engine/operators/report.ts'
 import type { PawlEvent } from '../../src/engine/watching/events.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Store } from '../../src/stores/store.ts'
 import {
   type Bench,
   CLIENT,
@@ -239,22 +239,22 @@ describe.each(Object.entries(stores))('an operator on %s', (_name, openStore) =>
         list: async (...args) => {
           const page = await store.list(...args)
           const { id } = await bench.enqueue({ queue: 'main' })
-          done(await bench.tell(id, { kind: 'park' }, OTHER))
+          done(await bench.applyCommand(id, { kind: 'park' }, OTHER))
           const first = page.items[0]?.id
-          if (first !== undefined) done(await bench.tell(first, { kind: 'redrive' }, OTHER))
+          if (first !== undefined) done(await bench.applyCommand(first, { kind: 'redrive' }, OTHER))
           return page
         },
-        tell: async (ids, command, asker, seqs) => {
+        applyCommand: async (ids, command, requester, seqs) => {
           seen.push(...ids)
           expect(ids.length).toBeLessThanOrEqual(100)
-          return store.tell(ids, command, asker, seqs)
+          return store.applyCommand(ids, command, requester, seqs)
         },
       }),
     )
     const items = Array.from({ length: 250 }, () => bench.item())
     await bench.store.enqueue(items)
     const before = items.map(({ command }) => command.jobId)
-    await bench.store.tell(before, { kind: 'park' }, OTHER)
+    await bench.store.applyCommand(before, { kind: 'park' }, OTHER)
     const report = await ada.redrive({ filter: { state: 'quarantined', queue: 'main' } })
     expect(seen.toSorted()).toEqual(before.toSorted())
     // Three were redriven by others a moment earlier: they are not what the filter showed.

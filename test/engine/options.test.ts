@@ -41,7 +41,7 @@ describe('an option', () => {
     const pawl = await open()
     const bad: [object, string][] = [
       [{ queues: [] }, '"queues" must not be empty'],
-      [{ queues: 'mail' }, '"queues" must be a list'],
+      [{ queues: 'mail' }, '"queues" must be an array'],
       [{ queues: [5] }, '"queues" must be a string'],
       [{ queue: 'mail' }, '"queue" is not known; known fields: id, jobs, concurrency'],
       [{ lease: 10 }, '"lease" must be 500 ms or longer'],
@@ -59,9 +59,9 @@ describe('an option', () => {
   it('of a job that is enqueued says what it must be, and never replaces the input', async () => {
     const pawl = await open()
     const bad: [object, string][] = [
-      [{ tags: 'x' }, '"tags" must be a list'],
+      [{ tags: 'x' }, '"tags" must be an array'],
       [{ tags: [5] }, '"tags" must be a string'],
-      [{ tags: { length: 1 } }, '"tags" must be a list'],
+      [{ tags: { length: 1 } }, '"tags" must be an array'],
       [{ key: 5 }, '"key" must be a string'],
       [{ key: '' }, '"key" must not be empty'],
       [{ input: 'other' }, '"input" is not known'],
@@ -88,12 +88,18 @@ describe('an option', () => {
 
   it('of a definition that is unknown is refused', () => {
     const bad: [object, string][] = [
-      [{ retires: 3 }, 'Invalid definition of retires: is not known; known fields: name, queue'],
-      [{ retry: { delayMs: 5 } }, 'Invalid definition of retry.delayMs: is not known'],
-      [{ retry: 5 }, 'Invalid definition of retry: must be an object'],
+      [
+        { retires: 3 },
+        'Invalid definition of job type "x": retires: is not known; known fields: name, queue',
+      ],
+      [
+        { retry: { delayMs: 5 } },
+        'Invalid definition of job type "x": retry.delayMs: is not known',
+      ],
+      [{ retry: 5 }, 'Invalid definition of job type "x": retry: must be an object'],
       [{ effects: { mail: { deliver() {}, timout: 5 } } }, 'effects.mail.timout'],
-      [{ run: 'code' }, 'Invalid definition of run: must be a function'],
-      [{ lifecycle: 'standard' }, 'Invalid definition of lifecycle: must be an object'],
+      [{ run: 'code' }, 'Invalid definition of job type "x": run: must be a function'],
+      [{ lifecycle: 'standard' }, 'job type "x": lifecycle: must be a lifecycle, not the name'],
     ]
     for (const [options, message] of bad) {
       expect(() => defineJob({ name: 'x', ...options } as never), message).toThrow(message)
@@ -150,10 +156,10 @@ describe('an operator', () => {
     for (const name of ['', '  ', undefined]) {
       const identity = { name, reason: 'INC-7' } as never
       expect(() => pawl.operator(identity)).toThrow('must not be empty')
-      const asker = { actor: 'operator', operator: name, note: 'INC-7' } as never
+      const requester = { actor: 'operator', operator: name, note: 'INC-7' } as never
       if (name === undefined) continue
-      await expect(pawl.job(id).cancel(asker)).rejects.toThrow('must not be empty')
-      await expect(pawl.pauseQueue('default', asker)).rejects.toThrow('must not be empty')
+      await expect(pawl.job(id).cancel(requester)).rejects.toThrow('must not be empty')
+      await expect(pawl.pauseQueue('default', requester)).rejects.toThrow('must not be empty')
     }
     const nobody = { actor: 'operator', note: 'INC-7' } as never
     await expect(pawl.pauseQueue('default', nobody)).rejects.toThrow('must not be empty')

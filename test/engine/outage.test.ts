@@ -1,8 +1,8 @@
 // A store that is away: a worker waits it out, asks rarely, and loses nothing that it has finished.
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
-import type { Store } from '../../src/stores/store.ts'
 import { EngineBench, untilAborted } from './bench.ts'
 
 const echo = defineJob({ name: 'echo', run: ({ input }) => input })

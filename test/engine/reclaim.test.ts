@@ -2,7 +2,7 @@
 import { LeaseLost } from 'pawl'
 import { expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { EngineBench } from './bench.ts'
 
 it('claiming anew what was lost tells the first attempt, and keeps the second', async () => {

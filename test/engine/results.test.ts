@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { ResultTimeout } from '../../src/engine/errors.ts'
-import type { Held, Store } from '../../src/stores/store.ts'
+import type { Held, Store } from '../../src/stores/contract/store.ts'
 import { EngineBench } from './bench.ts'
 
 const job = defineJob({ name: 'elsewhere' })
@@ -126,7 +126,7 @@ describe('whoever waits for a result', () => {
     await turns()
     looks.length = 0
     for (let i = 0; i < 500; i++) {
-      await bench.store.tell([mine?.id ?? ''], { kind: 'prioritise', priority: i }, CLIENT)
+      await bench.store.applyCommand([mine?.id ?? ''], { kind: 'prioritise', priority: i }, CLIENT)
       bench.environment.advance(2)
       await turns()
     }
@@ -181,3 +181,36 @@ describe('whoever waits for a result', () => {
 })
 
 const CLIENT = { actor: 'client' } as const
+
+describe('Pawl after close', () => {
+  it('starts no worker', async () => {
+    const bench = await EngineBench.open([job])
+    await bench.finish(bench.pawl.close())
+    await expect(bench.pawl.work()).rejects.toThrow(
+      expect.objectContaining({ code: 'E_PAWL_CLOSED' }),
+    )
+  })
+})
+
+describe('a succeeded outcome', () => {
+  it('says whether effects are still being delivered', async () => {
+    let deliver = () => {}
+    const may = new Promise<void>((resolve) => {
+      deliver = resolve
+    })
+    const sends = defineJob({
+      name: 'sends',
+      effects: { mail: () => may },
+      run: ({ commit }) => commit((tx) => tx.effect('mail')),
+    })
+    const bench = await EngineBench.open([sends])
+    await bench.work()
+    const handle = await bench.pawl.enqueue(sends, null)
+    const early = await bench.finish(handle.result())
+    expect(early).toMatchObject({ kind: 'succeeded', isDelivering: true })
+    deliver()
+    await bench.until(async () => (await handle.get()).outcome === 'succeeded')
+    const later = await bench.finish(handle.result())
+    expect(later).toMatchObject({ isDelivering: false, job: { state: 'succeeded' } })
+  })
+})

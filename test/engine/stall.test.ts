@@ -83,16 +83,16 @@ describe('an attempt without a sign of life', () => {
 
   it('does not matter where no stallTimeout is set: only the lease counts', async () => {
     let end: () => void = () => {}
-    const patient = defineJob({
-      name: 'patient',
+    const examined = defineJob({
+      name: 'examined',
       run: () =>
         new Promise<void>((resolve) => {
           end = resolve
         }),
     })
-    const bench = await EngineBench.open([patient])
+    const bench = await EngineBench.open([examined])
     await bench.work()
-    const job = await bench.pawl.enqueue(patient, null)
+    const job = await bench.pawl.enqueue(examined, null)
     await bench.pass(2 * 3_600_000, 5000)
     end()
     expect(await bench.finish(job.result())).toMatchObject({ kind: 'succeeded' })
@@ -138,7 +138,7 @@ describe('a stall', () => {
     const { state, attempt, execution } = await job.get()
     expect([state, attempt]).toEqual(['running', 1])
     const fence = { attempt, claim: execution?.claim ?? '' }
-    await bench.store.tell([job.id], { kind: 'expire', fence, approved: true }, OPERATOR)
+    await bench.store.applyCommand([job.id], { kind: 'expire', fence, approved: true }, OPERATOR)
     expect(await bench.finish(job.result())).toMatchObject({ kind: 'succeeded', output: 'again' })
   })
 
@@ -192,7 +192,7 @@ describe('a handler that shows no activity under a live lease', () => {
     // Nothing was done about it.
     expect(await bench.store.get(id)).toMatchObject({ state: 'running', attempt: 1, crashes: 0 })
     expect((await bench.pawl.explain(id)).says).toMatch(
-      /its handler has shown no activity for 20m( \d+s)?\.$/,
+      /its handler has shown no activity for 20m( \d+s)?;/,
     )
     const { store, environment } = bench
     const { findings } = await new Doctor({ store, environment, lifecycles: LIFECYCLES }).check({})

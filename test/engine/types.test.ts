@@ -83,6 +83,66 @@ describe('the compiler', () => {
     expectTypeOf(free).toExtend<RunnableJob<unknown, unknown, string>>()
   })
 
+  it('accepts every type that can be stored, and interfaces and optional members', () => {
+    interface Rich {
+      readonly at: Date
+      readonly n?: bigint
+      readonly map: ReadonlyMap<string, Rich>
+      set: Set<Date | undefined>
+      readonly bytes: Uint8Array
+      readonly tree: readonly Rich[]
+      readonly any: unknown
+    }
+    class Row {
+      id = 1
+      readonly at = new Date(0)
+    }
+    const rich = defineJob({ name: 'rich', input: typed<Rich>(), output: typed<Rich | null>() })
+    compiled(() => rich.implement(({ input }) => input))
+    compiled(() => rich.implement(async ({ step }) => step('null', () => null)))
+    compiled(() => defineJob({ name: 'x', run: () => new Row() }))
+    compiled(() => defineJob({ name: 'x', run: () => {} }))
+    compiled(() => defineJob({ name: 'x', run: async ({ commit }) => commit(() => [1n] as const) }))
+    const named = defineJob({ name: 'x', run: async ({ step }) => step('a', async () => 1) })
+    expectTypeOf(named).toExtend<RunnableJob<unknown, unknown, number>>()
+  })
+
+  it('refuses what cannot be stored', () => {
+    interface Live {
+      readonly id: string
+      save(): void
+    }
+    const live = {} as Live
+    // @ts-expect-error: a method cannot be stored.
+    compiled(() => defineJob({ name: 'x', input: typed<{ readonly live: Live }>() }))
+    // @ts-expect-error: nor can a symbol.
+    compiled(() => defineJob({ name: 'x', output: typed<symbol>() }))
+    // @ts-expect-error: nor a WeakMap.
+    compiled(() => defineJob({ name: 'x', run: () => ({ cache: new WeakMap() }) }))
+    // @ts-expect-error: nor an instance with methods in a list.
+    compiled(() => defineJob({ name: 'x', run: async () => [live] }))
+    // @ts-expect-error: nor a handle, which a handler returns by mistake.
+    compiled((pawl) => defineJob({ name: 'x', run: () => pawl.enqueue(invoice, order) }))
+    // @ts-expect-error: nor a function as the result of a step.
+    compiled(() => defineJob({ name: 'x', run: ({ step }) => step('a', () => () => 1) }))
+    const map = new Map([[1, live]])
+    // @ts-expect-error: nor in a Map that a commit returns.
+    compiled(() => defineJob({ name: 'x', run: ({ commit }) => commit(() => map) }))
+    // @ts-expect-error: nor as the result of code that is added later.
+    compiled(() => defineJob({ name: 'x' }).implement(() => live))
+    compiled(() =>
+      defineJob({
+        name: 'x',
+        effects: { send: (_: { readonly payload: Live }) => {} },
+        run: ({ commit }) =>
+          commit((tx) => {
+            // @ts-expect-error: nor as the payload of an effect.
+            tx.effect('send', live)
+          }),
+      }),
+    )
+  })
+
   it('refuses a handler that reads what its input does not have', () => {
     // @ts-expect-error: an order has no customer.
     compiled(() => key.implement(({ input }) => ({ number: input.customer })))

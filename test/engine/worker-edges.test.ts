@@ -3,9 +3,11 @@
 import { join } from 'node:path'
 import { createPawl, defineJob, type PawlEvent } from 'pawl'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { Recovery } from '../../src/engine/worker/recovery.ts'
 import type { JobWorker } from '../../src/engine/worker/worker.ts'
+import { systemEnvironment } from '../../src/environment/system.ts'
+import type { ClaimRequest, Store } from '../../src/stores/contract/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { ClaimRequest, Store } from '../../src/stores/store.ts'
 import { wrapStore } from '../../src/stores/wrap-store.ts'
 import { freshFolder } from '../processes/folder.ts'
 
@@ -87,6 +89,23 @@ describe('a worker', () => {
     await seen('Polling exception ErrorWait')
     expect(worker.states).toEqual(['ErrorWait'])
     await pawl.close()
+  })
+
+  it('does not look without a pause at a due job that it cannot make ready', async () => {
+    const store = await openSqliteStore({ path: ':memory:' })
+    onTestFinished(() => store.close())
+    let due = store.now() - 1000
+    const promoted: number[] = []
+    const promote = async () => promoted.push(due) * 0
+    const watched = wrapStore(store, { promote, nextDue: async () => due })
+    const recovery = new Recovery(watched, systemEnvironment(), 60_000)
+    await recovery.run()
+    expect(await recovery.untilNext()).toBeGreaterThan(30_000)
+    // It is promoted again when the worker wakes up, and does not hold up what is due later.
+    await recovery.run()
+    expect(promoted).toHaveLength(2)
+    due = store.now() + 500
+    expect(await recovery.untilNext()).toBeLessThanOrEqual(500)
   })
 
   it('skips recovery while its interval has not passed', async () => {

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
 import { InputInvalid, ShuttingDown } from '../../src/engine/errors.ts'
 import type { Schema } from '../../src/engine/schema.ts'
+import { workerOf } from '../../src/stores/worker-info.ts'
 import { EngineBench, untilAborted } from './bench.ts'
 
 const echo = defineJob({ name: 'echo', run: ({ input }) => input })
@@ -200,13 +201,14 @@ describe('failures', () => {
     expect(outcome.job.attempt).toBe(1)
   })
 
-  it('to store a result are final, and say so', async () => {
-    const bad = defineJob({ name: 'bad', run: () => ({ when: () => 1 }) })
+  it('to store a result are no failures of the work, and say where', async () => {
+    const bad = defineJob({ name: 'bad', run: (): unknown => ({ when: () => 1 }) })
     const bench = await EngineBench.open([bad])
     await bench.work()
-    const outcome = await bench.finish((await bench.pawl.enqueue(bad, null)).result())
-    expect(outcome.kind).toBe('failed')
-    expect(outcome.job.error?.message).toContain('cannot be stored')
+    const handle = await bench.pawl.enqueue(bad, null)
+    const error = await bench.finish(handle.result().catch((thrown: unknown) => thrown))
+    expect(error).toMatchObject({ code: 'E_RESULT_NOT_STORED', details: { path: '$.when' } })
+    expect(await handle.get()).toMatchObject({ outcome: 'succeeded', attempt: 1 })
   })
 })
 
@@ -229,6 +231,32 @@ describe('stopping', () => {
     expect(await bench.state(first.id)).toBe('succeeded')
     expect(await bench.state(second.id)).toBe('queued')
     expect(await bench.store.listWorkers()).toEqual([])
+  })
+
+  it('shows to others whether it is idle, working or draining, and that it is alive', async () => {
+    const ends: (() => void)[] = []
+    const job = defineJob({
+      name: 'long',
+      run: () => new Promise<void>((resolve) => void ends.push(resolve)),
+    })
+    const bench = await EngineBench.open([job])
+    const worker = await bench.work()
+    const shown = async () => {
+      const [row] = await bench.store.listWorkers()
+      return row && workerOf(row, bench.store.now()).activity
+    }
+    await bench.until(async () => (await shown()) === 'idle')
+    await bench.pawl.enqueue(job, 1)
+    await bench.until(() => ends.length === 1)
+    await bench.pass(2000)
+    expect(await shown()).toBe('working')
+    const stopping = worker.stop()
+    await bench.until(async () => (await shown()) === 'draining')
+    await bench.pass(20_000)
+    expect(await shown()).toBe('draining')
+    ends[0]?.()
+    await bench.finish(stopping)
+    expect(await shown()).toBe(undefined)
   })
 
   it('gives back at no cost what has not finished in time', async () => {

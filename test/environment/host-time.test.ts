@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SteadyHost, systemHostTime } from '../../src/environment/host-time.ts'
+import { originOf, SteadyHost, systemHostTime } from '../../src/environment/host-time.ts'
 
 function machine() {
   const clocks = { wall: 1_800_000_000_000, monotonic: 50_000, uptime: 50_000, readingMs: 0 }
@@ -88,5 +88,19 @@ describe('the monotonic clock of a process', () => {
     })
     expect(host.elapsed()).toBe(7)
     expect(host.suspended()).toBeNull()
+  })
+})
+
+describe('the origin of the clock of a process', () => {
+  it('is exact although the process is interrupted between two readings', () => {
+    let now = 1000
+    let readings = 0
+    const kernelMs = () => now
+    const processMs = () => {
+      readings++
+      if (readings !== 4) now += 30
+      return now - 400
+    }
+    expect(originOf(kernelMs, processMs)).toBe(400)
   })
 })

@@ -15,7 +15,7 @@ import { Helper } from '../processes/children.ts'
 import { freshFolder } from '../processes/folder.ts'
 import { brokenPromises } from '../processes/inspect.ts'
 import { connected } from '../support/postgres/clients.ts'
-import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
+import { freshStoreDatabase } from '../support/postgres/databases.ts'
 
 const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
 
@@ -56,7 +56,7 @@ describe('the duplicate retry', () => {
     const late = steps.filter((step) => step.includes('worker-a commits'))
     expect(late.map((step) => step.trim())).toEqual([
       'worker-a commits its effect: accepted',
-      'worker-a commits its effect: refused, E_STALE_FENCE',
+      'worker-a commits its effect: rejected, E_STALE_FENCE',
     ])
     expect(steps.filter((step) => step.includes('the ledger'))).toHaveLength(4)
     expect(await runFm001({ dist: DIST })).toEqual({ fenceOff, fenceOn, steps })
@@ -96,7 +96,7 @@ describe('the duplicate retry', () => {
     await copyUnfenced(join(folder, 'one'), DIST)
     // A copy of the copy: its boundary is gone already.
     const again = copyUnfenced(join(folder, 'two'), join(folder, 'one', 'dist'))
-    await expect(again).rejects.toThrow('commit.js has 0 times the statement to remove')
+    await expect(again).rejects.toThrow('commit.js must contain this statement once, not 0 times')
   })
 })
 
@@ -173,7 +173,7 @@ async function filePlace({ sqlitePlace }: Stores): Promise<Fm001Place> {
 }
 
 async function postgresPlace({ openPostgresStore }: Stores): Promise<Fm001Place> {
-  const connectionString = await freshDatabase(sharedPostgres())
+  const connectionString = await freshStoreDatabase()
   const client = await connected(connectionString)
   return {
     open: (environment) =>

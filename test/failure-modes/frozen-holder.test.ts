@@ -4,7 +4,7 @@
 import { defineJob, type Job, type Pawl } from 'pawl'
 import type { Fact } from 'pawl/rules'
 import { expect, it, onTestFinished } from 'vitest'
-import type { Held } from '../../src/stores/store.ts'
+import type { Held } from '../../src/stores/contract/store.ts'
 import { PLACES, type Place } from '../engine/processes/places.ts'
 import { until } from '../engine/processes/until.ts'
 import { Helper } from '../processes/children.ts'

@@ -2,7 +2,7 @@
 import { createPawl, defineJob, type Lifecycle } from 'pawl'
 import { type Fact, leased, standard } from 'pawl/rules'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Held, Settlement, Store } from '../../src/stores/store.ts'
+import type { Held, Settlement, Store } from '../../src/stores/contract/store.ts'
 import { wait } from '../engine/processes/jobs.ts'
 import { PLACES } from '../engine/processes/places.ts'
 import { WorkerProcess } from '../engine/processes/worker-process.ts'

@@ -2,11 +2,11 @@
 import { join } from 'node:path'
 import { type TestEnvironment, testEnvironment } from 'pawl/testing'
 import { onTestFinished } from 'vitest'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Store } from '../../src/stores/store.ts'
 import { freshFolder } from '../processes/folder.ts'
-import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
+import { freshStoreDatabase } from '../support/postgres/databases.ts'
 
 /** Two ways to one database. */
 export interface TwoStores {
@@ -33,7 +33,7 @@ async function onFile(): Promise<TwoStores> {
 }
 
 async function onServer(): Promise<TwoStores> {
-  const connectionString = await freshDatabase(sharedPostgres())
+  const connectionString = await freshStoreDatabase()
   return twice((environment) =>
     openPostgresStore({ connectionString, environment, clock: 'environment', connections: 3 }),
   )

@@ -2,7 +2,7 @@
 // wrote, removed jobs, keys, and effects.
 import { isDeepStrictEqual } from 'node:util'
 import { laneOf } from '../../src/core/job/lanes.ts'
-import type { EffectInfo } from '../../src/stores/store.ts'
+import type { EffectInfo } from '../../src/stores/contract/store.ts'
 import type { Case, Of } from './case.ts'
 
 /** Adds everything up. */

@@ -10,14 +10,14 @@ import type { Fact } from '../../src/core/job/facts.ts'
 import { findStale, isExpired } from '../../src/core/job/fence.ts'
 import type { Job } from '../../src/core/job/job.ts'
 import { laneOf } from '../../src/core/job/lanes.ts'
-import type { Answer, Asker } from '../../src/stores/store.ts'
+import type { Answer, Requester } from '../../src/stores/contract/store.ts'
 import { settled } from '../contract/store/check.ts'
 import type { Case, Of } from './case.ts'
 import { decideAt, type History, type Met } from './histories.ts'
 import type { Told } from './witness.ts'
 
-const WORKER: Asker = { actor: 'worker' }
-const CLIENT: Asker = { actor: 'client' }
+const WORKER: Requester = { actor: 'worker' }
+const CLIENT: Requester = { actor: 'client' }
 
 /** Compares answers with facts, one after the other. */
 export class Hearing {
@@ -55,25 +55,25 @@ export class Hearing {
     }
   }
 
-  #hearAnswer(told: Told, { jobId, command, asker, answer }: Of<'answered'>): void {
+  #hearAnswer(told: Told, { jobId, command, requester, answer }: Of<'answered'>): void {
     const history = this.#case.history(jobId)
     if (answer.kind === 'done') {
       this.#claimFact(told, history, answer.fact.seq, answer.fact)
-      this.#checkDecided(told, history, answer, command, asker)
+      this.#checkDecided(told, history, answer, command, requester)
       this.#checkFence(told, history, answer.fact, command)
       return
     }
-    const explained = history.met(told).some((met) => this.#isSaid(met, command, asker, answer))
+    const explained = history.met(told).some((met) => this.#isSaid(met, command, requester, answer))
     if (!explained) this.#case.complain(`${told.by}: nothing explains ${show(answer)} for ${jobId}`)
   }
 
   /** Whether the rules say so at this moment. */
-  #isSaid(met: Met, command: Command, asker: Asker, answer: Answer): boolean {
+  #isSaid(met: Met, command: Command, requester: Requester, answer: Answer): boolean {
     const { lifecycle } = this.#case.evidence.scene
     if (met.job === null) return answer.kind === 'rejected' && answer.error instanceof JobNotFound
     if (answer.kind === 'asked') return laneOf(lifecycle, met.job, met.time) === 'held'
     const known = command.kind === 'step' && this.#knowsStep(met.job, command)
-    const said = decideAt(lifecycle, met, known ? { ...command, known } : command, asker)
+    const said = decideAt(lifecycle, met, known ? { ...command, known } : command, requester)
     if (said.kind === 'rejected') {
       return answer.kind === 'rejected' && answer.error.code === said.error.code
     }
@@ -91,12 +91,12 @@ export class Hearing {
     history: History,
     { fact }: Extract<Answer, { kind: 'done' }>,
     command: Command,
-    asker: Asker,
+    requester: Requester,
   ): void {
     const { lifecycle } = this.#case.evidence.scene
     const before = history.met(told).filter(({ job }) => job?.seq === fact.seq - 1)
     const isRight = before.some((met) => {
-      const said = decideAt(lifecycle, met, command, asker)
+      const said = decideAt(lifecycle, met, command, requester)
       return said.kind === 'fact' && said.fact.trigger === fact.trigger && said.fact.to === fact.to
     })
     if (!isRight) this.#case.complain(`${told.by}: fact ${fact.seq} was decided on another state`)
@@ -122,7 +122,7 @@ export class Hearing {
     const fence = { attempt: held.job.attempt, claim }
     const command = { kind: 'commit', fence } as const
     if (answer.kind === 'rejected') {
-      const said = { jobId: held.job.id, command, asker: WORKER, answer }
+      const said = { jobId: held.job.id, command, requester: WORKER, answer }
       this.#hearAnswer(told, { kind: 'answered', ...said })
       return
     }
@@ -210,8 +210,13 @@ export class Hearing {
 
   #hearEnqueued(told: Told, { jobId, answer }: Of<'enqueued'>): void {
     if (answer.kind === 'rejected') {
-      const said = { jobId, command: { kind: 'replace' }, asker: CLIENT, answer } as const
+      const said = { jobId, command: { kind: 'replace' }, requester: CLIENT, answer } as const
       this.#hearAnswer(told, { kind: 'answered', ...said })
+      return
+    }
+    // Only retention with `keys` keeps the keys of removed jobs, and no verb here asks for that.
+    if (answer.kind === 'removed') {
+      this.#case.complain(`${told.by} was told of a kept key`)
       return
     }
     const { job } = answer

@@ -7,7 +7,7 @@ import { evolve } from '../../src/core/job/evolve.ts'
 import type { Fact } from '../../src/core/job/facts.ts'
 import type { Job } from '../../src/core/job/job.ts'
 import type { Lifecycle } from '../../src/core/lifecycles/lifecycle.ts'
-import type { Asker } from '../../src/stores/store.ts'
+import type { Requester } from '../../src/stores/contract/store.ts'
 import type { Told } from './witness.ts'
 
 /** A job as a caller may have met it. */
@@ -85,7 +85,7 @@ export function decideAt(
   lifecycle: Lifecycle,
   { job, time }: Met,
   command: Command,
-  asker: Asker,
+  requester: Requester,
 ): Decision {
-  return decide(lifecycle, job, command, { ...asker, now: time, random: 0.5 })
+  return decide(lifecycle, job, command, { ...requester, now: time, random: 0.5 })
 }

@@ -4,8 +4,8 @@ import { standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { expect, it, onTestFinished } from 'vitest'
 import { StaleFence } from '../../src/core/errors.ts'
+import type { Answer, Held, Store } from '../../src/stores/contract/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Answer, Held, Store } from '../../src/stores/store.ts'
 import { fenceOf, settlement } from '../contract/store/bench.ts'
 import type { Evidence } from './case.ts'
 import { judge } from './judge.ts'
@@ -44,7 +44,7 @@ async function played(): Promise<Played> {
     ...{ store, held, id, failed },
     honest: [
       { kind: 'claimed', worker: 'caller 1', held: [held] },
-      { kind: 'answered', jobId: id, command, asker: { actor: 'worker' }, answer: failed },
+      { kind: 'answered', jobId: id, command, requester: { actor: 'worker' }, answer: failed },
     ],
     with: (...tellings) => ({
       ...{ scene, start, reader: store, runs: [], skipsLocked: false, times: [start.time] },
@@ -86,7 +86,7 @@ it('a holder that was called stale before anybody was in its way is noticed', as
     kind: 'answered',
     jobId: id,
     command: { kind: 'release', fence: fenceOf(held) },
-    asker: { actor: 'worker' },
+    requester: { actor: 'worker' },
     answer: { kind: 'rejected', error: new StaleFence(id, 'claim') },
   })
   const heldAlone = { time: held.job.updatedAt, seqs: new Map([[id, 2]]) }

@@ -2,7 +2,7 @@
 // certain statement, played out by hand.
 import { standard } from 'pawl/rules'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Answer, Held, Store } from '../../src/stores/store.ts'
+import type { Answer, Held, Store } from '../../src/stores/contract/store.ts'
 import { fenceOf, settlement } from '../contract/store/bench.ts'
 import { sharedPostgres } from '../support/postgres/databases.ts'
 import { PostgresStage } from './postgres-stage.ts'

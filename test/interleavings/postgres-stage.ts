@@ -6,8 +6,8 @@ import pg from 'pg'
 import { LIFECYCLES } from '../../src/core/lifecycles/index.ts'
 import type { Lifecycle } from '../../src/core/lifecycles/lifecycle.ts'
 import { systemEnvironment } from '../../src/environment/system.ts'
+import type { CommitTx, Store } from '../../src/stores/contract/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
-import type { CommitTx, Store } from '../../src/stores/store.ts'
 import { Gate, gatedClient } from './gate.ts'
 import { judge } from './judge.ts'
 import { makeScene, type Scene, type SceneName } from './scenes.ts'
@@ -15,7 +15,10 @@ import { type Caller, VERBS, type VerbName } from './verbs.ts'
 import { type Moment, Witness } from './witness.ts'
 
 const START = 1_700_000_000_000
-const TABLES = ['jobs', 'ledger', 'outbox', 'ended_counts', 'pruned']
+const TABLES = [
+  ...['jobs', 'ledger', 'outbox', 'ended_counts', 'pruned', 'tombstones', 'gates'],
+  ...['admissions', 'groups'],
+]
 /** How often the server is asked whether a caller waits, before that is an error. */
 const LOOKS_MAX = 20_000
 

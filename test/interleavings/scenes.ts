@@ -1,7 +1,7 @@
 // Where two jobs stand when the callers meet over them: every kind of place that a job can be in,
 // with the handles that earlier holders still have.
 import type { Lifecycle } from '../../src/core/lifecycles/lifecycle.ts'
-import type { Held, HeldEffect, Store } from '../../src/stores/store.ts'
+import type { Held, HeldEffect, Store } from '../../src/stores/contract/store.ts'
 import { failureOf, OPERATOR, settlement } from '../contract/store/bench.ts'
 
 /** The lease of every claim. */
@@ -125,7 +125,7 @@ const MAKERS = {
   },
   parked: async (shop) => {
     const holds = [await take(shop)]
-    await shop.store.tell(shop.jobs, { kind: 'park' }, OPERATOR)
+    await shop.store.applyCommand(shop.jobs, { kind: 'park' }, OPERATOR)
     return { holds }
   },
   failed: async (shop) => ({ holds: [await fail(shop, 'terminal')] }),

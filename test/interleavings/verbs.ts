@@ -2,17 +2,17 @@
 // A verb of a holder uses the handles that its caller has; where there are none it claims first.
 import type { Command } from '../../src/core/job/commands.ts'
 import type { Fact } from '../../src/core/job/facts.ts'
-import { CommitTooSlow } from '../../src/stores/errors.ts'
 import type {
-  Asker,
   ClaimRequest,
   CommitTx,
   EffectReport,
   Held,
   HeldEffect,
   OnConflict,
+  Requester,
   Store,
-} from '../../src/stores/store.ts'
+} from '../../src/stores/contract/store.ts'
+import { CommitTooSlow } from '../../src/stores/errors.ts'
 import {
   CLIENT,
   failureOf,
@@ -43,7 +43,7 @@ export interface Caller {
 /** Something that a caller does. */
 type Verb = (caller: Caller) => Promise<unknown>
 
-const WORKER: Asker = { actor: 'worker' }
+const WORKER: Requester = { actor: 'worker' }
 const MANY = 9
 
 const requestOf = ({ name }: Caller): ClaimRequest => ({
@@ -129,7 +129,7 @@ function settle(title: string, report: Report, claims = false): Verb {
       ({ answers, claimed }): Telling[] => [
         ...settlements.map(({ held, command }, i): Telling => {
           const answer = answers[i] as (typeof answers)[number]
-          return { kind: 'answered', jobId: held.job.id, command, asker: WORKER, answer }
+          return { kind: 'answered', jobId: held.job.id, command, requester: WORKER, answer }
         }),
         ...(claims ? [{ kind: 'claimed', worker: name, held: claimed } as const] : []),
       ],
@@ -138,13 +138,19 @@ function settle(title: string, report: Report, claims = false): Verb {
 }
 
 /** Commands of clients and operators. */
-function tell(command: Command, asker: Asker, verb: 'tell' | 'cancel' = 'tell'): Verb {
+function tell(
+  command: Command,
+  requester: Requester,
+  verb: 'applyCommand' | 'cancel' = 'applyCommand',
+): Verb {
   return async ({ witness, store, name, jobs }) => {
     const ask = () =>
-      verb === 'cancel' ? store.cancel(jobs, asker) : store.tell(jobs, command, asker)
+      verb === 'cancel'
+        ? store.cancel(jobs, requester)
+        : store.applyCommand(jobs, command, requester)
     await witness.call(`${name}: ${command.kind}`, ask, (answers) =>
       answers.map((answer, i): Telling => {
-        return { kind: 'answered', jobId: jobs[i] as string, command, asker, answer }
+        return { kind: 'answered', jobId: jobs[i] as string, command, requester, answer }
       }),
     )
   }

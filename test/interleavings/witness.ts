@@ -3,14 +3,14 @@ import type { Command } from '../../src/core/job/commands.ts'
 import type { Fact } from '../../src/core/job/facts.ts'
 import type {
   Answer,
-  Asker,
   Beat,
   CommitAnswer,
   EffectReport,
   Enqueued,
   Held,
   HeldEffect,
-} from '../../src/stores/store.ts'
+  Requester,
+} from '../../src/stores/contract/store.ts'
 
 /** One thing that a caller learned from an answer. */
 export type Telling =
@@ -18,7 +18,7 @@ export type Telling =
       readonly kind: 'answered'
       readonly jobId: string
       readonly command: Command
-      readonly asker: Asker
+      readonly requester: Requester
       readonly answer: Answer
     }
   | { readonly kind: 'committed'; readonly held: Held; readonly answer: CommitAnswer }

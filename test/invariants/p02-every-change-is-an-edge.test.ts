@@ -129,7 +129,7 @@ describe('P2 reports of chains and triggers', () => {
     }
   })
 
-  it('a give-back by a park, where the lifecycle has a state for parked jobs', () => {
+  it('a release by a park, where the lifecycle has a state for parked jobs', () => {
     const running = played(standard, 'create', 'claim').facts
     const operator = { operator: 'ann', note: 'n' }
     expect(found(append(running, { trigger: 'park', to: 'queued', ...operator }))).toEqual([

@@ -39,7 +39,7 @@ describe('every change of state of a run is an edge or a rewind', () => {
 
   it('and a rewind is reported where its target was not visited', () => {
     const script = runIn('DRAFTING')
-    script.tell({ kind: 'rewind', reason: 'resume' })
+    script.applyCommand({ kind: 'rewind', reason: 'resume' })
     const { events } = script
     expect(seqsOf(events)).toEqual([])
     const last = events.length
@@ -53,7 +53,7 @@ describe('a run is decided by its own machine alone', () => {
     for (const own of [{ name: 'other' }, { version: 2 }]) {
       const machine = { ...documentationRun.machine, ...own }
       const elsewhere = new RunScript({ ...documentationRun, machine })
-      elsewhere.tell({ kind: 'create' })
+      elsewhere.applyCommand({ kind: 'create' })
       const move = { kind: 'move', to: 'CLONED_INPUTS' } as const
       const answer = decideRun(documentationRun, elsewhere.run, move)
       expect(answer).toMatchObject({ kind: 'rejected', error: { code: 'E_LIFECYCLE_UNKNOWN' } })

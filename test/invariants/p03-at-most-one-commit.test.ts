@@ -30,7 +30,9 @@ describe('P3, at most one commit', () => {
         fc.pre(first >= 0)
         const again: Command[] = told.map(({ command }) => command)
         for (const command of again.filter(({ kind }) => kind === 'commit' || kind === 'claim')) {
-          expect(['same', 'E_STALE_FENCE', 'E_COMMITTED']).toContain(wordOf(script.tell(command)))
+          expect(['same', 'E_STALE_FENCE', 'E_COMMITTED']).toContain(
+            wordOf(script.applyCommand(command)),
+          )
         }
       }),
       { numRuns: 200 },

@@ -1,4 +1,4 @@
-// P5: attempts only increase. Failures, crashes and give-backs are counted apart, each with its
+// P5: attempts only increase. Failures, crashes and releases are counted apart, each with its
 // own bound.
 import fc from 'fast-check'
 import type { Lifecycle } from 'pawl'
@@ -59,7 +59,7 @@ describe('P5, attempts rise and budgets hold', () => {
 describe('P5 reports of attempts', () => {
   const twice = () => {
     const script = played(leased, 'create', 'claim')
-    script.tell({ kind: 'release', fence: script.fence })
+    script.applyCommand({ kind: 'release', fence: script.fence })
     script.claim()
     return script.facts
   }
@@ -97,7 +97,7 @@ describe('P5 reports of budgets', () => {
   const found = (facts: readonly Fact[], lifecycle: Lifecycle = standard) =>
     lines(checkP5(lifecycle, facts))
 
-  it('a fourth failure, a fourth crash and a give-back beyond its bound', () => {
+  it('a fourth failure, a fourth crash and a release beyond its bound', () => {
     expect(found(spend(created(), ...thrice('failure' as const)))).toEqual([])
     expect(found(spend(created(), ...thrice('failure' as const), 'failure'))).toEqual([
       'P5 at 5: failure budget of 3 is exceeded',
@@ -148,7 +148,7 @@ describe('P5 reports of budgets', () => {
     }
   })
 
-  it('a give-back too many even after a redrive, which forgives no give-backs', () => {
+  it('a release too many even after a redrive, which forgives no releases', () => {
     const spent = spend(created(), ...Array.from({ length: 100 }, () => 'release' as const))
     const redriven = append(spent, { trigger: 'redrive', resets: true, operator: 'ann' })
     expect(found(spend(redriven, 'release'))).toHaveLength(1)

@@ -81,6 +81,7 @@ const OTHER: { readonly [Key in keyof Job]: Job[Key] } = {
   crashes: 99,
   releases: 99,
   priority: 99,
+  aheadMs: 99,
   runAt: null,
   createdAt: 1,
   startedAt: null,

@@ -202,7 +202,7 @@ describe('P11 reports of crashes', () => {
     const script = new JobScript(standard)
     script.create({ policy: { ...policy, retry } })
     script.claim()
-    script.tell({ kind: 'fail', fence: script.fence, failure: TRANSIENT })
+    script.applyCommand({ kind: 'fail', fence: script.fence, failure: TRANSIENT })
     const crash = (facts: readonly Fact[], wait: number) =>
       append(facts, { trigger: 'expire', spends: 'crash', runAt: START + wait })
     // The failure before is counted apart: this is the first crash.
@@ -213,7 +213,7 @@ describe('P11 reports of crashes', () => {
     expect(checkP11(standard, crash(second, 1000))).toHaveLength(1)
   })
 
-  it('nothing of give-backs, suspensions and redrives, which may be due at any time', () => {
+  it('nothing of releases, suspensions and redrives, which may be due at any time', () => {
     for (const trigger of ['release', 'suspend', 'redrive', 'submit', 'park'] as const) {
       const facts = append(played(standard, 'create').facts, { trigger, runAt: START + 123 })
       expect(checkP11(standard, facts)).toEqual([])

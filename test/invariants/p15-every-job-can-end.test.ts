@@ -13,22 +13,22 @@ type Ending = 'commit' | 'fail'
 /** What a healthy system does next with a job: workers work, operators look after the parked. */
 function healingStep(script: JobScript, ending: Ending): Decision {
   const { job, lifecycle, clock } = script
-  if (isCommitted(job)) return script.tell({ kind: 'done', attempt: job.attempt })
+  if (isCommitted(job)) return script.applyCommand({ kind: 'done', attempt: job.attempt })
   if (job.execution !== null) {
     const { fence } = script
     if (job.execution.leaseUntil <= clock.now()) {
       return script.operate({ kind: 'expire', fence, approved: true })
     }
-    if (job.execution.status === 'LEASED') return script.tell({ kind: 'start', fence })
+    if (job.execution.status === 'LEASED') return script.applyCommand({ kind: 'start', fence })
     return ending === 'commit'
-      ? script.tell({ kind: 'commit', fence, effects: job.attempt % 2 })
-      : script.tell({ kind: 'fail', fence, failure: FINAL })
+      ? script.applyCommand({ kind: 'commit', fence, effects: job.attempt % 2 })
+      : script.applyCommand({ kind: 'fail', fence, failure: FINAL })
   }
   const lane = laneOf(lifecycle, job, clock.now())
   if (lane === 'parked') return script.operate({ kind: 'redrive' })
-  if (lane === 'idle') return script.tell({ kind: 'submit' })
+  if (lane === 'idle') return script.applyCommand({ kind: 'submit' })
   clock.advance(Math.max(0, (job.runAt ?? 0) - clock.now()))
-  return job.state === lifecycle.ready ? script.claim() : script.tell({ kind: 'due' })
+  return job.state === lifecycle.ready ? script.claim() : script.applyCommand({ kind: 'due' })
 }
 
 /** Heals until the job has ended; a job takes few steps for that, or is in a trap. */
@@ -81,7 +81,7 @@ describe('P15 in the small, every job can end', () => {
       fc.property(anyHistory, ({ script }) => {
         const committed = isCommitted(script.job)
         const { outcome } = script.job
-        const answer = script.tell({ kind: 'cancel' })
+        const answer = script.applyCommand({ kind: 'cancel' })
         if (committed) expect(answer).toMatchObject({ error: { code: 'E_COMMITTED' } })
         else if (outcome === null) expect(['ended', 'parked']).toContain(laneNow(script))
         expect(lines(checkFacts(script.lifecycle, script.facts))).toEqual([])
@@ -138,7 +138,7 @@ describe('P15 in the small, every job that has not ended', () => {
         const script = played(lifecycle, 'create', move)
         const { fence } = script
         script.clock.advance(30_000)
-        script.tell({ kind: 'expire', fence }, { actor: 'engine' })
+        script.applyCommand({ kind: 'expire', fence }, { actor: 'engine' })
         heal(script, 'commit', () => script.job.outcome === 'succeeded')
         expect(script.job.attempt).toBe(2)
       }

@@ -141,12 +141,12 @@ describe('a migration', () => {
     script.create()
     script.claim()
     const { fence } = script
-    script.tell({ kind: 'fail', fence, failure: failure('retryable') }, { actor: 'worker' })
+    script.applyCommand({ kind: 'fail', fence, failure: failure('retryable') }, { actor: 'worker' })
     script.migrate(parcel2)
     script.clock.advance(1000)
-    script.tell({ kind: 'due' }, { actor: 'engine' })
+    script.applyCommand({ kind: 'due' }, { actor: 'engine' })
     script.claim()
-    script.tell({ kind: 'commit', fence: script.fence }, { actor: 'worker' })
+    script.applyCommand({ kind: 'commit', fence: script.fence }, { actor: 'worker' })
     expect(script.refusals).toEqual([])
     expect(checkFacts(parcel2, script.facts, parcels)).toEqual([])
     expect(checkP9(script.job, script.facts)).toEqual([])
@@ -248,7 +248,7 @@ describe('a migration', () => {
     const done = givenJob(parcel1, (job) => {
       job.create()
       job.claim()
-      job.tell({ kind: 'commit', fence: job.fence }, { actor: 'worker' })
+      job.applyCommand({ kind: 'commit', fence: job.fence }, { actor: 'worker' })
     })
     done.when((job) => job.migrate(parcel2)).thenRefused('E_JOB_ENDED')
   })
@@ -256,7 +256,7 @@ describe('a migration', () => {
   it('of an ended job is the first part of an operator edge, or breaks P6', () => {
     const script = new JobScript(parcel1)
     script.create()
-    script.tell({ kind: 'cancel' })
+    script.applyCommand({ kind: 'cancel' })
     script.migrate(parcel2)
     expect(script.job).toMatchObject({ state: 'failed', outcome: 'failed' })
     expect(checkP6(parcel2, script.facts, parcels)).toHaveLength(1)

@@ -17,10 +17,11 @@ export async function runChild<Said>(
   program: URL,
   args: unknown,
   command: readonly string[] = [],
+  cwd = process.cwd(),
 ): Promise<Ended<Said>> {
   const line = [...command, process.execPath, fileURLToPath(program), JSON.stringify(args)]
   const [file, ...rest] = line as [string, ...string[]]
-  const child = spawn(file, rest, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(file, rest, { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -108,7 +108,7 @@ class Load {
   }
 
   async redrive() {
-    const answers = await this.store.tell(this.someIds(20), { kind: 'redrive' }, OPERATOR)
+    const answers = await this.store.applyCommand(this.someIds(20), { kind: 'redrive' }, OPERATOR)
     for (const answer of answers) this.count('redrive', answer)
   }
 

@@ -45,6 +45,13 @@ describe('several processes', OPERATING, () => {
           { number: 8 },
           { number: 9 },
           { number: 10 },
+          { number: 11 },
+          { number: 12 },
+          { number: 13 },
+          { number: 14 },
+          { number: 15 },
+          { number: 16 },
+          { number: 17 },
         ])
         expect(rowsOf(path, 'SELECT * FROM pawl_machines')).toHaveLength(LIFECYCLES.length)
         expect(integrityOf(path)).toEqual(['ok'])

@@ -57,7 +57,7 @@ it('what changed while it was being archived is not removed, or it is archived w
     limit: 10,
     archive: async (text) => {
       lines += text
-      await other.tell([FIRST], { kind: 'redrive' }, OPERATOR)
+      await other.applyCommand([FIRST], { kind: 'redrive' }, OPERATOR)
       expect(await failAll(other)).toBe(1)
       facts = await other.facts(FIRST)
     },

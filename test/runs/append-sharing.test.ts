@@ -56,7 +56,7 @@ describe('appends to a log in a folder', () => {
     expect(turned).toBe(true)
   })
 
-  it('are whole where a write is too large for this thread', async () => {
+  it('stay whole if a write is too large for this thread', async () => {
     const path = freshFolder()
     await using journal = await openFolderJournal({ path })
     const writer = await journal.create('run-1', created(), AUTHOR)

@@ -19,7 +19,7 @@ import {
 } from 'pawl/runs'
 import { openSqliteStore } from 'pawl/sqlite'
 import { onTestFinished } from 'vitest'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { sharedPostgres } from '../support/postgres/databases.ts'
 
 /** A folder that is gone when the test is over. */

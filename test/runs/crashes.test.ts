@@ -157,7 +157,7 @@ describe('a machine that stops', LONG, () => {
     })
   }
 
-  it('again and again, also while it mends itself, never loses or repeats', async () => {
+  it('repeatedly, also during a repair, never loses or repeats an event', async () => {
     for (let seed = 1; seed <= 300; seed++) {
       const random = new SeededRandom(seedOf(seed) * 7919)
       const machine = new Machine(seedOf(seed))
@@ -172,7 +172,7 @@ describe('a machine that stops', LONG, () => {
     }
   })
 
-  it('by 200 seeds, does the same again for the same seed', async () => {
+  it('is repeatable: the same seed does the same, for 200 seeds', async () => {
     const play = async (seed: number) => {
       const machine = new Machine(seedOf(seed))
       await workUntilStopped(machine, 0, 20 + (seed % 80))
@@ -218,7 +218,7 @@ describe('an operation that fails', LONG, () => {
 })
 
 describe('the folder of artifacts', LONG, () => {
-  it('is synced by the next write, where whoever made it could not', async () => {
+  it('is synced by the next write if its creator could not sync it', async () => {
     for (let seed = 1; seed <= 30; seed++) {
       const machine = new Machine(seedOf(seed))
       const journal = await machine.open()

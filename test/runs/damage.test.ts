@@ -57,14 +57,14 @@ function flipped(offset: number, bit = 0): Buffer {
 }
 
 describe('a byte that was changed', LONG, () => {
-  it('in any line is noticed, and the line is named', async () => {
+  it('in any line is detected, and the error names the line', async () => {
     for (const [i, { text, offset }] of linesOf(log).entries()) {
       await place.put(LOG, flipped(offset + text.indexOf('"actor":"') + 9))
       expect(await damaged()).toMatchObject({ line: i + 1, offset })
     }
   })
 
-  it('anywhere in a line is noticed, and the line is named', async () => {
+  it('anywhere in a line is detected, and the error names the line', async () => {
     const { text, offset } = linesOf(log)[4] as { text: string; offset: number }
     for (let place_ = 0; place_ < text.length; place_++) {
       await place.put(LOG, flipped(offset + place_))
@@ -72,7 +72,7 @@ describe('a byte that was changed', LONG, () => {
     }
   })
 
-  it('anywhere in the last line is noticed, because the snapshot has its hash', async () => {
+  it('anywhere in the last line is detected by the hash in the snapshot', async () => {
     const lines = linesOf(log)
     const { offset } = lines.at(-1) as { offset: number }
     for (let place_ = offset; place_ < log.length; place_++) {
@@ -81,7 +81,7 @@ describe('a byte that was changed', LONG, () => {
     }
   })
 
-  it('where a line ends, is noticed', async () => {
+  it('at the end of a line is detected', async () => {
     for (const { offset } of linesOf(log).slice(1)) {
       await place.put(LOG, flipped(offset - 1))
       expect((await damaged()).offset).toBeLessThan(offset)
@@ -96,12 +96,12 @@ describe('a log whose lines are not those that were written', LONG, () => {
       Buffer.from(change(linesOf(log).map(({ text }) => `${text}\n`)).join(''), 'latin1'),
     )
 
-  it('is damaged where an event is repeated', async () => {
+  it('is damaged if an event is repeated', async () => {
     await withLines((lines) => lines.toSpliced(4, 0, lines[3] as string))
     expect((await damaged()).line).toBe(5)
   })
 
-  it('is damaged where a line is missing, or empty, or two are exchanged', async () => {
+  it('is damaged if a line is missing or empty, or if two are exchanged', async () => {
     await withLines((lines) => lines.toSpliced(4, 1))
     expect((await damaged()).line).toBe(5)
     await withLines((lines) => lines.toSpliced(4, 0, '\n'))
@@ -110,22 +110,22 @@ describe('a log whose lines are not those that were written', LONG, () => {
     expect((await damaged()).line).toBe(5)
   })
 
-  it('is damaged where its first line is missing', async () => {
+  it('is damaged if its first line is missing', async () => {
     await withLines((lines) => lines.slice(1))
     expect((await damaged()).line).toBe(1)
   })
 
-  it('is damaged where its end was cut off, though its lines are whole', async () => {
+  it('is damaged if its last lines are missing', async () => {
     await withLines((lines) => lines.slice(0, -1))
     expect((await damaged()).why).toContain('was written')
   })
 
-  it('is damaged where it belongs to another run', async () => {
+  it('is damaged if it belongs to another run', async () => {
     await place.put(LOG, log.toString().replaceAll('run-1', 'run-2'))
     expect((await damaged()).line).toBe(1)
   })
 
-  it('is damaged where it is missing or empty', async () => {
+  it('is damaged if it is missing or empty', async () => {
     await place.put(LOG, '')
     expect(await damaged()).toMatchObject({ line: 0 })
     await place.remove(LOG)
@@ -134,7 +134,7 @@ describe('a log whose lines are not those that were written', LONG, () => {
     expect(await damaged()).toMatchObject({ line: 0 })
   })
 
-  it('is damaged where a hole of zeros is in it', async () => {
+  it('is damaged if it contains a block of zeros', async () => {
     const bytes = Buffer.from(log)
     bytes.fill(0, 500, 900)
     await place.put(LOG, bytes)
@@ -151,7 +151,7 @@ describe('a snapshot', LONG, () => {
     await journal.close()
   }
 
-  it('that is missing, empty, cut or not valid is made anew, byte for byte', async () => {
+  it('that is missing, empty, cut or invalid is written again, byte for byte', async () => {
     await place.remove(SNAPSHOT)
     await rebuilt()
     const other = snapshot.toString().replace('"run_state":"DRAFTING"', '"run_state":"DONE"')
@@ -164,7 +164,7 @@ describe('a snapshot', LONG, () => {
     }
   })
 
-  it('of which any byte was changed is made anew', async () => {
+  it('with any changed byte is written again', async () => {
     for (let offset = 0; offset < snapshot.length; offset++) {
       const bytes = Buffer.from(snapshot)
       bytes[offset] = (bytes[offset] as number) ^ 1
@@ -188,7 +188,7 @@ describe('a snapshot', LONG, () => {
     expect(await place.get(SNAPSHOT)).toEqual(newer)
   })
 
-  it('vouches for its log in whatever form it is, and for nothing once damaged', async () => {
+  it('protects its log in any valid form, and not once it is damaged', async () => {
     const spaced = `${JSON.stringify(JSON.parse(snapshot.toString()), null, 2)}\n`
     const lines = linesOf(log)
     const last = lines.at(-1) as { offset: number }
@@ -260,7 +260,7 @@ describe('the failure of a damaged run', LONG, () => {
     expect(records).toEqual(['events.failed-1.ndjson', 'events.failed-2.ndjson'])
   })
 
-  it('counts no longer once the log was restored', async () => {
+  it('is ignored after the log was restored', async () => {
     const journal = await place.open()
     await breakLine(6)
     await journal.failDamaged(RUN, (run) => failureFacts(run), AUTHOR)
@@ -269,7 +269,7 @@ describe('the failure of a damaged run', LONG, () => {
     await mend(journal)
   })
 
-  it('can be recorded where nothing of the log is left', async () => {
+  it('can be recorded if the log is missing', async () => {
     const journal = await place.open()
     await place.remove(LOG)
     await journal.failDamaged(RUN, (run) => failureFacts(run), AUTHOR)
@@ -281,7 +281,7 @@ describe('the failure of a damaged run', LONG, () => {
 })
 
 describe('an artifact', LONG, () => {
-  it('that was changed or removed is noticed when it is read, and by a check', async () => {
+  it('that was changed or removed is detected when it is read, and by verify', async () => {
     const journal = await place.open()
     const reader = await journal.read(RUN)
     const { run } = await reader.replay()

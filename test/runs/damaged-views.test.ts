@@ -113,7 +113,38 @@ describe.each([
     expect(place.bytes()).toEqual(bytes)
   })
 
-  it('is told to telemetry with its failure, and holds up no other run', async () => {
+  it('is explained with the damage that resuming it then returns, before and after', async () => {
+    const runs = await damaged(make())
+    const before = await runs.explain('r1')
+    const { damage } = before
+    expect(before).toMatchObject({ refusal: null, hasEnded: false, continuesIn: 'broken' })
+    expect(damage).toMatchObject({ line: 3, offset: expect.any(Number), why: expect.any(String) })
+    expect(before.items.every(({ verdict }) => verdict === 'skip')).toBe(true)
+    const outcome = await (await runs.resume('r1')).result()
+    expect(outcome).toMatchObject({ kind: 'failed', damage, run: { run_state: 'broken' } })
+    const refusal = { code: 'E_RUN_ENDED' }
+    expect(await runs.explain('r1')).toMatchObject({ refusal, damage, hasEnded: true })
+    await expect(runs.resume('r1')).rejects.toMatchObject(refusal)
+  })
+
+  it('is not shown as of a damaged event, but as it failed once that was recorded', async () => {
+    const runs = await damaged(make())
+    const reader = await runs.journal.read('r1')
+    expect(await reader.asOf(2)).toMatchObject({ last_seq: 2 })
+    for (const seq of [3, 4]) {
+      const code = 'E_RUN_LOG_DAMAGED'
+      await expect(reader.asOf(seq)).rejects.toMatchObject({ code, damage: { line: 3 } })
+    }
+    await (await runs.resume('r1')).result()
+    const events = await eventsOf(runs)
+    expect(events.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5])
+    expect(await reader.asOf(2)).toMatchObject({ last_seq: 2, run_state: 'build' })
+    expect(await reader.asOf(3)).toMatchObject({ issues: { SnapshotInvalid: { status: 'open' } } })
+    expect(await reader.asOf(events.length)).toEqual((await runs.show('r1')).run)
+    expect(await reader.asOf(events.length + 1)).toBeUndefined()
+  })
+
+  it('is sent to telemetry with its failure, and does not delay other runs', async () => {
     const place = make()
     const runs = await damaged(place)
     await runs.close()
@@ -141,7 +172,7 @@ describe.each([
 })
 
 describe('a damaged run in a folder', () => {
-  it('has the snapshot of its failure beside the other, until its log is restored', async () => {
+  it('has a second snapshot, of its failure, until its log is restored', async () => {
     const path = freshFolder()
     const file = (name: string) => join(path, 'r1', name)
     const runs = await freshRuns({ folder: path, runs: [stuck] })
@@ -157,7 +188,7 @@ describe('a damaged run in a folder', () => {
     expect(readdirSync(join(path, 'r1'))).not.toContain('snapshot.failed.json')
   })
 
-  it('is listed with its problem if it cannot be read, and hides no other', async () => {
+  it('is listed with its problem if it cannot be read, beside the other runs', async () => {
     const path = freshFolder()
     const runs = await freshRuns({ folder: path, runs: [stuck] })
     await outcomeOf(runs, stuck)
@@ -170,7 +201,7 @@ describe('a damaged run in a folder', () => {
     ])
   })
 
-  it('is not said to be held by a process that is gone', async () => {
+  it('is not shown as held by a process that has ended', async () => {
     const path = freshFolder()
     const runs = await freshRuns({ folder: path, runs: [stuck] })
     await outcomeOf(runs, stuck)

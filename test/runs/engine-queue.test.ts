@@ -31,7 +31,7 @@ async function pawlWith(job: ReturnType<typeof jobOf>): Promise<Pawl> {
 }
 
 describe('a work item that a job does', () => {
-  it('gives the result of the job, and is not enqueued again once it has finished', async () => {
+  it('returns the result of the job, and is enqueued once', async () => {
     const told: Told = { calls: [], isMended: true }
     const job = jobOf(told)
     const pawl = await pawlWith(job)
@@ -94,7 +94,7 @@ describe('a work item that a job does', () => {
     expect(told.calls).toEqual(['bad', 'bad', 'bad'])
   })
 
-  it('that is parked waits for an operator, and then goes on with the same job', async () => {
+  it('whose job is parked waits for an operator, and continues with the same job', async () => {
     const told: Told = { calls: [], isMended: false }
     const job = jobOf(told)
     const pawl = await pawlWith(job)
@@ -112,7 +112,7 @@ describe('a work item that a job does', () => {
     expect((await pawl.store.list({}, { limit: 10 })).items).toHaveLength(1)
   })
 
-  it('needs a queue, and says so', async () => {
+  it('without a queue is refused with an error', async () => {
     const job = jobOf({ calls: [], isMended: true })
     const build = (run: RunContext) => run.work('shout', { job, input: { text: 'x' } })
     const runs = await freshRuns()

@@ -88,7 +88,7 @@ async function resumed(runs: Runs, options = {}) {
 }
 
 describe('a run that is resumed', () => {
-  it('does nothing again that has finished', async () => {
+  it('does not repeat finished work', async () => {
     const counting = new Counting(two)
     const runs = await counting.until('testing')
     const outcome = await resumed(runs)
@@ -97,7 +97,7 @@ describe('a run that is resumed', () => {
     expect(await storyOf(runs)).toContain('RESUME_REWIND built')
   })
 
-  it('does again what depends on an input that changed, and nothing else', async () => {
+  it('repeats what depends on a changed input, and nothing else', async () => {
     const counting = new Counting(two)
     const runs = await counting.until('testing')
     counting.put('b.txt', 'four five')
@@ -112,7 +112,7 @@ describe('a run that is resumed', () => {
     expect(await runs.verify('r1')).toEqual([])
   })
 
-  it('stops the wave where something comes out the same, unless it is strict', async () => {
+  it('does not repeat items whose inputs come out the same, unless strict', async () => {
     for (const strict of [false, true]) {
       const counting = new Counting(two)
       const runs = await counting.until('testing')
@@ -128,7 +128,7 @@ describe('a run that is resumed', () => {
     }
   })
 
-  it('notices files that come and go', async () => {
+  it('detects files that are added and removed', async () => {
     const counting = new Counting(two)
     const runs = await counting.until('testing')
     counting.put('c.txt', 'x y')
@@ -138,7 +138,7 @@ describe('a run that is resumed', () => {
     expect(counting.done).toEqual(['count in/c.txt', 'sum', 'announce'])
   })
 
-  it('goes back no further than to the last stable state before what is stale', async () => {
+  it('rewinds to the last stable state before the stale work, and no further', async () => {
     const counting = new Counting(two)
     const runs = await counting.until('testing')
     await expect(resumed(runs, { force: ['sum'] })).resolves.toMatchObject({ kind: 'done' })
@@ -149,7 +149,7 @@ describe('a run that is resumed', () => {
     expect(counting.done).toEqual(['sum'])
   })
 
-  it('does forced items again, and what comes out otherwise because of them', async () => {
+  it('repeats forced items, and what changes because of them', async () => {
     const counting = new Counting(two)
     const runs = await counting.until('testing')
     await resumed(runs, { force: ['count in/a.txt'] })
@@ -158,7 +158,7 @@ describe('a run that is resumed', () => {
     expect(run.work_items['count in/a.txt']).toMatchObject({ attempts: 2 })
   })
 
-  it('refuses to force what it does not have, and is left as it was', async () => {
+  it('is unchanged if a forced item does not exist', async () => {
     const counting = new Counting(two)
     const runs = await counting.until('built')
     const before = await storyOf(runs)
@@ -170,7 +170,7 @@ describe('a run that is resumed', () => {
     expect(await resumed(runs)).toMatchObject({ kind: 'done' })
   })
 
-  it('makes an artifact again whose content was changed behind its back', async () => {
+  it('makes an artifact again whose content was changed on the disk', async () => {
     const folder = freshFolder()
     const counting = new Counting(two)
     const runs = await counting.until('testing', { folder })
@@ -192,7 +192,7 @@ describe('a run that is resumed', () => {
     expect(await runs.verify('r1')).toEqual([])
   })
 
-  it('takes an input again whose copy was lost', async () => {
+  it('copies an input file again if the copy is missing', async () => {
     const folder = freshFolder()
     const counting = new Counting(two)
     const runs = await counting.until('testing', { folder })
@@ -223,7 +223,7 @@ describe('a resumption that is cut short', () => {
     return journal
   }
 
-  it('wherever it was cut, is made up for by the next one', async () => {
+  it('at any point is completed by the next one', async () => {
     for (let kept = 0; kept <= 8; kept++) {
       const folder = freshFolder()
       const counting = new Counting(two)
@@ -260,16 +260,16 @@ describe('an input file', () => {
     utimesSync(path, 1_000_000, 1_000_001)
   }
 
-  it('is not read again while size, time and inode are as they were', async () => {
+  it('is not read again while size, time and inode are unchanged', async () => {
     expect(await probe(forge)).toEqual(['announce'])
   })
 
-  it('is read again all the same by whoever is paranoid', async () => {
+  it('is read again with paranoid', async () => {
     const done = await probe(forge, { paranoid: true })
     expect(done).toEqual(['count in/b.txt', 'sum', 'announce'])
   })
 
-  it('that changed just before it was looked at is always read again', async () => {
+  it('that changed shortly before it was checked is always read again', async () => {
     const counting = new Counting(two)
     const path = join(counting.files, 'b.txt')
     const now = new Date()
@@ -281,7 +281,7 @@ describe('an input file', () => {
     expect(counting.done).toEqual(['count in/b.txt', 'sum', 'announce'])
   })
 
-  it('that is a link, or not there, is refused with its path', async () => {
+  it('that is a link or missing is refused with its path', async () => {
     for (const path of ['/nonexistent/a', '/proc/self/exe', '/']) {
       const runs = await freshRuns()
       const build = (run: RunContext) => run.inputFile('x', path)
@@ -294,7 +294,7 @@ describe('an input file', () => {
 })
 
 describe('explain', () => {
-  it('says of each item whether it will be done, and why', async () => {
+  it('shows for each item whether it will run, and why', async () => {
     const counting = new Counting(two)
     const runs = await counting.until('testing')
     const say = async (options = {}) => {
@@ -332,7 +332,7 @@ describe('explain', () => {
     })
   })
 
-  it('knows items that were interrupted or have failed, and runs that have ended', async () => {
+  it('shows items that were interrupted or failed, and runs that ended', async () => {
     const build = (run: RunContext) =>
       run.work('k', {}, () => {
         throw new Error('no')

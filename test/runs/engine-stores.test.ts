@@ -6,7 +6,7 @@ import { freshRuns, outcomeOf, releaseOf, storesNamed } from './bench.ts'
 const stores = storesNamed('engine_runs')
 
 describe.each(stores)('a run in %s', (_name, open) => {
-  it('stands still, is refused to others while it is held, and is resumed elsewhere', async () => {
+  it('stops, is refused to other processes while it is held, and is resumed by one', async () => {
     const store = await open()
     onTestFinished(() => store.close())
     const done: string[] = []

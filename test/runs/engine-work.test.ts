@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { eventsOf, freshRuns, outcomeOf, release, releaseOf, storyOf } from './bench.ts'
 
 describe('a run', () => {
-  it('goes through its nodes to its end, and its log tells how', async () => {
+  it('goes through its nodes to its end, and its log records each step', async () => {
     const runs = await freshRuns()
     const build = (run: RunContext) => run.work('compile', {}, () => ({ size: 3 }))
     expect(await outcomeOf(runs, releaseOf({ build }))).toMatchObject({ kind: 'done' })
@@ -19,6 +19,18 @@ describe('a run', () => {
       'RUN_STATE_CHANGED testing',
       'RUN_STATE_CHANGED shipped',
     ])
+    expect(await runs.verify('r1')).toEqual([])
+  })
+
+  it('returns the results of work items as they were, also when they are read again', async () => {
+    const seen: unknown[] = []
+    const value = { at: new Date(0), n: 7n, tags: new Set(['a']) }
+    const build = async (run: RunContext) => {
+      seen.push(await run.work('rich', {}, () => value), await run.work('rich', {}, () => value))
+    }
+    const runs = await freshRuns()
+    expect(await outcomeOf(runs, releaseOf({ build }))).toMatchObject({ kind: 'done' })
+    expect(seen).toStrictEqual([value, value])
     expect(await runs.verify('r1')).toEqual([])
   })
 
@@ -76,7 +88,7 @@ describe('an option of a work item or an input that is unknown', () => {
 })
 
 describe('a work item', () => {
-  it('is done once, however often it is asked for, and gives the same result', async () => {
+  it('runs once, however often it is requested, and returns the same result', async () => {
     let calls = 0
     const results: unknown[] = []
     const ask = async (run: RunContext) => {
@@ -87,7 +99,7 @@ describe('a work item', () => {
     expect(results).toEqual([{ calls: 1 }, { calls: 1 }, { calls: 1 }])
   })
 
-  it('is done again when a declared input or its code changes, and only then', async () => {
+  it('runs again if a declared input or its code changes, and only then', async () => {
     const done: string[] = []
     const ask = (n: number, code?: string) => async (run: RunContext) => {
       const options = { inputs: { n }, ...(code !== undefined && { code }) }
@@ -125,7 +137,7 @@ describe('a work item', () => {
     expect(source).toMatchObject({ work_item: null })
   })
 
-  it('that replaces what it read is done again when another has written there', async () => {
+  it('that replaces an artifact that it read runs again after another item wrote it', async () => {
     const done: string[] = []
     const mend = (run: RunContext) =>
       run.work('mend', {}, async () => {
@@ -150,7 +162,7 @@ describe('a work item', () => {
     expect(done).toEqual(['v1', 'v2'])
   })
 
-  it('leaves none of its outputs when it fails, and the run stands still', async () => {
+  it('leaves no outputs if it fails, and the run stops', async () => {
     let isMended = false
     const build = (run: RunContext) =>
       run.work('k', {}, async () => {
@@ -173,7 +185,7 @@ describe('a work item', () => {
     expect(resumed.run.work_items.k).toMatchObject({ status: 'finished', attempts: 2 })
   })
 
-  it('cannot be asked for inside of another, nor twice at once', async () => {
+  it('cannot be requested inside another item, nor twice at once', async () => {
     const errors: unknown[] = []
     const build = async (run: RunContext) => {
       await run.work('outer', {}, async () => {
@@ -243,7 +255,7 @@ describe('a work item', () => {
 })
 
 describe('a fan-out', () => {
-  it('has no more items under way than it may, and results in the order of keys', async () => {
+  it('runs at most the given number at once, with results in the order of keys', async () => {
     let [running, most] = [0, 0]
     const results: string[][] = []
     const { promise: two, resolve: areTwo } = withResolvers()
@@ -270,7 +282,7 @@ describe('a fan-out', () => {
     ])
   })
 
-  it('throws the first failure in the order of keys, and keeps what has finished', async () => {
+  it('throws the first error in the order of keys, and keeps finished items', async () => {
     const begun: string[] = []
     const build = async (run: RunContext) => {
       const options = { key: (value: string) => value, concurrency: 3 }
@@ -302,7 +314,7 @@ describe('a fan-out', () => {
 })
 
 describe('a node', () => {
-  it('is over only when everything that it began is', async () => {
+  it('ends only when all items that it started have ended', async () => {
     const build = (run: RunContext) => {
       void run.work('late', {}, async () => {
         await new Promise((resolve) => setImmediate(resolve))

@@ -197,7 +197,7 @@ async function check(plan: Plan, runs: Runs, definition: RunDefinition, planned:
 }
 
 describe('what explain says of an item', () => {
-  it('is what resuming does with it, whatever a fix loop has overwritten', async () => {
+  it('is what resuming does, also after a fix loop replaced outputs', async () => {
     await fc.assert(
       fc.asyncProperty(anyPlan, async (plan) => {
         const memory = existsSync('/dev/shm') ? '/dev/shm' : undefined

@@ -76,7 +76,7 @@ class Mending {
 const resumed = async (runs: Runs) => (await runs.resume('r1')).result()
 
 describe.each(journals)('the fix loop of a run in %s', (_name, open) => {
-  it('spends nothing on a process that is stopped before the work of a fix ran', async () => {
+  it('counts no attempt if the process stops before the work of the fix ran', async () => {
     const mending = new Mending()
     mending.put('x')
     const runs = await freshRuns({ journal: await open(), runs: [mending.definition] })
@@ -96,7 +96,7 @@ describe.each(journals)('the fix loop of a run in %s', (_name, open) => {
     expect(await runs.verify('r1')).toEqual([])
   }, 60_000)
 
-  it('has all its attempts again for an input that changed, however often it does', async () => {
+  it('gets all attempts back whenever an input changes', async () => {
     const mending = new Mending()
     mending.put('x')
     const runs = await freshRuns({ journal: await open(), runs: [mending.definition] })

@@ -76,7 +76,7 @@ const journals: [string, () => Promise<Journal>][] = [
 ]
 
 describe.each(journals)('a forced item, in %s', (_name, open) => {
-  it('is forced until it starts, whoever resumes the run, and is done once', async () => {
+  it('stays forced until it starts, over several resumes, and runs once', async () => {
     const making = new Making()
     const runs = await freshRuns({ journal: await open(), runs: [making.definition] })
     await outcomeOf(runs, making.definition)
@@ -99,7 +99,7 @@ describe.each(journals)('a forced item, in %s', (_name, open) => {
 })
 
 describe('a forced item', () => {
-  it('is recorded before the run goes back, and fulfilled after it has started', async () => {
+  it('is recorded before the rewind, and resolved when it starts', async () => {
     const making = new Making()
     const runs = await freshRuns({ runs: [making.definition] })
     await outcomeOf(runs, making.definition)
@@ -127,7 +127,7 @@ describe('a forced item', () => {
     expect(making.done).toBe(2)
   })
 
-  it('is not forgotten once its resumption was acknowledged, wherever that dies', async () => {
+  it('is kept if the process dies after the resume was acknowledged', async () => {
     const reached = new Set<string>()
     for (const kind of ['process', 'power'] as const) {
       for (let at = 0, isOver = false; !isOver && at < 1000; at++) {

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { exportRun, importRun, type Journal, openFolderJournal } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
-import { EventIds } from '../../src/runs/journal/event-ids.ts'
+import { EventIds } from '../../src/runs/journal/log-replay.ts'
 import { freshFolder, freshRuns, journalsNamed, outcomeOf, releaseOf } from './bench.ts'
 import { all } from './support.ts'
 
@@ -63,27 +63,27 @@ describe.each(journalsNamed('forged'))('a bundle that is imported into %s', (_na
     expect(await journal.list()).toEqual([])
   }
 
-  it('is taken as it is, if nothing was changed', async () => {
+  it('is imported if nothing was changed', async () => {
     const journal = await open()
     await importRun(journal, await forgedBundle(() => {}))
     expect(await journal.verify('r1')).toEqual([])
   })
 
-  it('is refused with an event id that is there twice', async () => {
+  it('is refused if an event id occurs twice', async () => {
     await refused(await forgedBundle(sameId), /its id .* is not unique/)
   })
 
-  it('is refused with a path that is not the artifact’s own', async () => {
+  it('is refused if an artifact has a wrong path', async () => {
     const bundle = await forgedBundle((events) => {
       written(events).data.path = '../../evil'
     })
-    await refused(bundle, /another path for artifact "plan"/)
+    await refused(bundle, /a wrong path for artifact "plan"/)
   })
 
-  it('is refused with a content of which no event speaks, or with one twice', async () => {
+  it('is refused with a content that no event names, or with one twice', async () => {
     const content = Buffer.from('extra').toString('base64')
     const extra = canonical({ name: '../../evil', sha256: sha256('extra'), content })
-    const why = /comes with a content of no event, or twice/
+    const why = /has a content that no event names, or has it twice/
     await refused(
       await forgedBundle(
         () => {},
@@ -100,7 +100,7 @@ describe.each(journalsNamed('forged'))('a bundle that is imported into %s', (_na
     )
   })
 
-  it('is refused without a content of which an event speaks', async () => {
+  it('is refused without a content that an event names', async () => {
     await refused(
       await forgedBundle(
         () => {},
@@ -111,8 +111,8 @@ describe.each(journalsNamed('forged'))('a bundle that is imported into %s', (_na
   })
 })
 
-describe('a log in which an event id is there twice', () => {
-  it('is damaged there for who resumes, reads and verifies it', async () => {
+describe('a log in which an event id occurs twice', () => {
+  it('is damaged there for resume, reads and verify', async () => {
     const build = releaseOf({
       testing: () => {
         throw new Error('stop here')
@@ -138,7 +138,7 @@ describe('a log in which an event id is there twice', () => {
 describe('the ids of a log', () => {
   const id = (n: number) => `${n.toString(16).padStart(8, '0')}-0000-7000-8000-000000000000`
 
-  it('are found again in whatever order they came', () => {
+  it('are found in any order', () => {
     const ids = new EventIds()
     const order = Array.from({ length: 2000 }, (_, i) => (i * 7919) % 2003)
     for (const n of order) expect(ids.add(id(n))).toBe(true)

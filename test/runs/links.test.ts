@@ -18,7 +18,7 @@ import { type Journal, openFolderJournal, PathRefused } from 'pawl/runs'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
 import { TelemetryState } from '../../src/runs/telemetry/state.ts'
-import { AUTHOR, factsOf, tell } from './support.ts'
+import { AUTHOR, applyCommand, factsOf } from './support.ts'
 
 let folder: string
 let journal: Journal
@@ -31,7 +31,7 @@ beforeEach(async () => {
   writeFileSync(outside('secret'), 'secret\n')
   journal = await openFolderJournal({ path: inside() })
   const writer = await journal.create('run-1', factsOf(null, { kind: 'create' }), AUTHOR)
-  await tell(writer, { kind: 'move', to: 'CLONED_INPUTS' })
+  await applyCommand(writer, { kind: 'move', to: 'CLONED_INPUTS' })
   await writer.writeArtifact('plan', Buffer.from('plan'))
   await writer.close()
 })
@@ -53,7 +53,7 @@ function link(target: string, ...names: string[]): void {
 }
 
 describe('a link', () => {
-  it('in the place of a run’s folder is refused, also where it leads to a run', async () => {
+  it('in the place of a run’s folder is refused, even if it leads to a run', async () => {
     renameSync(inside('run-1'), outside('run-1'))
     const before = readdirSync(outside('run-1'))
     symlinkSync(outside('run-1'), inside('run-1'))
@@ -125,7 +125,9 @@ describe('a link', () => {
     const code = 'E_PATH_REFUSED'
     const moved = { code, message: expect.stringContaining('was moved, removed or replaced') }
     const events = readFileSync(inside('moved', 'events.ndjson'))
-    await expect(tell(writer, { kind: 'move', to: 'INGESTED' })).rejects.toMatchObject(moved)
+    await expect(applyCommand(writer, { kind: 'move', to: 'INGESTED' })).rejects.toMatchObject(
+      moved,
+    )
     await expect(writer.writeArtifact('new', Buffer.from('new'))).rejects.toMatchObject(moved)
     expect(writer.run.run_state).toBe('CLONED_INPUTS')
     await writer.close()
@@ -137,14 +139,16 @@ describe('a link', () => {
     expect(await journal.verify('run-1')).toEqual([])
   })
 
-  it('in the place of a folder that is put back lets its holder go on', async () => {
+  it('in the place of a folder does no harm after the folder is back', async () => {
     const writer = await journal.open('run-1', AUTHOR)
     renameSync(inside('run-1'), inside('moved'))
     symlinkSync(outside(), inside('run-1'))
-    await expect(tell(writer, { kind: 'move', to: 'INGESTED' })).rejects.toThrow(PathRefused)
+    await expect(applyCommand(writer, { kind: 'move', to: 'INGESTED' })).rejects.toThrow(
+      PathRefused,
+    )
     rmSync(inside('run-1'))
     renameSync(inside('moved'), inside('run-1'))
-    await tell(writer, { kind: 'move', to: 'INGESTED' })
+    await applyCommand(writer, { kind: 'move', to: 'INGESTED' })
     await writer.close()
     expect(await journal.peek('run-1')).toMatchObject({ run_state: 'INGESTED' })
   })
@@ -164,7 +168,7 @@ describe('a link', () => {
     await expect(state.advance('run-1', 1)).rejects.toBeInstanceOf(PathRefused)
   })
 
-  it('or a socket in the place of a file is named as what it is', async () => {
+  it('or a socket in the place of a file is named in the error', async () => {
     rmSync(inside('run-1', 'snapshot.json'))
     const server = createServer().listen(inside('run-1', 'snapshot.json'))
     await once(server, 'listening')

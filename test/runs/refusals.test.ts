@@ -132,7 +132,7 @@ it('a damaged log can be forked before its damage, as its error says', async () 
   await expect(fork(at + 1, 'f3')).rejects.toMatchObject({ code: 'E_RUN_LOG_DAMAGED' })
 })
 
-it('a log whose first line is damaged has no hint that leads nowhere', async () => {
+it('the error of a damaged first line does not suggest a fork', async () => {
   const { folder, log } = await place()
   writeFileSync(log, readFileSync(log, 'utf8').replace('RUN_CREATED', 'RUN_CREATEX'))
   await using runs = await openRuns({ folder, runs: [docs] })
@@ -153,7 +153,7 @@ it('a linked folder of a run is listed with the reason why it is not read', asyn
   }
 })
 
-it('a checked list says what the log says, and that the snapshot says something else', async () => {
+it('a checked list shows the log, and that the snapshot differs', async () => {
   const { folder, own } = await place()
   await using runs = await openRuns({ folder, runs: [docs] })
   const { run, lastHash } = await runs.show('r1')
@@ -163,7 +163,7 @@ it('a checked list says what the log says, and that the snapshot says something 
   expect(await runs.list({ check: true })).toMatchObject([
     { run: { run_state: 'CLONED_INPUTS' }, snapshotDiffers: true },
   ])
-  const message = 'The snapshot says something else than the log, which counts'
+  const message = 'The snapshot differs from the log. The log is right'
   expect(await runs.verify('r1')).toMatchObject([{ severity: 'notice', message }])
 })
 

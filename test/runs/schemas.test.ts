@@ -32,7 +32,7 @@ describe('the schemas', () => {
     expect(files).toContain('specs')
   })
 
-  it('a run as it is written passes them by any validator', async () => {
+  it('a written run passes any validator', async () => {
     const place = new Place()
     await place.example()
     const ajv = new Ajv2020({ strict: false })
@@ -46,7 +46,7 @@ describe('the schemas', () => {
     expect(snapshot?.(JSON.parse(((await place.get(SNAPSHOT)) as Buffer).toString()))).toBe(true)
   })
 
-  it('a line is canonical, whatever those are called who wrote it', async () => {
+  it('a line is canonical, whatever the names of its authors are', async () => {
     const place = new Place()
     await place.example()
     const journal = await place.open()
@@ -89,7 +89,7 @@ describe('the schemas', () => {
     })
   })
 
-  it('a snapshot that the schema refuses is made anew', async () => {
+  it('a snapshot that the schema refuses is written again', async () => {
     const place = new Place()
     await place.example()
     const before = (await place.get(SNAPSHOT)) as Buffer
@@ -115,7 +115,7 @@ describe('the schemas', () => {
     for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/)
   })
 
-  it('a look at a run reads its snapshot alone', async () => {
+  it('peek reads only the snapshot', async () => {
     const place = new Place()
     await place.example()
     const journal = await place.open()
@@ -126,7 +126,7 @@ describe('the schemas', () => {
 })
 
 describe('the files of the machine', () => {
-  it('that are not there are nothing, and are removed in peace', async () => {
+  it('that do not exist are undefined, and removing them does nothing', async () => {
     const nowhere = '/tmp/pawl-nowhere/at-all'
     expect(await systemFiles.open(nowhere, 'read')).toBeUndefined()
     expect(await systemFiles.info(nowhere)).toBeUndefined()

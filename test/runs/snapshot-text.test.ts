@@ -70,7 +70,7 @@ describe('the text of a snapshot', () => {
     )
   })
 
-  it('is as if it were written anew after every change, also one that was taken back', () => {
+  it('equals a fresh encoding after every change, also after an undo', () => {
     const log = begun().add(started('a', {}, null), written('x', 'a'))
     const before = log.text
     const { last_seq } = log.fold.run as Run
@@ -88,10 +88,10 @@ describe('the text of a snapshot', () => {
   })
 })
 
-describe('what a snapshot claims of its log', () => {
+describe('the end of the log in a snapshot', () => {
   const text = begun().add(started('a', { x: SHA }, 'v1'), written('x', 'a')).text
 
-  it('is not believed where one byte is another, or where some are missing', () => {
+  it('is ignored if a byte was changed or is missing', () => {
     for (let at = 0; at < text.length; at++) {
       const other = text[at] === '7' ? '8' : '7'
       const changed = `${text.slice(0, at)}${other}${text.slice(at + 1)}`
@@ -100,12 +100,12 @@ describe('what a snapshot claims of its log', () => {
     }
   })
 
-  it('is that of its own run alone', () => {
+  it('is ignored for another run', () => {
     expect(claimOf('run-2', text)).toBeUndefined()
     expect(claimOf('run-1', text)).toEqual({ seq: 3, hash: HASH })
   })
 
-  it('is told by a text that is not canonical only when it is read as a whole', () => {
+  it('is found in a text that is not canonical only by parsing it', () => {
     const spaced = `${JSON.stringify(JSON.parse(text), null, 2)}\n`
     expect(claimOf('run-1', spaced)).toBeUndefined()
     expect(decodeSnapshot('run-1', spaced)).toMatchObject({ kind: 'valid' })

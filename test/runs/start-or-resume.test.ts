@@ -39,7 +39,7 @@ describe.each(journalsNamed('start_or_resume'))('a run in %s', (_name, open) => 
     expect(done).toEqual(['plan'])
   })
 
-  it('is not resumed as something else', async () => {
+  it('is not resumed with another definition or input', async () => {
     const other = { ...stuck, name: 'other' }
     const withInput = defineRun({
       name: 'with-input',
@@ -62,7 +62,7 @@ describe.each(journalsNamed('start_or_resume'))('a run in %s', (_name, open) => 
     expect(await same.result()).toMatchObject({ kind: 'done' })
   })
 
-  it('is cancelled, linked and explained without the code of its machine', async () => {
+  it('is cancelled, linked and explained without its definition', async () => {
     const journal = await open()
     const runs = await freshRuns({ journal, runs: [stuck] })
     await outcomeOf(runs, stuck)
@@ -96,6 +96,6 @@ describe('an option that does not exist', () => {
     const both = runs.startOrResume(stuck, { runId: 'r1', ...bogus })
     await expect(both).rejects.toMatchObject(called)
     const force = 'plan' as unknown as string[]
-    await expect(runs.resume('r1', { force })).rejects.toThrow('"force" must be a list')
+    await expect(runs.resume('r1', { force })).rejects.toThrow('"force" must be an array')
   })
 })

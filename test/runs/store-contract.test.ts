@@ -6,7 +6,7 @@ import { openPostgresStore } from 'pawl/postgres'
 import { openStoreJournal } from 'pawl/runs'
 import { openSqliteStore } from 'pawl/sqlite'
 import { afterAll, describe, it } from 'vitest'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { journalContract, type OpenJournal } from '../contract/journal/index.ts'
 import { sharedPostgres } from '../support/postgres/databases.ts'
 

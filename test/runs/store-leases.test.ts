@@ -9,11 +9,11 @@ import { openSqliteStore } from 'pawl/sqlite'
 import { type TestEnvironment, testEnvironment } from 'pawl/testing'
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { openSqlite } from '../../src/stores/sqlite/store.ts'
-import type { Store } from '../../src/stores/store.ts'
 import { JournalBench } from '../contract/journal/bench.ts'
 import { sharedPostgres } from '../support/postgres/databases.ts'
-import { AUTHOR, all, factsOf, failureFacts, tell } from './support.ts'
+import { AUTHOR, all, applyCommand, factsOf, failureFacts } from './support.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pawl-leases-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -73,7 +73,7 @@ describe.each(Object.keys(PLACES))('a run in %s', (kind) => {
     const again = async () => two
     await new JournalBench(environment, { journal: one, again, advance: () => {} }).example('run-1')
   }
-  it('stays held for as long as its holder lives, however long that is', async () => {
+  it('stays held as long as its holder lives', async () => {
     const renewals = vi.spyOn(opened.store.runs, 'renew')
     const writer = await create()
     for (let i = 1; i <= 20; i++) {
@@ -83,18 +83,18 @@ describe.each(Object.keys(PLACES))('a run in %s', (kind) => {
       await new Promise((turn) => setImmediate(turn))
     }
     await expect(two.open('run-1', AUTHOR)).rejects.toMatchObject({ code: 'E_RUN_HELD' })
-    await tell(writer, { kind: 'move', to: 'CLONED_INPUTS' })
+    await applyCommand(writer, { kind: 'move', to: 'CLONED_INPUTS' })
     expect(writer.signal.aborted).toBe(false)
   })
 
-  it('whose holder fell silent is taken over, and the late holder changes nothing', async () => {
+  it('whose holder stopped renewing is taken over; the old holder changes nothing', async () => {
     const late = await create()
     // The clock moves without its timers: the process was frozen.
     environment.clock.advance(30_000)
     const next = await two.open('run-1', AUTHOR)
-    await tell(next, { kind: 'move', to: 'CLONED_INPUTS' })
+    await applyCommand(next, { kind: 'move', to: 'CLONED_INPUTS' })
     const before = await all((await one.read('run-1')).lines())
-    const moving = tell(late, { kind: 'move', to: 'CLONED_INPUTS' })
+    const moving = applyCommand(late, { kind: 'move', to: 'CLONED_INPUTS' })
     await expect(moving).rejects.toMatchObject({ code: 'E_RUN_LOST' })
     expect(late.signal.reason).toMatchObject({ code: 'E_RUN_LOST' })
     expect(late.run.run_state).toBe('CREATED')
@@ -102,10 +102,10 @@ describe.each(Object.keys(PLACES))('a run in %s', (kind) => {
     await expect(again).rejects.toMatchObject({ code: 'E_JOURNAL_CLOSED' })
     await late.close()
     expect(await all((await one.read('run-1')).lines())).toEqual(before)
-    await tell(next, { kind: 'move', to: 'INGESTED' })
+    await applyCommand(next, { kind: 'move', to: 'INGESTED' })
   })
 
-  it('is not written to under an expired lease, even where nobody else wants it', async () => {
+  it('is not written under an expired lease, even if no other process holds it', async () => {
     const late = await create()
     environment.clock.advance(30_000)
     const writing = late.writeArtifact('plan', Buffer.from('plan'))
@@ -113,7 +113,7 @@ describe.each(Object.keys(PLACES))('a run in %s', (kind) => {
     expect(await (await one.read('run-1')).holder()).toBeUndefined()
   })
 
-  it('tells its holder by a signal when a renewal comes too late', async () => {
+  it('aborts the holder’s signal if a renewal comes too late', async () => {
     const late = await create()
     environment.clock.advance(30_000)
     const lost = new Promise((heard) => late.signal.addEventListener('abort', heard))
@@ -122,7 +122,7 @@ describe.each(Object.keys(PLACES))('a run in %s', (kind) => {
     expect(late.signal.reason).toMatchObject({ code: 'E_RUN_LOST' })
   })
 
-  it('keeps its lines from being changed, and deleted while it exists', async () => {
+  it('refuses changes and deletions of its lines', async () => {
     await example()
     for (const sql of [
       "UPDATE @run_events SET line = 'x' WHERE seq = 2",
@@ -134,7 +134,7 @@ describe.each(Object.keys(PLACES))('a run in %s', (kind) => {
     expect(await one.verify('run-1')).toEqual([])
   })
 
-  it('of which lines were removed all the same is damaged, and can be failed', async () => {
+  it('with removed lines is damaged, and can be failed', async () => {
     await example()
     const trigger = kind === 'SQLite' ? 'pawl_run_events_are_never_deleted' : undefined
     const off = trigger ? `DROP TRIGGER ${trigger}` : 'ALTER TABLE @run_events DISABLE TRIGGER USER'
@@ -151,7 +151,7 @@ describe.each(Object.keys(PLACES))('a run in %s', (kind) => {
     expect(await one.verify('run-1')).toMatchObject([{ kind: 'log', details: { recorded: true } }])
   })
 
-  it('whose snapshot was changed gets it back', async () => {
+  it('with a changed snapshot gets it back', async () => {
     await example()
     const before = await one.peek('run-1')
     await opened.vandalise("UPDATE @runs SET snapshot = '{}'")
@@ -176,7 +176,7 @@ describe.each(Object.keys(PLACES))('a run in %s', (kind) => {
     expect(await all(exportRun(empty, 'run-1'))).toEqual(bundle)
     expect(await empty.verify('run-1')).toEqual([])
     const writer = await empty.open('run-1', AUTHOR)
-    await tell(writer, { kind: 'move', to: 'DRAFT_READY' })
+    await applyCommand(writer, { kind: 'move', to: 'DRAFT_READY' })
     await empty.close()
     await store.close()
   })

@@ -5,7 +5,7 @@ import { documentationRun, type Journal, openFolderJournal, type RunFact } from 
 import { SeededRandom, SimulatedFiles, type TestEnvironment, testEnvironment } from 'pawl/testing'
 import { AUTHOR, JournalBench } from '../contract/journal/bench.ts'
 
-export { AUTHOR, all, factsOf, tell } from '../contract/journal/bench.ts'
+export { AUTHOR, all, applyCommand, factsOf } from '../contract/journal/bench.ts'
 
 export const RUN = 'run-1'
 /** For tests of many small steps, on a machine that others may use as well. */

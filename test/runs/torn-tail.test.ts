@@ -3,7 +3,18 @@
 import { createHash } from 'node:crypto'
 import { foldRun } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
-import { AUTHOR, all, LOG, LONG, linesOf, mend, Place, RUN, SNAPSHOT, tell } from './support.ts'
+import {
+  AUTHOR,
+  all,
+  applyCommand,
+  LOG,
+  LONG,
+  linesOf,
+  mend,
+  Place,
+  RUN,
+  SNAPSHOT,
+} from './support.ts'
 
 /** A run whose last event the snapshot does not know yet, as after a crash. */
 async function tornable(): Promise<{ place: Place; log: Buffer; last: number; snapshot: Buffer }> {
@@ -12,7 +23,12 @@ async function tornable(): Promise<{ place: Place; log: Buffer; last: number; sn
   const snapshot = (await place.get(SNAPSHOT)) as Buffer
   const journal = await place.open()
   const writer = await journal.open(RUN, AUTHOR)
-  await tell(writer, { kind: 'open-issue', issue: 'i', severity: 'error', message: 'naïve — 墨' })
+  await applyCommand(writer, {
+    kind: 'open-issue',
+    issue: 'i',
+    severity: 'error',
+    message: 'naïve — 墨',
+  })
   await writer.close()
   await journal.close()
   const log = (await place.get(LOG)) as Buffer
@@ -21,7 +37,7 @@ async function tornable(): Promise<{ place: Place; log: Buffer; last: number; sn
 }
 
 describe('a log that ends in the middle of a line', LONG, () => {
-  it('cut at every byte of its last event, is mended, and goes on twice and again', async () => {
+  it('cut at any byte of its last event is repaired, repeatedly', async () => {
     const { place, log, last, snapshot } = await tornable()
     for (let length = last; length < log.length; length++) {
       for (const name of await place.names())
@@ -34,8 +50,8 @@ describe('a log that ends in the middle of a line', LONG, () => {
       expect(tornBytes).toBe(torn.length)
 
       const writer = await journal.open(RUN, AUTHOR)
-      await tell(writer, { kind: 'change-section', section: 'a', to: `${length}` })
-      await tell(writer, { kind: 'change-section', section: 'b', to: `${length}` })
+      await applyCommand(writer, { kind: 'change-section', section: 'a', to: `${length}` })
+      await applyCommand(writer, { kind: 'change-section', section: 'b', to: `${length}` })
       await writer.close()
 
       const events = await all((await journal.read(RUN)).events())
@@ -54,7 +70,7 @@ describe('a log that ends in the middle of a line', LONG, () => {
     }
   })
 
-  it('is left as it is by readers, who say how many bytes they left out', async () => {
+  it('is not changed by readers, who report the number of ignored bytes', async () => {
     const { place, log, last, snapshot } = await tornable()
     await place.put(LOG, log.subarray(0, last + 10))
     await place.put(SNAPSHOT, snapshot)
@@ -67,7 +83,7 @@ describe('a log that ends in the middle of a line', LONG, () => {
     expect(await place.everything()).toEqual(before)
   })
 
-  it('torn twice in the same way, is recorded and kept twice', async () => {
+  it('torn twice in the same way is recorded twice', async () => {
     const { place, log, last, snapshot } = await tornable()
     await place.put(LOG, log.subarray(0, last + 10))
     await place.put(SNAPSHOT, snapshot)
@@ -86,7 +102,7 @@ describe('a log that ends in the middle of a line', LONG, () => {
     expect(events.filter(({ type }) => type === 'LOG_TAIL_DISCARDED').length).toBe(2)
   })
 
-  it('of which the snapshot knows more than its whole lines, was cut, and is damaged', async () => {
+  it('is damaged if the snapshot has more events than it', async () => {
     const { place, log, last } = await tornable()
     await place.put(LOG, log.subarray(0, log.length - 1))
     const before = await place.everything()
@@ -98,7 +114,7 @@ describe('a log that ends in the middle of a line', LONG, () => {
     expect(await place.everything()).toEqual(before)
   })
 
-  it('of its first line only, is no run yet, and can be created', async () => {
+  it('in its first line is not a run yet, and can be created', async () => {
     const { place, log } = await tornable()
     await place.put(LOG, log.subarray(0, 40))
     await place.remove(SNAPSHOT)

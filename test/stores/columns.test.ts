@@ -32,7 +32,7 @@ const job: Job = {
   limitKey: 'limit',
   retryOf: '00000000-0000-7000-8000-000000000002',
   timeoutMs: 101,
-  deadlineAt: 102,
+  deadlineAt: 114,
   policy: { retry: { attempts: 3 } } as unknown as Job['policy'],
   state: 'running',
   seq: 103,
@@ -41,6 +41,7 @@ const job: Job = {
   crashes: 106,
   releases: 107,
   priority: 108,
+  aheadMs: 115,
   runAt: 109,
   createdAt: 110,
   startedAt: 111,
@@ -90,17 +91,20 @@ describe('the table of columns', () => {
 
   it('tells plain jobs from special ones', () => {
     expect(isPlain({ ...row, job: bare })).toBe(true)
-    for (const field of ['key', 'limitKey', 'tags', 'retryOf', 'timeoutMs', 'policy'] as const) {
+    for (const field of SPECIAL) {
       expect(isPlain({ ...row, job: { ...bare, [field]: job[field] } })).toBe(false)
     }
   })
 })
+
+const SPECIAL = ['key', 'limitKey', 'aheadMs', 'tags', 'retryOf', 'timeoutMs', 'policy'] as const
 
 const bare: Job = {
   ...job,
   tags: [],
   key: null,
   limitKey: null,
+  aheadMs: 0,
   retryOf: null,
   timeoutMs: null,
   deadlineAt: null,

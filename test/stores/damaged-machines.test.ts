@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import type { PawlError } from '../../src/core/errors.ts'
 import type { Lifecycle } from '../../src/core/lifecycles/lifecycle.ts'
 import { Doctor } from '../../src/doctor/doctor.ts'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { type Examined, STORES } from './examined-stores.ts'
 
 const REQUEST = { worker: 'w1', limit: 10, leaseMs: 60_000, start: true }

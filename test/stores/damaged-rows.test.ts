@@ -7,7 +7,7 @@ import { Doctor } from '../../src/doctor/doctor.ts'
 import { createPawl } from '../../src/engine/create-pawl.ts'
 import { circumstancesOf } from '../../src/engine/operators/circumstances.ts'
 import { explain } from '../../src/engine/operators/explain.ts'
-import type { Held, Store } from '../../src/stores/store.ts'
+import type { Held, Store } from '../../src/stores/contract/store.ts'
 import { claim as claimOne, type Examined, enqueue, STORES, succeeded } from './examined-stores.ts'
 
 const OPERATOR = { actor: 'operator', operator: 'ann', note: 'because' } as const
@@ -103,7 +103,7 @@ describe.each(STORES)('a damaged row on $name', ({ open }) => {
   )
 
   it('that does not tell of the last fact of its job is set aside', async () => {
-    await store.tell([hurt()], { kind: 'prioritise', priority: 5 }, OPERATOR)
+    await store.applyCommand([hurt()], { kind: 'prioritise', priority: 5 }, OPERATOR)
     await damage(examined, hurt(), 'seq = 1')
     await damage(examined, ids[2], 'seq = 7')
     const isolated = (await store.isolate()).map(({ jobId }) => jobId)
@@ -134,7 +134,7 @@ describe.each(STORES)('a damaged row on $name', ({ open }) => {
 
   it('that waits for its time is set aside when it is due, unlike its neighbours', async () => {
     const runAt = store.now() + 500
-    for (const id of ids) await store.tell([id], { kind: 'reschedule', runAt }, OPERATOR)
+    for (const id of ids) await store.applyCommand([id], { kind: 'reschedule', runAt }, OPERATOR)
     await damage(examined, hurt(), "policy = 'oops'")
     examined.environment.clock.advance(501)
     expect(await store.promote(100)).toBe(2)
@@ -164,7 +164,7 @@ describe.each(STORES)('a damaged row on $name', ({ open }) => {
 
   it('is named by whatever asks for it alone, and changes nothing for others', async () => {
     await damage(examined, hurt(), "tags = 'oops'")
-    const told = await store.tell(ids, { kind: 'prioritise', priority: 9 }, OPERATOR)
+    const told = await store.applyCommand(ids, { kind: 'prioritise', priority: 9 }, OPERATOR)
     expect(told).toMatchObject([
       { kind: 'done' },
       { kind: 'rejected', error: { code: 'E_JOB_DAMAGED', details: { jobId: hurt() } } },
@@ -285,7 +285,7 @@ describe.each(STORES)('a job whose machine has no row on $name', ({ open }) => {
     await damage(examined, id, 'machine = 77')
     const damaged = { code: 'E_JOB_DAMAGED', message: expect.stringContaining('machine 77') }
     await expect(store.get(id)).rejects.toMatchObject(damaged)
-    const told = await store.tell([id], { kind: 'park' }, OPERATOR)
+    const told = await store.applyCommand([id], { kind: 'park' }, OPERATOR)
     const cancelled = await store.cancel([id], OPERATOR)
     for (const [answer] of [told, cancelled]) {
       expect(answer).toMatchObject({ kind: 'rejected', error: damaged })

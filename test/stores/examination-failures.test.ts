@@ -46,9 +46,9 @@ it('a look that fails half-way does not keep later reads in the past', async () 
   }
   await enqueue()
   failing.isOn = true
-  await expect(store.examination.dossiers(undefined, 10)).rejects.toThrow('disk I/O error')
+  await expect(store.examination.storedJobs(undefined, 10)).rejects.toThrow('disk I/O error')
   failing.isOn = false
   const id = await enqueue()
   expect(await store.get(id)).toMatchObject({ id })
-  expect(await store.examination.dossiers(undefined, 10)).toHaveLength(2)
+  expect(await store.examination.storedJobs(undefined, 10)).toHaveLength(2)
 })

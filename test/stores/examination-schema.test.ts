@@ -175,8 +175,8 @@ describe('a table of a SQLite file', () => {
     await sql(`UPDATE @jobs SET id = '${id}', attempt = -1`)
     expect(await store.examination.scan()).toMatchObject({ duplicates: 1, negativeAttempts: 2 })
     expect(await store.examination.duplicates(10)).toEqual([{ id }])
-    const dossiers = await store.examination.dossiers(undefined, 10)
-    expect(dossiers.map(({ row }) => row?.id)).toEqual([id, id])
+    const storedJobs = await store.examination.storedJobs(undefined, 10)
+    expect(storedJobs.map(({ row }) => row?.id)).toEqual([id, id])
   })
 })
 

@@ -3,18 +3,18 @@
 import type { Job } from 'pawl'
 import { FACT_CODES } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
-import { FACTS_MAX } from '../../src/stores/dossiers.ts'
-import type { Dossier, Mending } from '../../src/stores/examination.ts'
+import type { Mending, StoredJob } from '../../src/stores/contract/examination.ts'
 import { toJob } from '../../src/stores/rows.ts'
+import { FACTS_MAX } from '../../src/stores/stored-jobs.ts'
 import {
-  allDossiers,
-  dossierOf,
+  allStoredJobs,
   type Examined,
   enqueue,
   fill,
   mendingOf,
   refOf,
   STORES,
+  storedJobOf,
   succeeded,
 } from './examined-stores.ts'
 
@@ -40,7 +40,7 @@ async function everything({ sql }: Examined) {
 }
 
 /** What can be compared with what was seen before or by others: handles can change. */
-const identityOf = ({ ref, row, twins, facts, effects }: Dossier) => ({
+const identityOf = ({ ref, row, twins, facts, effects }: StoredJob) => ({
   ref,
   id: row?.id,
   twins: twins.length,
@@ -48,11 +48,11 @@ const identityOf = ({ ref, row, twins, facts, effects }: Dossier) => ({
   effects: effects.map(({ name, n }) => [name, n]),
 })
 
-describe.each(STORES)('the dossiers of $name', ({ open }) => {
+describe.each(STORES)('the stored jobs of $name', ({ open }) => {
   it('show every row of every job, once, whatever the length of a page', async () => {
     const examined = await open()
     const jobs = await fill(examined)
-    const whole = await allDossiers(examined, 100)
+    const whole = await allStoredJobs(examined, 100)
     expect(whole.map(({ row }) => row?.id).sort()).toEqual(Object.values(jobs).sort())
     expect(whole.flatMap(({ facts }) => facts)).toHaveLength(await countRows(examined, 'ledger'))
     expect(whole.flatMap(({ effects }) => effects)).toHaveLength(2)
@@ -67,7 +67,7 @@ describe.each(STORES)('the dossiers of $name', ({ open }) => {
       expect(facts[0]?.payload).toBe('{"to":"ann"}')
     }
     for (const limit of [1, 2, 5, 6, 7]) {
-      const pages = await allDossiers(examined, limit)
+      const pages = await allStoredJobs(examined, limit)
       expect(pages.map(identityOf)).toEqual(whole.map(identityOf))
     }
   })
@@ -84,7 +84,7 @@ describe.each(STORES)('the dossiers of $name', ({ open }) => {
         VALUES ('${refs[i]}', 'mail', 'mail', 1, '{}', 1)`)
     }
     for (const limit of [1, 2, 100]) {
-      const seen = await allDossiers(examined, limit)
+      const seen = await allStoredJobs(examined, limit)
       expect(seen).toHaveLength(4)
       for (const ref of refs) {
         expect(seen.find((one) => one.ref === ref)).toMatchObject({
@@ -109,7 +109,7 @@ describe.each(STORES)('the dossiers of $name', ({ open }) => {
       )
       SELECT ${tx[1]}CAST('${ref}' AS ${examined.refColumn === 'id' ? 'uuid' : 'INTEGER'}),
         n, ${FACT_CODES.prioritise}, 1, 'queued', 'client' FROM numbers`)
-    const seen = await allDossiers(examined, 100)
+    const seen = await allStoredJobs(examined, 100)
     expect(seen.map(({ row, facts }) => [row?.id === small, facts.length])).toEqual([
       [true, 1],
       [false, FACTS_MAX + 1],
@@ -137,11 +137,11 @@ describe.each(STORES)('a mending on $name', ({ open }) => {
     const examined = await open()
     const { store, environment } = examined
     const id = await enqueue(examined, 'a')
-    const seen = await dossierOf(examined, id)
+    const seen = await storedJobOf(examined, id)
     environment.advance(1000)
     const shown: unknown[] = []
-    const decide = (dossier: Dossier, now: number) => {
-      shown.push([identityOf(dossier), now])
+    const decide = (stored: StoredJob, now: number) => {
+      shown.push([identityOf(stored), now])
       return undefined
     }
     expect(await store.examination.mend(seen.ref, decide, BY)).toBeUndefined()
@@ -171,14 +171,14 @@ describe.each(STORES)('a mending on $name', ({ open }) => {
     const examined = await open()
     const { store, sql } = examined
     const jobs = await fill(examined)
-    const seen = await dossierOf(examined, jobs.delivering)
+    const seen = await storedJobOf(examined, jobs.delivering)
     const { refColumn } = examined
     const rows = {
       jobs: await sql(`SELECT * FROM @jobs WHERE id = '${jobs.delivering}'`),
       ledger: await sql(`SELECT * FROM @ledger WHERE job = '${seen.ref}' ORDER BY seq`),
       outbox: await sql(`SELECT * FROM @outbox WHERE job = '${seen.ref}' ORDER BY name`),
     }
-    const decide = ({ row, facts, effects }: Dossier): Mending => ({
+    const decide = ({ row, facts, effects }: StoredJob): Mending => ({
       why: 'nonsense',
       aside: [
         ...facts.map(({ handle }) => ({ origin: 'ledger', handle }) as const),
@@ -188,7 +188,7 @@ describe.each(STORES)('a mending on $name', ({ open }) => {
     })
     await store.examination.mend(seen.ref, decide, BY)
     expect(await store.get(jobs.delivering)).toBeUndefined()
-    expect((await allDossiers(examined, 100)).map(({ ref }) => ref)).not.toContain(seen.ref)
+    expect((await allStoredJobs(examined, 100)).map(({ ref }) => ref)).not.toContain(seen.ref)
     const kept = await sql('SELECT * FROM @quarantined ORDER BY number')
     const contents = (table: string) =>
       kept
@@ -214,13 +214,13 @@ describe.each(STORES)('a mending on $name', ({ open }) => {
     const id = await enqueue(examined, 'a')
     const ref = await refOf(examined, id)
     const before = await jobOf(examined, id)
-    const decide = ({ facts }: Dossier) => {
+    const decide = ({ facts }: StoredJob) => {
       const aside = facts.map(({ handle }) => ({ origin: 'ledger', handle }) as const)
       return mendingOf(before, { priority: 3 }, environment.clock.now(), aside)
     }
     await store.examination.mend(ref, decide, BY)
     expect(await jobOf(examined, id)).toMatchObject({ priority: 3, seq: 2 })
-    const { facts } = await dossierOf(examined, id)
+    const { facts } = await storedJobOf(examined, id)
     expect(facts.map(({ seq, kind }) => [seq, kind])).toEqual([[2, FACT_CODES.repair]])
     await expect(sql(`DELETE FROM @ledger WHERE job = '${ref}'`)).rejects.toThrow('P8')
   })
@@ -245,7 +245,7 @@ describe.each(STORES)('a mending on $name', ({ open }) => {
     const id = await enqueue(examined, 'a')
     const ref = await refOf(examined, id)
     const before = await jobOf(examined, id)
-    const decide = ({ row }: Dossier) => {
+    const decide = ({ row }: StoredJob) => {
       const aside = [{ origin: 'jobs', handle: row?.handle ?? '' } as const]
       return mendingOf(before, { queue: 'b' }, environment.clock.now(), aside)
     }
@@ -280,7 +280,7 @@ describe.each(STORES)('a mending on $name', ({ open }) => {
     // The number of the fact is taken, which only the last statement finds out.
     const taken = { ...mendingOf(job, { priority: 1 }, environment.clock.now()) }
     const fact = { ...taken.after.fact, seq: 1 }
-    const decide = ({ facts }: Dossier): Mending => ({
+    const decide = ({ facts }: StoredJob): Mending => ({
       ...taken,
       aside: [{ origin: 'ledger', handle: facts[1]?.handle ?? '' }],
       after: { ...taken.after, fact },
@@ -375,7 +375,7 @@ describe.each(STORES)('a duty on $name', ({ open }) => {
     const [one, two] = [store.examination, (await again()).examination]
     await one.takeDuty('look', 'one', 1000)
     expect(await one.leaveDuty('look', 'one', 'page 7')).toBe(true)
-    expect(await two.takeDuty('look', 'two', 1000)).toEqual({ place: 'page 7' })
+    expect(await two.takeDuty('look', 'two', 1000)).toEqual({ cursor: 'page 7' })
     expect(await two.leaveDuty('look', 'two', undefined)).toBe(true)
     expect(await one.takeDuty('look', 'one', 1000)).toEqual({})
   })

@@ -6,15 +6,15 @@ import { type Fact, standard } from 'pawl/rules'
 import { type TestEnvironment, testEnvironment } from 'pawl/testing'
 import { onTestFinished } from 'vitest'
 import { laneOf } from '../../src/core/job/lanes.ts'
-import type { Aside, Dossier, Mending } from '../../src/stores/examination.ts'
+import type { Aside, Mending, StoredJob } from '../../src/stores/contract/examination.ts'
+import type { Held, Ref, Store } from '../../src/stores/contract/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import type { SoundnessOptions } from '../../src/stores/soundness.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Held, Ref, Store } from '../../src/stores/store.ts'
 import { freshFolder } from '../processes/folder.ts'
 import { connected } from '../support/postgres/clients.ts'
-import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
+import { freshStoreDatabase } from '../support/postgres/databases.ts'
 
 type Row = Record<string, unknown>
 
@@ -59,7 +59,7 @@ async function onFile(): Promise<Examined> {
 }
 
 async function onServer(): Promise<Examined> {
-  const connectionString = await freshDatabase(sharedPostgres())
+  const connectionString = await freshStoreDatabase()
   const environment = testEnvironment()
   const fixed = { connectionString, environment, clock: 'environment', connections: 3 } as const
   const again = (options: SoundnessOptions = {}) =>
@@ -129,10 +129,10 @@ export async function fill(examined: Examined) {
   const { store } = examined
   const ready = await enqueue(examined, 'ready')
   const parked = await enqueue(examined, 'parked')
-  await store.tell([parked], { kind: 'park' }, OPERATOR)
+  await store.applyCommand([parked], { kind: 'park' }, OPERATOR)
   const failed = await enqueue(examined, 'failed')
-  await store.tell([failed], { kind: 'park' }, OPERATOR)
-  await store.tell([failed], { kind: 'discard' }, OPERATOR)
+  await store.applyCommand([failed], { kind: 'park' }, OPERATOR)
+  await store.applyCommand([failed], { kind: 'discard' }, OPERATOR)
   const held = await claim(examined, 'held')
   const delivering = await claim(examined, 'delivering')
   await store.commit(delivering, (tx) => {
@@ -150,26 +150,26 @@ export async function fill(examined: Examined) {
   }
 }
 
-/** All dossiers, by pages of so many jobs. */
-export async function allDossiers({ store }: Examined, limit: number): Promise<Dossier[]> {
-  const all: Dossier[] = []
+/** All stored jobs, by pages of so many jobs. */
+export async function allStoredJobs({ store }: Examined, limit: number): Promise<StoredJob[]> {
+  const all: StoredJob[] = []
   for (;;) {
-    const page = await store.examination.dossiers(all[all.length - 1]?.ref, limit)
+    const page = await store.examination.storedJobs(all[all.length - 1]?.ref, limit)
     if (page.length === 0) return all
     all.push(...page)
   }
 }
 
-/** The dossier of a job by its id. */
-export async function dossierOf(examined: Examined, id: string): Promise<Dossier> {
-  const found = (await allDossiers(examined, 100)).find(({ row }) => row?.id === id)
-  if (found === undefined) throw new Error(`there is no dossier of ${id}`)
+/** A stored job, by its id. */
+export async function storedJobOf(examined: Examined, id: string): Promise<StoredJob> {
+  const found = (await allStoredJobs(examined, 100)).find(({ row }) => row?.id === id)
+  if (found === undefined) throw new Error(`there is no stored of ${id}`)
   return found
 }
 
 /** The handle of a job by its id. */
 export async function refOf(examined: Examined, id: string): Promise<Ref> {
-  return (await dossierOf(examined, id)).ref
+  return (await storedJobOf(examined, id)).ref
 }
 
 /** Rebuilds a table of a SQLite file as somebody might who wants to be rid of its rules. */

@@ -4,11 +4,11 @@ import { type Execution, executionsOf, LIFECYCLES } from 'pawl/rules'
 import { type TestEnvironment, testEnvironment } from 'pawl/testing'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Held, Store } from '../../src/stores/contract/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { openSqlite } from '../../src/stores/sqlite/store.ts'
-import type { Held, Store } from '../../src/stores/store.ts'
 import { Bench, failureOf, fenceOf, OPERATOR } from '../contract/store/bench.ts'
-import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
+import { freshStoreDatabase } from '../support/postgres/databases.ts'
 
 type Rows = () => Promise<Record<string, unknown>[]>
 
@@ -30,7 +30,7 @@ const VIEWS = [
   {
     name: 'PostgreSQL',
     open: async (environment: TestEnvironment): Promise<Opened> => {
-      const connectionString = await freshDatabase(sharedPostgres())
+      const connectionString = await freshStoreDatabase()
       const store = await openPostgresStore({
         ...{ connectionString, environment, clock: 'environment', connections: 2 },
       })
@@ -60,7 +60,16 @@ function fromRow(row: Record<string, unknown>): Omit<Execution, 'abort' | 'final
         ? null
         : { queueMs: Number(row.queue_ms), durationMs: Number(row.duration_ms) },
     error: row.error === null ? null : JSON.parse(String(row.error)),
+    thrown: row.thrown === null ? null : JSON.parse(String(row.thrown)),
   }
+}
+
+/** What a handler threw. */
+const THROWN = {
+  name: 'CardDeclined',
+  message: 'it "declined"',
+  stack: 'at pay (pay.ts:3:1)',
+  cause: { name: 'Error', message: 'no money' },
 }
 
 const ACTS = [
@@ -89,7 +98,10 @@ async function play(bench: Bench, held: Held, what: (typeof ACTS)[number]): Prom
       await bench.settle(held, { kind: 'fail', failure: failureOf('transient', 'it "broke"') })
       break
     case 'terminal':
-      await bench.settle(held, { kind: 'fail', failure: failureOf('terminal') })
+      await bench.settle(held, {
+        kind: 'fail',
+        failure: { ...failureOf('terminal'), thrown: THROWN },
+      })
       break
     case 'release':
       await bench.settle(held, { kind: 'release' })
@@ -98,11 +110,11 @@ async function play(bench: Bench, held: Held, what: (typeof ACTS)[number]): Prom
       await bench.expire()
       break
     case 'cancel':
-      await bench.tell(id, { kind: 'cancel' })
+      await bench.applyCommand(id, { kind: 'cancel' })
       break
     case 'park':
-      await bench.tell(id, { kind: 'park' }, OPERATOR)
-      await bench.tell(id, { kind: 'redrive' }, OPERATOR)
+      await bench.applyCommand(id, { kind: 'park' }, OPERATOR)
+      await bench.applyCommand(id, { kind: 'redrive' }, OPERATOR)
       break
     case 'effect':
       await bench.settle(held, { kind: 'start' })
@@ -135,7 +147,8 @@ describe.each(VIEWS)('the view of executions in $name', ({ open }) => {
     }
     const expected: Omit<Execution, 'abort' | 'final'>[] = []
     for (const id of await bench.ids()) {
-      for (const { abort: _abort, final: _final, ...one } of executionsOf(await store.facts(id))) {
+      for (const execution of executionsOf(await store.facts(id))) {
+        const { abort: _abort, final: _final, ...one } = execution
         expected.push(one)
       }
     }

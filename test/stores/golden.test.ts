@@ -126,7 +126,7 @@ async function contentsOf(store: Store) {
 }
 
 async function errorsOf(store: Store, environment: TestEnvironment): Promise<Finding[]> {
-  const parts = { store, lifecycles: GOLDEN_LIFECYCLES, environment, patience: PATIENCE }
+  const parts = { store, lifecycles: GOLDEN_LIFECYCLES, environment, thresholds: PATIENCE }
   const { findings } = await new Doctor(parts).check({ full: true })
   return findings.filter(({ severity }) => severity === 'error')
 }
@@ -145,6 +145,11 @@ async function finishEverything(store: Store, environment: TestEnvironment): Pro
     await store.settle(
       claimed.map((held) => {
         const fence = { attempt: held.job.attempt, claim: held.job.execution?.claim ?? '' }
+        // Past its deadline an attempt does not start, and can only fail.
+        if (held.job.execution?.status === 'LEASED') {
+          const failure = { class: 'terminal', kind: 'deadline', message: 'too late' } as const
+          return { held, command: { kind: 'fail', fence, failure } }
+        }
         return { held, command: { kind: 'commit', fence }, payload: '{}' }
       }),
     )

@@ -9,18 +9,18 @@ import {
   manifestDocument,
 } from '../../scripts/documents/postgres-manifest.ts'
 import { systemEnvironment } from '../../src/environment/system.ts'
-import type { Dossier, Mending } from '../../src/stores/examination.ts'
+import type { Mending, StoredJob } from '../../src/stores/contract/examination.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { CATALOGUE_SETTINGS, readCatalogue } from '../../src/stores/postgres/catalogue.ts'
 import { Database } from '../../src/stores/postgres/connect.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import type { PostgresOptions } from '../../src/stores/postgres/options.ts'
-import type { Store } from '../../src/stores/store.ts'
 import { findDebianPostgres } from '../support/postgres/binaries.ts'
 import { connected } from '../support/postgres/clients.ts'
 import { freshDatabase, sharedPostgres } from '../support/postgres/databases.ts'
 import { startPostgres } from '../support/postgres/server.ts'
 import {
-  allDossiers,
+  allStoredJobs,
   type Examined,
   enqueue,
   fill,
@@ -182,7 +182,7 @@ describe('rows of one id', () => {
     await sql(`ALTER TABLE @jobs DROP CONSTRAINT jobs_pkey;
       INSERT INTO @jobs SELECT * FROM @jobs WHERE id = '${id}';
       UPDATE @jobs SET attempt = 9 WHERE ctid = (SELECT max(ctid) FROM @jobs)`)
-    const seen = await allDossiers(examined, 1)
+    const seen = await allStoredJobs(examined, 1)
     expect(seen.map(({ ref, twins }) => [ref, twins.length])).toEqual([
       [ids[0], 1],
       [ids[1], 0],
@@ -216,7 +216,7 @@ describe('rows of one id', () => {
       INSERT INTO @outbox (job, type, name, n, payload, run_at)
         VALUES ('${last}', 'mail', 'mail', 1, '{}', 1)`)
     for (const limit of [1, 10]) {
-      const refs = (await allDossiers(examined, limit)).map(({ ref }) => ref)
+      const refs = (await allStoredJobs(examined, limit)).map(({ ref }) => ref)
       expect(refs).toEqual([first, id, last])
     }
   })
@@ -254,7 +254,7 @@ describe('over a pool of the user’s own', () => {
     const settings = names.map((name) => `current_setting('${name}') AS ${name}`)
     const shown = `SELECT ${settings.join(', ')}`
     const usual = await examined.sql(shown)
-    const seen = await allDossiers({ ...examined, store }, 2)
+    const seen = await allStoredJobs({ ...examined, store }, 2)
     expect(seen.map(({ ref }) => ref).sort()).toEqual(Object.values(jobs).sort())
     expect(await store.examination.drift()).toEqual([])
     expect(await store.examination.counters()).toEqual([])
@@ -279,7 +279,7 @@ describe('over a pool of the user’s own', () => {
       ...['create', 'claim', 'commit', 'repair'],
     ])
     lost.next = true
-    const decide = ({ facts }: Dossier): Mending => ({
+    const decide = ({ facts }: StoredJob): Mending => ({
       why: 'nonsense',
       aside: facts.slice(-1).map(({ handle }) => ({ origin: 'ledger', handle })),
     })

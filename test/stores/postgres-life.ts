@@ -2,7 +2,13 @@
 import type { Lifecycle } from 'pawl'
 import { hardened, standard } from 'pawl/rules'
 import type { ManualClock } from 'pawl/testing'
-import type { ClaimRequest, EnqueueItem, Held, Settlement, Store } from '../../src/stores/store.ts'
+import type {
+  ClaimRequest,
+  EnqueueItem,
+  Held,
+  Settlement,
+  Store,
+} from '../../src/stores/contract/store.ts'
 
 const LEASE_MS = 1000
 const OPERATOR = { actor: 'operator', operator: 'ann', note: 'because' } as const
@@ -41,8 +47,10 @@ export async function playLife(
   const step = { kind: 'step', fence: fenceOf(first), name: 's', n: 1 } as const
   await store.settle([{ held: first, command: step, payload: '1' }])
   // Once more by one who has not heard of it.
-  await store.settle([{ held: first, command: step, payload: '1' }])
+  await store.settle([{ held: first, command: step, payload: '1', progress: '1' }])
   await store.steps(first.ref)
+  await store.traces([first.job.id], 'create')
+  await store.traces([first.job.id], 'commit')
   await settleAll(store, loseNextAnswer)
   await commitWithEffect(store, second, loseNextAnswer)
   await store.cancel([third.job.id], { actor: 'client' })
@@ -53,6 +61,11 @@ export async function playLife(
   await read(store, first.job.id)
   await store.seals.make()
   await store.prune({ endedBefore: clock.now() + 1, limit: 10 })
+  const ended = { outcome: 'succeeded', endedBefore: clock.now() + 1, limit: 10 } as const
+  await store.retention.sweep({ ...ended, keysMs: 1000 })
+  await store.retention.freeKeys(10)
+  await store.admissions.tend(10)
+  await store.enqueue([{ ...newJob(), admission: { singleton: { mode: 'skip', key: 'k' } } }])
 }
 
 async function enqueueAll(store: Store, clock: ManualClock): Promise<void> {
@@ -61,6 +74,8 @@ async function enqueueAll(store: Store, clock: ManualClock): Promise<void> {
   await store.enqueue([{ ...newJob({ key: 'k' }), onConflict: 'replace' }])
   const runAt = clock.now() + 10
   await store.enqueue([newJob({ runAt }), newJob({ runAt }, hardened)])
+  const deadlineAt = clock.now() + LEASE_MS
+  await store.enqueue([newJob({ deadlineAt, runAt: deadlineAt + 1_000_000 })])
 }
 
 /** Successes alone, with a claim from one queue, from several and from any. */
@@ -82,10 +97,14 @@ async function commitWithEffect(
   held: Held,
   loseNextAnswer: () => void,
 ): Promise<void> {
-  await store.commit(held, (tx) => {
-    tx.effect('mail', '{}')
-    return '1'
-  })
+  await store.commit(
+    held,
+    (tx) => {
+      tx.effect('mail', '{}')
+      return '1'
+    },
+    () => ({ progress: '2' }),
+  )
   await store.commit(held, () => '2')
   loseNextAnswer()
   const effects = await store.claimEffects({ limit: 5, leaseMs: LEASE_MS, types: ['mail'] })
@@ -100,8 +119,8 @@ async function operate(store: Store): Promise<void> {
   const job = newJob()
   await store.enqueue([job])
   const { jobId } = job.command
-  await store.tell([jobId], { kind: 'park' }, OPERATOR)
-  await store.tell([jobId], { kind: 'redrive' }, OPERATOR)
+  await store.applyCommand([jobId], { kind: 'park' }, OPERATOR)
+  await store.applyCommand([jobId], { kind: 'redrive' }, OPERATOR)
   await store.pauseQueue('p', OPERATOR)
   await store.resumeQueue('p', OPERATOR)
   await store.limitQueue('p', { maxDepth: 1, maxWaitMs: 0 })

@@ -15,7 +15,7 @@ import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Doctor } from '../../src/doctor/doctor.ts'
 import { systemEnvironment } from '../../src/environment/system.ts'
-import type { Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { connected, single } from '../support/postgres/clients.ts'
 import { freshDatabase, freshSchema, sharedPostgres } from '../support/postgres/databases.ts'
 import { startPostgres } from '../support/postgres/server.ts'
@@ -56,7 +56,7 @@ describe('several stores', () => {
     const client = await connected(url)
     const rowsOf = async (table: string) =>
       (await client.query(`SELECT * FROM ${schema}.${table}`)).rows
-    const applied = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((number) => ({ number }))
+    const applied = Array.from({ length: 17 }, (_, i) => ({ number: i + 1 }))
     expect(await rowsOf('migrations')).toMatchObject(applied)
     expect(await rowsOf('store')).toHaveLength(1)
     expect(await rowsOf('machines')).toHaveLength(LIFECYCLES.length)

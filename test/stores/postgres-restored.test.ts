@@ -32,7 +32,7 @@ it('the ledger of a store from another server is followed to its end and beyond'
   expect(before?.fact.jobId).toBe(old.command.jobId)
   await store.enqueue([young])
   const operator = { actor: 'operator', operator: 'ann', note: 'sooner' } as const
-  await store.tell([old.command.jobId], { kind: 'prioritise', priority: -1 }, operator)
+  await store.applyCommand([old.command.jobId], { kind: 'prioritise', priority: -1 }, operator)
   const after = readable(await store.tail(before?.pos, 10))
   const told = after.map(({ fact }) => `${fact.jobId}/${fact.seq}`)
   expect(told).toEqual([`${young.command.jobId}/1`, `${old.command.jobId}/2`])

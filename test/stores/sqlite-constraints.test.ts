@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { createPawl } from 'pawl'
 import { FACT_CODES, standard } from 'pawl/rules'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Held, Store } from '../../src/stores/contract/store.ts'
 import { type Database, loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Held, Store } from '../../src/stores/store.ts'
 
 const LEASE_MS = 600_000
 const OPERATOR = { actor: 'operator', operator: 'ann', note: 'because' } as const
@@ -70,10 +70,10 @@ async function fillStore(): Promise<Jobs> {
   const ready = await enqueue('ready', { key: 'taken' })
   const waiting = await enqueue('waiting', { runAt: store.now() + LEASE_MS })
   const parked = await enqueue('parked')
-  await store.tell([parked], { kind: 'park' }, OPERATOR)
+  await store.applyCommand([parked], { kind: 'park' }, OPERATOR)
   const failed = await enqueue('failed')
-  await store.tell([failed], { kind: 'park' }, OPERATOR)
-  await store.tell([failed], { kind: 'discard' }, OPERATOR)
+  await store.applyCommand([failed], { kind: 'park' }, OPERATOR)
+  await store.applyCommand([failed], { kind: 'discard' }, OPERATOR)
   const held = await claim('held')
   const succeeded = await claim('succeeded')
   const commit = { kind: 'commit', fence: fenceOf(succeeded) } as const
@@ -331,6 +331,16 @@ describe('the row of a job', () => {
   })
 })
 
+describe('the trigger that keeps succeeded jobs (P6)', () => {
+  it('compares every column of a job but the time of its last change', () => {
+    const find = "SELECT sql FROM sqlite_master WHERE name = 'pawl_succeeded_is_final'"
+    const { sql } = raw.prepare(find).get() as { sql: string }
+    const columns = raw.prepare('PRAGMA table_info(pawl_jobs)').all() as { name: string }[]
+    const missing = columns.filter(({ name }) => !sql.includes(`NEW.${name} `))
+    expect(missing.map(({ name }) => name)).toEqual(['updated_at'])
+  })
+})
+
 describe('the outbox', () => {
   it('holds an effect once, in a known state, with no negative tries', () => {
     const again = { job: jobs.delivering, name: "'mail'", n: 1 }
@@ -384,6 +394,10 @@ describe.each(['ON', 'OFF'])('with REPLACE, on a connection with recursive_trigg
     ['seals', `VALUES (1, 2, 1, 1, 1, 1, 1, 'other', 'c')`],
     ['seal_removals', `VALUES (1, 2, 2, 2, 'other', NULL)`],
     ['queue_records', `(number, at, queue, action, actor) VALUES (1, 2, 'other', 'pause', 'a')`],
+    [
+      'schedule_records',
+      `(number, at, schedule, action, actor) VALUES (1, 2, 'other', 'put', 'a')`,
+    ],
   ])('no row of pawl_%s is exchanged for another', (table, values) => {
     raw.exec('BEGIN IMMEDIATE')
     raw.exec(`INSERT INTO pawl_${table} ${values}`)

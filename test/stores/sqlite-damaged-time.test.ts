@@ -7,9 +7,9 @@ import { expect, it, onTestFinished } from 'vitest'
 import { standard } from '../../src/core/lifecycles/standard.ts'
 import { Doctor } from '../../src/doctor/doctor.ts'
 import { systemEnvironment } from '../../src/environment/system.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Store } from '../../src/stores/store.ts'
 import type { TimeChange } from '../../src/stores/store-time.ts'
 
 const environment = systemEnvironment()

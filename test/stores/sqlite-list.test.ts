@@ -54,7 +54,7 @@ it('an audit out of time gives back what it has, and going on shows every fact o
   await store.enqueue(items)
   const rare = [0, CHUNK, 3 * CHUNK].map((i) => items[i]?.command.jobId ?? '')
   const ann = { actor: 'operator', operator: 'ann', note: 'because' } as const
-  await store.tell(rare, { kind: 'park' }, ann)
+  await store.applyCommand(rare, { kind: 'park' }, ann)
   const { clock } = environment
   const look = clock.now.bind(clock)
   clock.now = () => {
@@ -71,4 +71,32 @@ it('an audit out of time gives back what it has, and going on shows every fact o
     after = page.next
   } while (after !== undefined)
   expect(seen).toEqual([[], [], [], rare])
+})
+
+it('a lane with few jobs is found among many others within the first page', async () => {
+  const environment = testEnvironment()
+  await using store = await openSqliteStore({ path: ':memory:', environment })
+  const items = Array.from({ length: 3 * CHUNK }, () => ({
+    lifecycle: standard,
+    command: { jobId: environment.ids.next(), queue: 'main', type: 'common' },
+    input: '1',
+  }))
+  await store.enqueue(items)
+  const few = [0, 5, 2 * CHUNK].map((i) => items[i]?.command.jobId ?? '')
+  const ann = { actor: 'operator', operator: 'ann', note: 'because' } as const
+  await store.applyCommand(few, { kind: 'park' }, ann)
+  const { clock } = environment
+  const look = clock.now.bind(clock)
+  clock.now = () => {
+    clock.advance(1000)
+    return look()
+  }
+  for (const filter of [{ lane: 'parked' }, { outcome: 'parked' }] as const) {
+    const page = await store.list(filter)
+    expect(page).toEqual({ items: expect.any(Array) })
+    expect(page.items.map(({ id }) => id)).toEqual(few.toReversed())
+    const first = await store.list(filter, { limit: 1 })
+    const rest = await store.list(filter, { limit: 5, after: first.next ?? '' })
+    expect([...first.items, ...rest.items].map(({ id }) => id)).toEqual(few.toReversed())
+  }
 })

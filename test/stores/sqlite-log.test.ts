@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { standard } from 'pawl/rules'
 import { expect, it } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { loadDriver } from '../../src/stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Store } from '../../src/stores/store.ts'
 
 const environment = systemEnvironment()
 

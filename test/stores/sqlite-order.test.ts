@@ -14,7 +14,7 @@ it('writes of one caller are done in the order in which they were called', async
   const [held] = await store.claim(request)
   if (held === undefined) throw new Error('nothing was claimed')
   const prioritise = (priority: number) =>
-    store.tell([jobId], { kind: 'prioritise', priority }, { actor: 'client' })
+    store.applyCommand([jobId], { kind: 'prioritise', priority }, { actor: 'client' })
   const told = [1, 2, 3, 4, 5].map(prioritise)
   const committed = store.commit(held, () => '1')
   const late = prioritise(6)

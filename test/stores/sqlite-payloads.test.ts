@@ -37,7 +37,7 @@ describe.each(Object.entries(BOUNDS))('a bound on %s', (_, [options, fits, not])
     const { answers } = await store.settle([refused, { ...refused, payload: fits }])
     expect(answers).toMatchObject([{ error: { code: 'E_VALUE_INVALID' } }, { kind: 'done' }])
     // Told once more, also by its id, the first result stands.
-    expect(await store.tell([held.job.id], step, { actor: 'worker' })).toMatchObject([
+    expect(await store.applyCommand([held.job.id], step, { actor: 'worker' })).toMatchObject([
       { kind: 'same' },
     ])
 

@@ -3,8 +3,8 @@
 import { standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
+import type { Beat, Held, Store } from '../../src/stores/contract/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Beat, Held, Store } from '../../src/stores/store.ts'
 
 const LEASE_MS = 3000
 const BOUND_MS = LEASE_MS / 3

@@ -8,8 +8,8 @@ import { standard } from 'pawl/rules'
 import { openSqliteStore, StoreUnsafe, TxForeign } from 'pawl/sqlite'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { loadDriver, type SqliteDriver } from '../../src/stores/sqlite/driver.ts'
-import type { Store } from '../../src/stores/store.ts'
 import { countElsewhere, loadSecondLibrary } from './second-library.ts'
 
 const environment = systemEnvironment()

@@ -7,10 +7,10 @@ import { Doctor } from '../../src/doctor/doctor.ts'
 import { circumstancesOf } from '../../src/engine/operators/circumstances.ts'
 import { explain } from '../../src/engine/operators/explain.ts'
 import type { Environment } from '../../src/environment/system.ts'
+import type { EnqueueItem, Held, Store } from '../../src/stores/contract/store.ts'
 import { EXTEND_LEASES } from '../../src/stores/sqlite/clock.ts'
 import type { SqliteOptions } from '../../src/stores/sqlite/options.ts'
 import { openSqlite, openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { EnqueueItem, Held, Store } from '../../src/stores/store.ts'
 import type { TimeChange } from '../../src/stores/store-time.ts'
 import { testEnvironment } from '../../src/testing/test-environment.ts'
 
@@ -119,6 +119,41 @@ describe('on one SQLite file', () => {
     await busy.enqueue([item()])
     expect(late.now()).toBe(busy.now())
     expect(busy.now()).toBeLessThan(WALL + 580_000)
+  })
+
+  it('the time that a transaction has moved counts for others when it is committed', async () => {
+    const process = machine.process()
+    const store = await machine.open(process)
+    const other = await machine.open(machine.process())
+    const moved = async (end: () => void) => {
+      process.offMs += 100_000
+      const before = store.now()
+      const [inside] = await store
+        .transaction(async (tx) => {
+          const [answer] = await store.enqueue([item()], { tx })
+          expect(answer).toMatchObject({ kind: 'created', job: { runAt: before + 100_000 } })
+          expect([store.now(), store.timeStatus?.()?.aheadMs]).toEqual([before, -100_000])
+          end()
+          return [answer]
+        })
+        .catch(() => [])
+      return { inside, before }
+    }
+    const undone = await moved(() => {
+      throw new Error('it is rolled back')
+    })
+    expect(undone.inside).toBeUndefined()
+    // Nothing was recorded: the time must not have run ahead, for it would run back now.
+    expect([store.now(), other.now()]).toEqual([WALL, WALL])
+    process.offMs -= 100_000
+    const { before } = await moved(() => {})
+    // What others have recorded counts at once, also inside.
+    await other.transaction(async (tx) => {
+      await other.enqueue([item()], { tx })
+      expect(other.now()).toBe(before + 100_000)
+    })
+    await other.enqueue([item()])
+    expect([store.now(), other.now()]).toEqual([before + 100_000, before + 100_000])
   })
 
   it('processes whose wall clocks differ by ten minutes have the same time', async () => {

@@ -4,8 +4,8 @@ import type { Job } from 'pawl'
 import { fold, LIFECYCLES, standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { expect, it } from 'vitest'
+import type { EnqueueItem, Held, Settlement } from '../../src/stores/contract/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { EnqueueItem, Held, Settlement } from '../../src/stores/store.ts'
 import { settled } from '../contract/store/check.ts'
 
 const { ids } = testEnvironment()
@@ -49,7 +49,7 @@ it('jobs that differ in anything are each written as they are, in whatever order
     ...LIFECYCLES.map((lifecycle) => ({ lifecycle })),
     { tags: ['a'] },
     { key: 'k' },
-    { limitKey: 'l' },
+    { limitKeys: [{ gate: 'shared/l' }] },
     { timeoutMs: 5 },
     { deadlineAt: start + 5 },
     { retryOf: ids.next() },
@@ -79,11 +79,11 @@ it('callers of one moment are each named in the facts of their own jobs', async 
   await using store = await open()
   const calls = Array.from({ length: 40 }, (_, n) => {
     const name = `caller ${n % 3}`
-    return { item: itemOf(), asker: { actor: 'client', metadata: { name } } as const }
+    return { item: itemOf(), requester: { actor: 'client', metadata: { name } } as const }
   })
-  await Promise.all(calls.map(({ item, asker }) => store.enqueue([item], { asker })))
-  for (const { item, asker } of calls) {
-    expect(await store.facts(item.command.jobId)).toMatchObject([{ metadata: asker.metadata }])
+  await Promise.all(calls.map(({ item, requester }) => store.enqueue([item], { requester })))
+  for (const { item, requester } of calls) {
+    expect(await store.facts(item.command.jobId)).toMatchObject([{ metadata: requester.metadata }])
   }
 })
 

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { standard } from 'pawl/rules'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemEnvironment } from '../../src/environment/system.ts'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Store } from '../../src/stores/store.ts'
 
 const environment = systemEnvironment()
 let folder = ''

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { LIFECYCLES } from '../../src/core/lifecycles/index.ts'
 import { Doctor } from '../../src/doctor/doctor.ts'
-import type { HeldEffect, Store } from '../../src/stores/store.ts'
+import type { HeldEffect, Store } from '../../src/stores/contract/store.ts'
 import { claim, type Examined, STORES } from './examined-stores.ts'
 
 const EFFECTS = { limit: 10, leaseMs: 60_000 }

@@ -12,6 +12,9 @@ const PROVE_ONLY = [
   'test/contract/postgres-pooled',
   'test/crash/power',
   'test/engine/processes/outage',
+  'test/http/under-attack',
+  'test/interleavings/postgres-groups',
+  'test/interleavings/postgres-limits',
   'test/interleavings/postgres-pairs',
   'test/model',
   'test/postgres/faults/contention',
@@ -27,12 +30,21 @@ const PROVE_ONLY = [
 /** Runs in both; in `npm run prove` it repeats more (`thorough`), or uses processes throughout. */
 const BOTH = [
   'test/cli/*',
+  'test/contract/postgres',
   'test/contract/sqlite',
+  'test/crash/kill',
+  'test/dashboard/hostile',
   'test/doctor/corruption',
   'test/doctor/fuzz',
   'test/doctor/live-damage',
+  'test/engine/processes/crash-points',
+  'test/engine/many-schedules',
+  'test/engine/processes/orders',
+  'test/engine/processes/schedules',
   'test/interleavings/sqlite',
+  'test/processes/limits',
   'test/processes/load',
+  'test/runs/processes/kill',
   'test/sim/simulator',
 ]
 
@@ -45,6 +57,11 @@ export const proofs: readonly string[] = paths([...PROVE_ONLY, ...BOTH])
 
 /** Whether this process is part of `npm run prove`. */
 export const isProof = process.env.PAWL_TEST_EXTENT === 'prove'
+
+/** Every second case from the given one on in `npm test`, all of them in `npm run prove`. */
+export function half<T>(cases: readonly T[], first: number): T[] {
+  return cases.filter((_, i) => isProof || i % 2 === first % 2)
+}
 
 /** How often to repeat: the first in `npm test`, the second in `npm run prove`. */
 export function thorough(quick: number, long: number): number {

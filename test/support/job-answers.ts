@@ -24,7 +24,7 @@ export function stepsOf(decision: Decision): string[] {
 
 /** Tells a command, as an operator where only an operator may. */
 export function ask(script: JobScript, command: Command): Decision {
-  return BY_OPERATOR.includes(command.kind) ? script.operate(command) : script.tell(command)
+  return BY_OPERATOR.includes(command.kind) ? script.operate(command) : script.applyCommand(command)
 }
 
 /** Tells a command that must leave no trace, and gives the answer. */
@@ -57,22 +57,22 @@ export function letDue(script: JobScript): void {
 /** The holder's lease runs out and somebody notices. */
 export function crash(script: JobScript): Decision {
   letLeaseExpire(script)
-  return script.tell({ kind: 'expire', fence: script.fence }, { actor: 'engine' })
+  return script.applyCommand({ kind: 'expire', fence: script.fence }, { actor: 'engine' })
 }
 
 /** Fails the present attempt, in a way that a retry may cure. */
 export function failRetryably(script: JobScript): Decision {
   const failure = { class: 'retryable', kind: 'transient', message: 'no answer' } as const
-  return script.tell({ kind: 'fail', fence: script.fence, failure }, { actor: 'worker' })
+  return script.applyCommand({ kind: 'fail', fence: script.fence, failure }, { actor: 'worker' })
 }
 
 /** Fails the present attempt for good. */
 export function failTerminally(script: JobScript): Decision {
   const failure = { class: 'terminal', kind: 'validation', message: 'no such page' } as const
-  return script.tell({ kind: 'fail', fence: script.fence, failure }, { actor: 'worker' })
+  return script.applyCommand({ kind: 'fail', fence: script.fence, failure }, { actor: 'worker' })
 }
 
 /** Commits the present attempt, with this many effects to deliver. */
 export function commit(script: JobScript, effects = 0): Decision {
-  return script.tell({ kind: 'commit', fence: script.fence, effects }, { actor: 'worker' })
+  return script.applyCommand({ kind: 'commit', fence: script.fence, effects }, { actor: 'worker' })
 }

@@ -16,7 +16,13 @@ import {
   pathOf,
 } from 'pawl/rules'
 import type { Random } from 'pawl/testing'
-import { JobScript, ManualClock, type ScriptAsker, SeededRandom, SequentialIds } from 'pawl/testing'
+import {
+  JobScript,
+  ManualClock,
+  type ScriptRequester,
+  SeededRandom,
+  SequentialIds,
+} from 'pawl/testing'
 
 /** How a command was chosen. */
 export type Mode = 'fitting' | 'any' | 'again' | 'late'
@@ -129,19 +135,19 @@ export class Player {
     }
   }
 
-  #tell(mode: Mode, asked: Command, who?: ScriptAsker): void {
+  #tell(mode: Mode, asked: Command, who?: ScriptRequester): void {
     const command = this.script.complete(asked)
     const before = this.#job
-    const { actor, operator, note, metadata } = who ?? askerOf(command)
-    const asker: ScriptAsker = {
+    const { actor, operator, note, metadata } = who ?? requesterOf(command)
+    const requester: ScriptRequester = {
       ...(actor !== undefined && { actor }),
       ...(operator !== undefined && { operator }),
       ...(note !== undefined && { note }),
       ...(metadata !== undefined && { metadata }),
     }
     const now = this.script.clock.now()
-    const answer = this.script.tell(command, asker)
-    const context: Context = { actor: 'client', ...asker, now, random: this.#random.last }
+    const answer = this.script.applyCommand(command, requester)
+    const context: Context = { actor: 'client', ...requester, now, random: this.#random.last }
     if (answer.kind === 'fact') this.#job = this.script.job
     if (answer.kind === 'fact' && command.kind === 'claim') {
       this.#fences.push({ attempt: this.script.job.attempt, claim: command.claim })
@@ -236,7 +242,14 @@ export class Player {
   /** What may be asked of any job that has not ended. */
   #whenever(weight = 1): Choice[] {
     return [
-      [weight, () => ({ kind: 'prioritise', priority: this.#roll(5) - 2 })],
+      [
+        weight,
+        () => ({
+          kind: 'prioritise',
+          priority: this.#roll(5) - 2,
+          aheadMs: this.#roll(3) * 60_000,
+        }),
+      ],
       [weight, () => ({ kind: 'reschedule', runAt: this.#later() })],
       [weight / 3, () => ({ kind: 'cancel' })],
       [weight, () => ({ kind: 'park' })],
@@ -411,7 +424,7 @@ const LATE_KINDS: readonly CommandKind[] = [
 ]
 
 /** Who would ask for such a thing. */
-function askerOf(command: Command): ScriptAsker {
+function requesterOf(command: Command): ScriptRequester {
   switch (command.kind) {
     case 'park':
     case 'redrive':

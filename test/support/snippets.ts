@@ -35,6 +35,7 @@ const ENTRIES = {
   ...Object.fromEntries(
     [
       'testing',
+      'config',
       'runs',
       'rules',
       'sqlite',
@@ -42,6 +43,8 @@ const ENTRIES = {
       'doctor',
       'audit',
       'operators',
+      'http',
+      'telemetry',
       'errors',
     ].map((name) => [`pawl/${name}`, `dist/entries/${name}.d.ts`]),
   ),
@@ -96,7 +99,9 @@ function compile(
     Object.entries(ENTRIES).map(([entry, path]) => [entry, [resolve(path)]]),
   )
   const typeRoots = [resolve('node_modules/@types')]
-  const compilerOptions = { ...OPTIONS, typeRoots, paths: declared }
+  const peer = resolve('node_modules/@opentelemetry/api/build/src/index.d.ts')
+  const paths = { ...declared, '@opentelemetry/api': [peer] }
+  const compilerOptions = { ...OPTIONS, typeRoots, paths }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
   writeFileSync(join(folder, 'globals.d.ts'), GLOBALS)

@@ -152,7 +152,9 @@ it('writes that share a transaction with the fatal one share its fate', async ()
   ] as const) {
     const parent = defineJob({
       name: 'parent',
-      run: ({ jobId }) => test.pawl.enqueue(child, jobId, { key: jobId }),
+      run: async ({ jobId }) => {
+        await test.pawl.enqueue(child, jobId, { key: jobId })
+      },
     })
     const test = await createTestPawl({ jobs: [parent] })
     onTestFinished(() => test.close())

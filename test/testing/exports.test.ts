@@ -16,7 +16,15 @@ it('everything that the test kit exports is described in its guide', () => {
 
 it('the test kit exports these values, and no others', () => {
   expect(Object.keys(kit).sort()).toEqual([
-    ...['CRASH_POINTS', 'DrainStuck', 'JobScript', 'ManualClock', 'ProcessDied', 'RunScript'],
+    ...[
+      'CRASH_POINTS',
+      'DrainFailed',
+      'DrainStuck',
+      'JobScript',
+      'ManualClock',
+      'ProcessDied',
+      'RunScript',
+    ],
     ...['SeededRandom', 'SequentialIds', 'SimulatedFiles', 'TestPawl', 'createTestPawl'],
     ...['givenJob', 'givenRun', 'runJob', 'testEnvironment'],
   ])

@@ -6,7 +6,7 @@ import { givenJob, givenRun, type JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 
 const release = (job: JobScript) =>
-  job.tell({ kind: 'release', fence: job.fence }, { actor: 'worker' })
+  job.applyCommand({ kind: 'release', fence: job.fence }, { actor: 'worker' })
 
 const running = givenJob(standard, (job) => {
   job.create()
@@ -23,7 +23,7 @@ describe('givenJob', () => {
 
   it('begins every question with the same history anew', () => {
     running.when(release).thenState('queued')
-    running.when((job) => job.tell({ kind: 'cancel' })).thenState('cancelled')
+    running.when((job) => job.applyCommand({ kind: 'cancel' })).thenState('cancelled')
     running.when(release).thenState('queued')
   })
 
@@ -32,10 +32,10 @@ describe('givenJob', () => {
     const claimed = givenJob(standard, (job) => {
       job.create()
       job.claim({ start: false })
-      job.tell({ kind: 'start', fence: job.fence }, { actor: 'worker' })
+      job.applyCommand({ kind: 'start', fence: job.fence }, { actor: 'worker' })
     })
     claimed
-      .when((job) => job.tell({ kind: 'start', fence: job.fence }, { actor: 'worker' }))
+      .when((job) => job.applyCommand({ kind: 'start', fence: job.fence }, { actor: 'worker' }))
       .thenSame()
   })
 
@@ -61,13 +61,13 @@ describe('givenJob', () => {
 
 describe('givenRun', () => {
   const planned = givenRun(documentationRun, (run) => {
-    run.tell({ kind: 'create' })
+    run.applyCommand({ kind: 'create' })
     run.walk('CLONED_INPUTS')
   })
 
   it('follows the machine of a run, and tells refusals by their codes', () => {
     givenRun(documentationRun)
-      .when((run) => run.tell({ kind: 'create' }))
+      .when((run) => run.applyCommand({ kind: 'create' }))
       .thenState('CREATED')
     planned.when((run) => run.walk('INGESTED')).thenState('INGESTED')
     planned.when((run) => run.walk('DONE')).thenRefused('E_TRANSITION_INVALID')

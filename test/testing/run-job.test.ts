@@ -4,7 +4,7 @@ import { document } from 'pawl/rules'
 import { runJob, testEnvironment } from 'pawl/testing'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 
-const NO_TRACES = { progress: [], usage: {}, steps: [], effects: [] }
+const NO_TRACES = { progress: [], usage: {}, steps: [], effects: [], enqueued: [] }
 
 describe('runJob', () => {
   it('gives the handler its input and its context, and gives back its output', async () => {
@@ -27,6 +27,11 @@ describe('runJob', () => {
     if (outcome.kind === 'succeeded') expectTypeOf(outcome.output.sum).toEqualTypeOf<number>()
     // @ts-expect-error -- the input is not what the job takes
     await runJob(job, { a: 'one' })
+  })
+
+  it('says for how long a handler snoozed', async () => {
+    const job = defineJob({ name: 'poll', run: ({ snooze }) => snooze('10m') })
+    expect(await runJob(job, null)).toEqual({ ...NO_TRACES, kind: 'snoozed', delayMs: 600_000 })
   })
 
   it('tells failures by the class that decides about a retry', async () => {
@@ -71,8 +76,8 @@ describe('runJob', () => {
       kind: 'failed',
       failure: { class: 'invalid_input' },
     })
-    const endless = defineJob({ name: 'endless', run: () => 1n })
-    expect(await runJob(endless, null)).toMatchObject({ failure: { class: 'terminal' } })
+    const endless = defineJob({ name: 'endless', run: (): unknown => () => 1 })
+    await expect(runJob(endless, null)).rejects.toMatchObject({ code: 'E_RESULT_NOT_STORED' })
   })
 
   it('keeps what was told of progress, and what was counted', async () => {
@@ -88,7 +93,7 @@ describe('runJob', () => {
     expect(await runJob(job, null)).toMatchObject({
       progress: [{ done: 1 }, 'half'],
       usage: { pages: 4 },
-      output: null,
+      output: undefined,
     })
   })
 

@@ -3,13 +3,13 @@ import { createPawl, defineJob, RetryAfter, Terminal, typed } from 'pawl'
 import { task } from 'pawl/rules'
 import { createTestPawl, DrainStuck, type TestPawlOptions } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Store } from '../../src/stores/contract/store.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
-import type { Store } from '../../src/stores/store.ts'
 import { brokenPromises } from '../processes/inspect.ts'
 
 const NOTHING_RAN = {
   ...{ succeeded: [], failed: [], cancelled: [], parked: [], delivering: [], waiting: [] },
-  ...{ held: [], attempts: [] },
+  ...{ held: [], attempts: [], failures: [] },
 }
 
 const echo = defineJob({ name: 'echo', input: typed<unknown>(), run: ({ input }) => input })
@@ -90,6 +90,7 @@ describe('drain', () => {
         { jobId: dead.id, type: 'fatal', attempt: 1 },
         { jobId: bad, type: 'picky', attempt: 1 },
       ],
+      failures: [retried.id, dead.id, bad].map((jobId) => expect.objectContaining({ jobId })),
     })
   })
 
@@ -287,7 +288,7 @@ describe('advance', () => {
 
   it('refuses to go back', async () => {
     const test = await opened({ jobs: [echo] })
-    await expect(test.advance(-1)).rejects.toMatchObject({ code: 'E_DEFINITION_INVALID' })
+    await expect(test.advance(-1)).rejects.toMatchObject({ code: 'E_COMMAND_INVALID' })
   })
 })
 
@@ -305,11 +306,11 @@ describe('fastForward', () => {
     const start = test.store.now()
     const plain = await test.pawl.enqueue(echo, 1, { delay: '2d' })
     const failing = await test.pawl.enqueue(fails, null)
-    const patient = await test.pawl.enqueue(later, null)
+    const examined = await test.pawl.enqueue(later, null)
     const drained = await test.fastForward()
     expect(drained.attempts.filter(({ type }) => type === 'fails')).toHaveLength(3)
     expect(drained.attempts.filter(({ type }) => type === 'later')).toHaveLength(3)
-    expect(drained).toMatchObject({ succeeded: [patient.id, plain.id], parked: [failing.id] })
+    expect(drained).toMatchObject({ succeeded: [examined.id, plain.id], parked: [failing.id] })
     expect(test.store.now() - start).toBe(2 * 86_400_000)
   })
 })

@@ -2,8 +2,8 @@
 import { standard } from 'pawl/rules'
 import { ProcessDied, testEnvironment } from 'pawl/testing'
 import { expect, it } from 'vitest'
+import type { EffectReport, Held } from '../../src/stores/contract/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { EffectReport, Held } from '../../src/stores/store.ts'
 import { TestProcess } from '../../src/testing/test-process.ts'
 
 it('a dead process gets no answer, no timer and no hint', async () => {

@@ -18,10 +18,12 @@ const arrows: Record<string, readonly string[]> = {
   'runs/journal': ['core', 'environment', 'stores', 'doctor'],
   testing: ['core', 'environment', 'stores', 'audit', 'engine', 'runs'],
   'cli/demo': ['core', 'environment', 'stores', 'engine', 'runs', 'testing'],
+  // A replay is one attempt without a store, which the test kit has.
+  'cli/replay': ['cli', 'core', 'environment', 'stores', 'audit', 'engine', 'http', 'testing'],
   entries: [
     ...['core', 'environment', 'stores', 'audit', 'engine', 'runs', 'doctor', 'http', 'testing'],
   ],
-  http: ['core', 'environment', 'stores', 'engine', 'runs', 'doctor'],
+  http: ['core', 'environment', 'stores', 'audit', 'engine', 'runs', 'doctor'],
   cli: ['core', 'environment', 'stores', 'audit', 'engine', 'runs', 'doctor', 'http'],
 }
 
@@ -47,13 +49,16 @@ const sqlInAnyCase = new RegExp(`^ ?${sqlStatement.source}`, 'i')
 
 /** Files that only one of the two stores has. */
 const unpairedStoreFiles = [
+  'answer.ts',
   'catalogue.ts',
   'clock.ts',
   'disk-room.ts',
+  'examination.ts',
   'file-guard.ts',
   'give-way.ts',
   'hosts.ts',
   'listen.ts',
+  'manifest.ts',
   'settling.ts',
   'open.ts',
   'replication.ts',
@@ -78,6 +83,19 @@ export const importDirection: Rule = (files) =>
     }),
   )
 
+/** The contract of stores imports neither database, nor the verbs that are written on it. */
+export const neutralContract: Rule = (files) =>
+  files
+    .filter(({ path }) => path.startsWith('src/stores/contract/') && inSource({ path }))
+    .flatMap((file) =>
+      report(file, importsOf(file), ({ text }) => {
+        const target = join(dirname(file.path), text)
+        return /^src\/stores\/(sqlite|postgres|verbs)\//.test(target)
+          ? `imports ${target} into the contract of stores`
+          : undefined
+      }),
+    )
+
 /** The core imports itself alone and knows no clock, chance, timer or process. */
 export const pureCore: Rule = (files) =>
   files
@@ -101,6 +119,21 @@ export const sqlInStores: Rule = (files) =>
         const isSql = sqlStatement.test(line) || sqlInAnyCase.test(line)
         return isSql ? 'writes SQL outside the stores' : undefined
       }),
+    )
+
+/**
+ * Statements name lanes (`LANES`) and fact kinds (`FACT_CODES`). Migrations write their numbers,
+ * because names may change later, and the manifest is generated from them.
+ */
+export const namedCodes: Rule = (files) =>
+  files
+    .filter(({ path }) => /^src\/stores\/(?!.*(\/migrations\/|\/manifest\.ts$))/.test(path))
+    .flatMap((file) =>
+      report(file, stringsOf(file), ({ text }) =>
+        /\b(lane|kind) *(=|<>|<|>|IN) *\(?\d/i.test(text)
+          ? 'writes a lane or a fact kind as a number'
+          : undefined,
+      ),
     )
 
 /** Every folder of src is described in the document of the architecture. */

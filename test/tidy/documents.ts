@@ -38,6 +38,38 @@ export const linksLeadSomewhere =
       ),
     )
 
+/** A section `## The walk of …` names at most `most` files, each once, and all of them exist. */
+export const shortWalks =
+  (exists: (path: string) => boolean, most: number): Rule =>
+  (files) =>
+    files.flatMap(({ path, text }) =>
+      [...text.matchAll(/^## (The walk of .+)\n((?:(?!^## ).*\n?)*)/gm)].flatMap(
+        ([, title = '', section = '']) => {
+          const walk = walkIn(section)
+          const where = `${path}: ${title}`
+          return [
+            ...(walk.length === 0 ? [`${where} names no file`] : []),
+            ...(walk.length > most ? [`${where} has ${walk.length} files, more than ${most}`] : []),
+            ...walk
+              .filter((file, i) => walk.indexOf(file) !== i)
+              .map((f) => `${where}: ${f} twice`),
+            ...walk.filter((file) => !exists(file)).map((f) => `${where}: ${f} does not exist`),
+          ]
+        },
+      ),
+    )
+
+/** The files in the second column of a walk. A bare name is in the folder of the one before it. */
+function walkIn(section: string): string[] {
+  const walk: string[] = []
+  for (const [, cell = ''] of section.matchAll(/^\|[^|]*\|([^|]*)\|/gm)) {
+    for (const [, name = ''] of cell.matchAll(/`([^`]+)`/g)) {
+      walk.push(name.includes('/') ? name : join(dirname(walk.at(-1) ?? ''), name))
+    }
+  }
+  return walk
+}
+
 /** The path from the root of the repository that a link in a document means. */
 function pathOf(file: SourceFile, target: string): string {
   const path = target.replace(/[#?].*$/, '')

@@ -87,7 +87,10 @@ export function globalsOf(file: SourceFile): Found[] {
         ? `${node.name}.${parent.property.name}`
         : undefined
     const called = parent.type === 'NewExpression' || parent.type === 'CallExpression'
-    const call = called && parent.callee === node ? `${node.name}()` : undefined
+    // A conversion, such as `new Date(text)`, is not a call that reads the clock.
+    const converts = parent.type === 'NewExpression' && parent.arguments.length === 1
+    const isCall = called && parent.callee === node && !converts
+    const call = isCall ? `${node.name}()` : undefined
     for (const text of [node.name, member, call]) {
       if (text) found.push({ text, start: node.start, end: node.end })
     }

@@ -119,12 +119,14 @@ describe.each(LIFECYCLES)('whatever its situation, a job of lifecycle $name', (l
       for (const fence of wrong.filter((own) => own.attempt !== attempt || own.claim !== claim)) {
         const asked = Object.values(ATTEMPT_COMMANDS).map((ask) => ask(fence, script))
         for (const command of [...asked, { kind: 'cancel', fence } as const]) {
-          const answer = wordOf(script.tell(command), {})
+          const answer = wordOf(script.applyCommand(command), {})
           expect([name, command.kind, answer]).toEqual([name, command.kind, 'stale'])
         }
-        expect(wordOf(script.tell({ kind: 'expire', fence }), {})).toBe('stale')
+        expect(wordOf(script.applyCommand({ kind: 'expire', fence }), {})).toBe('stale')
       }
-      expect(wordOf(script.tell({ kind: 'done', attempt: attempt + 1 }), {})).toMatch(/stale/)
+      expect(wordOf(script.applyCommand({ kind: 'done', attempt: attempt + 1 }), {})).toMatch(
+        /stale/,
+      )
     }
   })
 
@@ -135,7 +137,7 @@ describe.each(LIFECYCLES)('whatever its situation, a job of lifecycle $name', (l
       for (const [label, ask] of Object.entries(ATTEMPT_COMMANDS)) {
         const script = bring(lifecycle, situation)
         script.clock.advance(30_000)
-        const answer = wordOf(script.tell(ask(lastFence(script), script)), {})
+        const answer = wordOf(script.applyCommand(ask(lastFence(script), script)), {})
         const expected = done ? (label.startsWith('commit') ? 'same' : 'comm') : 'stale'
         expect([name, label, answer]).toEqual([name, label, expected])
       }
@@ -182,7 +184,7 @@ describe('a job that does not exist', () => {
     ] as const
     const byOperator = ['park', 'redrive', 'discard', 'repair'] as const
     const answers = [
-      ...[...attempts, ...plain].map((command) => script.tell(command)),
+      ...[...attempts, ...plain].map((command) => script.applyCommand(command)),
       ...byOperator.map((kind) => script.operate({ kind })),
       script.operate({ kind: 'force', to: own.ready }),
       script.claim(),
@@ -210,11 +212,11 @@ describe('a job whose recovery waits for an operator', () => {
     script.clock.advance(30_000)
     const { fence } = script
     const expire = { kind: 'expire', fence } as const
-    expect(wordOf(script.tell(expire), {})).toBe('note')
+    expect(wordOf(script.applyCommand(expire), {})).toBe('note')
     expect(script.job).toMatchObject({ stalled: true, state: own.held, reason: 'stalled' })
-    expect(wordOf(script.tell(expire), {})).toBe('same')
+    expect(wordOf(script.applyCommand(expire), {})).toBe('same')
     // The word of a client is not an approval.
-    expect(wordOf(script.tell({ ...expire, approved: true }), {})).toBe('E_COMMAND_INVALID')
+    expect(wordOf(script.applyCommand({ ...expire, approved: true }), {})).toBe('E_COMMAND_INVALID')
     const decision = script.operate({ ...expire, approved: true })
     const hops = decision.kind === 'fact' ? hopsOf(decision.fact) : []
     expect(hops.map(({ from, to }) => `${from}→${to}`).join(' ')).toBe(crashed[own.name])
@@ -227,7 +229,7 @@ describe('a job whose recovery waits for an operator', () => {
     script.create({ policy: { ...own.policy, recovery: 'operator' } })
     script.claim({ start: false })
     script.clock.advance(30_000)
-    script.tell({ kind: 'expire', fence: script.fence })
+    script.applyCommand({ kind: 'expire', fence: script.fence })
     expect(script.job).toMatchObject({ state: own.ready, releases: 1, crashes: 0, stalled: false })
   })
 })
@@ -239,7 +241,7 @@ describe.each(LIFECYCLES)('a claim in lifecycle $name', (lifecycle) => {
     script.claim()
     const { attempt, claim } = script.fence
     const again = { kind: 'claim', worker: 'worker-1', leaseUntil: 1, start: true } as const
-    expect(wordOf(script.tell({ ...again, claim }), {})).toBe('same')
+    expect(wordOf(script.applyCommand({ ...again, claim }), {})).toBe('same')
     expect(wordOf(script.claim(), {})).toBe('stale')
     expect(script.job.attempt).toBe(attempt)
   })
@@ -287,7 +289,7 @@ describe.each(PARKS_BY_REASON)('a job that is parked without a state, in $name,'
 
   it('ends when it is cancelled or forced aside, and keeps no reason to be parked for', () => {
     const cancelled = park()
-    cancelled.tell({ kind: 'cancel' })
+    cancelled.applyCommand({ kind: 'cancel' })
     expect(cancelled.job).toMatchObject({ outcome: 'failed', blockedReason: null })
     const forced = park()
     forced.operate({ kind: 'force', to: cancelled.job.state })
@@ -300,9 +302,9 @@ describe('the same wish again', () => {
     const script = new JobScript(findLifecycle('standard', 1))
     const runAt = script.clock.now() + 500
     script.create({ runAt, priority: 3 })
-    expect(wordOf(script.tell({ kind: 'schedule', runAt }), {})).toBe('same')
-    expect(wordOf(script.tell({ kind: 'reschedule', runAt }), {})).toBe('same')
-    expect(wordOf(script.tell({ kind: 'prioritise', priority: 3 }), {})).toBe('same')
+    expect(wordOf(script.applyCommand({ kind: 'schedule', runAt }), {})).toBe('same')
+    expect(wordOf(script.applyCommand({ kind: 'reschedule', runAt }), {})).toBe('same')
+    expect(wordOf(script.applyCommand({ kind: 'prioritise', priority: 3 }), {})).toBe('same')
     expect(script.facts).toHaveLength(1)
   })
 
@@ -310,7 +312,7 @@ describe('the same wish again', () => {
     const script = new JobScript(findLifecycle('task', 1))
     script.create()
     script.clock.advance(1)
-    expect(wordOf(script.tell({ kind: 'reschedule', runAt: 0 }), {})).toBe('same')
+    expect(wordOf(script.applyCommand({ kind: 'reschedule', runAt: 0 }), {})).toBe('same')
   })
 })
 
@@ -325,8 +327,8 @@ describe('a job that is forced back to its first state', () => {
     script.operate({ kind: 'force', to: initial })
     expect(script.job).toMatchObject({ state: initial, runAt: null, execution: null })
     script.clock.advance(1_000_000)
-    expect(script.tell({ kind: 'due' }).kind).toBe('rejected')
-    script.tell({ kind: 'submit' })
+    expect(script.applyCommand({ kind: 'due' }).kind).toBe('rejected')
+    script.applyCommand({ kind: 'submit' })
     expect(script.job).toMatchObject({ state: script.lifecycle.ready, attempt: 1 })
     expect(checkFacts(script.lifecycle, script.facts)).toEqual([])
   })

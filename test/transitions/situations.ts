@@ -10,7 +10,7 @@ const LEASE_MS = 30_000
 const RELEASES_MAX = 100
 const FOREIGN_CLAIM = '99999999-9999-7999-8999-999999999999'
 
-/** Which budget a held job has used up, by how many failures, crashes or give-backs. */
+/** Which budget a held job has used up, by how many failures, crashes or releases. */
 export interface Spending {
   readonly budget: 'failures' | 'crashes' | 'releases'
   readonly times: number
@@ -52,12 +52,13 @@ const heldBack: Way = (script) => script.create({ hold: true })
 
 /** One attempt that ends without ending the job. */
 const spendOnce: Readonly<Record<Spending['budget'], (script: JobScript) => void>> = {
-  failures: (script) => script.tell({ kind: 'fail', fence: script.fence, failure: RETRYABLE }),
+  failures: (script) =>
+    script.applyCommand({ kind: 'fail', fence: script.fence, failure: RETRYABLE }),
   crashes: (script) => {
     script.clock.advance(LEASE_MS)
-    script.tell({ kind: 'expire', fence: script.fence })
+    script.applyCommand({ kind: 'expire', fence: script.fence })
   },
-  releases: (script) => script.tell({ kind: 'release', fence: script.fence }),
+  releases: (script) => script.applyCommand({ kind: 'release', fence: script.fence }),
 }
 
 const held =
@@ -68,7 +69,7 @@ const held =
       script.claim()
       spendOnce[spent?.budget ?? 'failures'](script)
       script.clock.advance(DAY_MS)
-      script.tell({ kind: 'due' })
+      script.applyCommand({ kind: 'due' })
     }
     script.claim({ start })
   }
@@ -77,17 +78,17 @@ const begun = held(true)
 
 const committed: Way = (script) => {
   begun(script)
-  script.tell({ kind: 'commit', fence: script.fence, effects: 1 })
+  script.applyCommand({ kind: 'commit', fence: script.fence, effects: 1 })
 }
 const succeeded: Way = (script) => {
   begun(script)
-  script.tell({ kind: 'commit', fence: script.fence })
+  script.applyCommand({ kind: 'commit', fence: script.fence })
 }
 const afterFailure =
   (failure: Failure): Way =>
   (script) => {
     begun(script)
-    script.tell({ kind: 'fail', fence: script.fence, failure })
+    script.applyCommand({ kind: 'fail', fence: script.fence, failure })
   }
 const retrying = afterFailure(RETRYABLE)
 const failed = afterFailure(TERMINAL)
@@ -101,7 +102,7 @@ const parked =
   }
 const cancelled: Way = (script) => {
   begun(script)
-  script.tell({ kind: 'cancel' })
+  script.applyCommand({ kind: 'cancel' })
 }
 
 const LEASED = { way: leased, status: 'LEASED' } as const
@@ -202,11 +203,12 @@ export const ATTEMPT_COMMANDS: Readonly<
 const fenced = (command: keyof typeof ATTEMPT_COMMANDS): Row['run'] => {
   const ask = ATTEMPT_COMMANDS[command]
   if (ask === undefined) throw new Error(`there is no ${command}`)
-  return (script) => script.tell(ask(lastFence(script), script), { actor: 'worker' })
+  return (script) => script.applyCommand(ask(lastFence(script), script), { actor: 'worker' })
 }
-const plain = (command: Command): Row => ({ run: (script) => script.tell(command) })
+const plain = (command: Command): Row => ({ run: (script) => script.applyCommand(command) })
 const operated = (command: Command): Row => ({ run: (script) => script.operate(command) })
-const expire: Row['run'] = (script) => script.tell({ kind: 'expire', fence: lastFence(script) })
+const expire: Row['run'] = (script) =>
+  script.applyCommand({ kind: 'expire', fence: lastFence(script) })
 const after =
   (ms: number, run: Row['run']): Row['run'] =>
   (script, aside) => {
@@ -218,17 +220,19 @@ const due: Row = plain({ kind: 'due' })
 /** Every row that a table must have, and how it is carried out. */
 export const ROWS: Readonly<Record<string, Row>> = {
   submit: plain({ kind: 'submit' }),
-  schedule: { run: (script) => script.tell({ kind: 'schedule', runAt: later(script) + 1 }) },
+  schedule: {
+    run: (script) => script.applyCommand({ kind: 'schedule', runAt: later(script) + 1 }),
+  },
   'schedule, past': {
-    run: (script) => script.tell({ kind: 'schedule', runAt: script.clock.now() }),
+    run: (script) => script.applyCommand({ kind: 'schedule', runAt: script.clock.now() }),
   },
   due,
   'due, time over': { run: after(DAY_MS, due.run) },
   'reschedule later': {
-    run: (script) => script.tell({ kind: 'reschedule', runAt: later(script) + 1 }),
+    run: (script) => script.applyCommand({ kind: 'reschedule', runAt: later(script) + 1 }),
   },
   'reschedule to now': {
-    run: (script) => script.tell({ kind: 'reschedule', runAt: script.clock.now() }),
+    run: (script) => script.applyCommand({ kind: 'reschedule', runAt: script.clock.now() }),
   },
   prioritise: plain({ kind: 'prioritise', priority: 7 }),
   replace: plain({ kind: 'replace' }),
@@ -238,7 +242,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
   step: { run: fenced('step') },
   commit: { run: fenced('commit') },
   'commit, effects': { run: fenced('commit, effects') },
-  done: { run: (script) => script.tell({ kind: 'done', attempt: script.job.attempt }) },
+  done: { run: (script) => script.applyCommand({ kind: 'done', attempt: script.job.attempt }) },
   'fail, retryable': { run: fenced('fail, retryable') },
   'fail, terminal': { run: fenced('fail, terminal') },
   'fail, bad input': { run: fenced('fail, bad input') },
@@ -251,7 +255,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'expire, spent': { spent: 'crashes', run: after(LEASE_MS, expire) },
   cancel: plain({ kind: 'cancel' }),
   'cancel by holder': {
-    run: (script) => script.tell({ kind: 'cancel', fence: lastFence(script) }),
+    run: (script) => script.applyCommand({ kind: 'cancel', fence: lastFence(script) }),
   },
   park: operated({ kind: 'park' }),
   redrive: operated({ kind: 'redrive' }),

@@ -1,4 +1,4 @@
-/** `pawl audit seal|verify`: proof that nothing was deleted from the ledger or changed in it. */
+/** `pawl audit seal|verify`: detects deleted or changed facts. */
 import { sealUp } from '../../audit/seal-up.ts'
 import {
   type SealCopy,
@@ -12,8 +12,7 @@ import type { AuditEntry } from '../../stores/audit.ts'
 import { LedgerSum, type Seal, type SealTables } from '../../stores/seals.ts'
 import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
-import { linesIn, valuesIn } from '../lines.ts'
-import { writeNew } from '../new-file.ts'
+import { linesIn, valuesIn, writeNew } from '../files.ts'
 import { withPawl } from '../opening.ts'
 import { type Call, type CommandSpec, textOf, textsOf } from '../spec.ts'
 import { visible } from '../visible.ts'
@@ -32,20 +31,20 @@ async function seal(call: Call): Promise<undefined> {
       await output.taken()
       if (call.interrupted.aborted || output.gone.aborted) break
     }
-    if (made === 0) output.say('There is nothing new to be sealed.')
+    if (made === 0) output.say('There are no new facts to seal.')
     if (file === undefined || call.interrupted.aborted) return
     await writeNew(file, copiesOf(store.seals))
-    output.say(`All seals are written to ${visible(file)}; keep it where others cannot write.`)
+    output.say(`All seals are written to ${visible(file)}. Keep it where others cannot change it.`)
   })
   return undefined
 }
 
 function sealLine({ number, first, last, facts, firstAt, lastAt, chain }: Seal): string {
   const when = `${stamp(firstAt)} to ${stamp(lastAt)}`
-  return `seal ${number}  ${facts} facts, places ${first} to ${last}, ${when}  ${chain}`
+  return `seal ${number}  ${facts} facts, positions ${first} to ${last}, ${when}  ${chain}`
 }
 
-/** Every seal, with what retention has taken out of it by now. */
+/** Every seal, with the sum of the facts that retention has deleted since. */
 async function* copiesOf(tables: SealTables): AsyncGenerator<string> {
   let last = 0
   for (;;) {
@@ -66,14 +65,16 @@ async function verify(call: Call): Promise<ExitCode> {
   const archives = textsOf(call, 'archive')
   const copies = seals === undefined ? [] : await readCopies(seals)
   if (ledger !== undefined) {
-    if (seals === undefined) throw new UsageInvalid('Say by which seals: --seals seals.ndjson')
-    if (archives.length > 0) throw new UsageInvalid('--archive needs the store, not --ledger')
+    if (seals === undefined)
+      throw new UsageInvalid('--ledger needs the seals to verify it with: --seals seals.ndjson')
+    if (archives.length > 0)
+      throw new UsageInvalid('--archive can be used only with the store, not with --ledger')
     return report(call, verifyExport(entriesIn(ledger), copies), `${copies.length} seals`)
   }
   return withPawl(call, async ({ store }) => {
     const [last] = await lastOf(store.seals)
     if (last === undefined && seals === undefined) {
-      call.output.say('There are no seals. They are made by: pawl audit seal.')
+      call.output.say('There are no seals. Make them: pawl audit seal.')
       return EXIT.ok
     }
     const findings = async function* () {
@@ -120,8 +121,8 @@ async function readCopies(file: string): Promise<SealCopy[]> {
   for await (const value of valuesIn(file)) {
     if (!isCopy(value)) {
       throw new UsageInvalid(
-        `${visible(file)} holds something that is no seal`,
-        'It is written by: pawl audit seal --out FILE.',
+        `${visible(file)} has a line that is not a seal`,
+        'Use a file that was written by: pawl audit seal --out FILE.',
       )
     }
     copies.push(value)
@@ -147,45 +148,47 @@ async function* entriesIn(file: string): AsyncGenerator<AuditEntry> {
     const isWhole = typeof pos === 'string' && typeof fact === 'object' && fact !== null
     if (!isWhole || payload === undefined) {
       throw new UsageInvalid(
-        `${visible(file)} is no ledger with payloads`,
-        'It is written by: pawl audit export --payloads --out FILE.',
+        `${visible(file)} is not a ledger with payloads`,
+        'Use a file that was written by: pawl audit export --payloads --out FILE.',
       )
     }
     yield { pos, fact, payload }
   }
 }
 
-/** Commands that prove. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'audit seal',
-    summary: 'Seal the ledger up to now, so that what is deleted or changed later is found',
+    summary: 'Seal the ledger, so that facts that are deleted or changed later are detected',
     details:
-      'A seal is a sum over up to 10,000 facts, with a chain of hashes over all seals before it. ' +
-      'Whoever can write to the store can also make seals: keep a copy elsewhere.',
+      'A seal is a checksum of up to 10,000 facts, chained to all seals before it. A program ' +
+      'that can write to the store can also write seals, so keep a copy elsewhere.',
     options: [{ flags: '--out <file>', says: 'a new file with all seals, as NDJSON' }],
     examples: [
-      ['pawl audit seal', 'what is new since the last seal'],
-      ['pawl audit seal --out /mnt/worm/seals-2026-11-16.ndjson', 'and a copy for elsewhere'],
+      ['pawl audit seal', 'the facts since the last seal'],
+      ['pawl audit seal --out /mnt/worm/seals-2026-11-16.ndjson', 'and a copy of all seals'],
     ],
     run: seal,
   },
   {
     name: 'audit verify',
-    summary: 'Verify that nothing that was sealed is missing, added or changed',
+    summary: 'Verify that no sealed fact is missing, added or changed',
     details:
-      'By the seals of the store, or by a copy, which also finds seals that were changed. What ' +
-      'retention removed is accounted for, and can be compared with its archives. An exported ' +
-      'ledger is verified without the store. The exit code is 3 when there are findings.',
+      'Uses the seals of the store, or a copy of them, which also detects changed seals. Facts ' +
+      'that retention has deleted are allowed, and can be compared with its archives. An ' +
+      'exported ledger is verified without the store. The exit code is 3 if there are findings.',
     options: [
       { flags: '--seals <file>', says: 'a copy of the seals' },
       { flags: '--archive <file>', says: 'an archive of retention', repeats: true },
       { flags: '--ledger <file>', says: 'an export with payloads, instead of the store' },
     ],
     examples: [
-      ['pawl audit verify', 'by the seals of the store'],
-      ['pawl audit verify --seals seals.ndjson --archive pruned.ndjson', 'by what is elsewhere'],
-      ['pawl audit verify --ledger ledger.ndjson --seals seals.ndjson', 'an export alone'],
+      ['pawl audit verify', 'with the seals of the store'],
+      ['pawl audit verify --seals seals.ndjson --archive pruned.ndjson', 'with copies'],
+      [
+        'pawl audit verify --ledger ledger.ndjson --seals seals.ndjson',
+        'an export, without the store',
+      ],
     ],
     run: verify,
   },

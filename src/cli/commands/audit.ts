@@ -1,10 +1,10 @@
-/** `pawl audit list|export`: what happened, to which jobs, by whom and why. */
+/** `pawl audit list|export`: the facts of jobs. */
 import { csvHead, csvLine } from '../../audit/csv.ts'
 import { auditOf } from '../../engine/audit.ts'
 import { pagesOf } from '../../engine/pages.ts'
 import type { AuditEntry } from '../../stores/audit.ts'
 import { AUDIT_OPTIONS, auditFilterOf } from '../audit-filters.ts'
-import { writeNew } from '../new-file.ts'
+import { writeNew } from '../files.ts'
 import { withPawl } from '../opening.ts'
 import { PAGING_OPTIONS, walkOf } from '../paging.ts'
 import { type Call, type CommandSpec, hasFlag, textOf } from '../spec.ts'
@@ -14,7 +14,7 @@ import { visible, visibleJson } from '../visible.ts'
 async function list(call: Call): Promise<undefined> {
   const { output, interrupted } = call
   const walk = walkOf(call)
-  // Mistakes in the options are found before the store is opened.
+  // Wrong options are reported before the store is opened.
   auditFilterOf(call, call.environment.clock.now())
   const order = hasFlag(call, 'oldest') ? 'oldest' : 'newest'
   let after: string | undefined
@@ -64,7 +64,7 @@ async function exportAll(call: Call): Promise<undefined> {
   return undefined
 }
 
-/** The export in small pieces, until it ends or somebody interrupts it. */
+/** The export in small pieces, until it ends or is interrupted. */
 async function* textsOf(
   { interrupted }: Call,
   entries: AsyncIterable<AuditEntry>,
@@ -80,21 +80,20 @@ async function* textsOf(
 
 const JOB = '0198a1b2-0000-7000-8000-000000000001'
 
-/** Commands that look into what happened. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'audit list',
-    summary: 'List what happened to jobs, newest first: each step, who made it, and why',
+    summary: 'List the facts of jobs, newest first: each step, who caused it, and why',
     details:
-      'Conditions are combined. A step that went through several states is found by each of ' +
-      'them. With --json each fact is one line, with its place (pos) in the ledger. For changes ' +
-      'of queues see pawl queue history.',
+      'A fact must match all conditions. A step through several states matches each of them. ' +
+      'With --json each fact is one line, with its position (pos) in the ledger. For changes of ' +
+      'queues see pawl queue history.',
     options: [...AUDIT_OPTIONS, { flags: '--oldest', says: 'oldest first' }, ...PAGING_OPTIONS],
     examples: [
-      ['pawl audit list --actor operator --from 7d', 'what people did this week'],
+      ['pawl audit list --actor operator --from 7d', 'what operators did in the last week'],
       ['pawl audit list --to-state quarantined --from 1h', 'what was parked in the last hour'],
-      ['pawl audit list --worker web-1-4711 --trigger expire', 'leases that a worker lost'],
-      [`pawl audit list --job ${JOB} --oldest`, 'the life of one job'],
+      ['pawl audit list --worker web-1-4711 --trigger expire', 'expired leases of a worker'],
+      [`pawl audit list --job ${JOB} --oldest`, 'the history of one job'],
     ],
     run: list,
   },
@@ -102,17 +101,17 @@ export const commands: readonly CommandSpec[] = [
     name: 'audit export',
     summary: 'Write facts as NDJSON or CSV, oldest first',
     details:
-      'Whatever is there is written as it is read, so an export may be of any size. A cell of ' +
-      'CSV that a spreadsheet would take for a formula begins with an apostrophe. Only NDJSON ' +
-      'with payloads can be verified later: pawl audit verify --ledger.',
+      'Facts are written as they are read, so an export may have any size. A CSV cell that a ' +
+      'spreadsheet would read as a formula starts with an apostrophe. Only NDJSON with payloads ' +
+      'can be verified later: pawl audit verify --ledger.',
     options: [
       { flags: '--format <format>', says: 'ndjson if absent', choices: ['ndjson', 'csv'] },
       { flags: '--out <file>', says: 'a new file; stdout if absent' },
-      { flags: '--payloads', says: 'also inputs, results and what steps gave' },
+      { flags: '--payloads', says: 'also inputs, results and results of steps' },
       ...AUDIT_OPTIONS,
     ],
     examples: [
-      ['pawl audit export --payloads --out ledger.ndjson', 'all of the ledger'],
+      ['pawl audit export --payloads --out ledger.ndjson', 'the whole ledger'],
       ['pawl audit export --format csv --actor operator --from 30d', 'for a spreadsheet'],
     ],
     run: exportAll,

@@ -1,9 +1,11 @@
 /** `pawl db migrate|status|print-sql`: the schema of the store. */
+
+import { withoutSecrets } from '../../core/redact.ts'
 import { storeSql, storeStatus } from '../../engine/open-store.ts'
 import { stamp } from '../../environment/times.ts'
-import { withoutSecrets } from '../../stores/redact.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { withPawl } from '../opening.ts'
+import { explainSettings } from '../settings-text.ts'
 import type { Call, CommandSpec } from '../spec.ts'
 import { visible } from '../visible.ts'
 
@@ -22,6 +24,7 @@ async function migrate(call: Call): Promise<undefined> {
 async function status(call: Call): Promise<ExitCode> {
   const { settings, environment, output } = call
   const store = settings.store.value
+  explainSettings(call, { store: settings.store })
   const { applied, pending } = await storeStatus(store, environment)
   const shown = withoutSecrets(store)
   if (output.json) output.record({ store: shown, applied, pending })
@@ -41,13 +44,12 @@ async function printSql({ settings, output }: Call): Promise<undefined> {
   return undefined
 }
 
-/** Commands about the schema. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'db migrate',
-    summary: 'Make the store, or bring its schema up to date',
+    summary: 'Create the store, or migrate its schema to this release',
     examples: [
-      ['pawl db migrate --store sqlite:./jobs.db', 'a file'],
+      ['pawl db migrate --store sqlite:./jobs.db', 'a SQLite file'],
       ['PAWL_STORE=postgres://localhost/app pawl db migrate', 'a schema on PostgreSQL'],
     ],
     run: migrate,
@@ -55,13 +57,13 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'db status',
     summary: 'Show which migrations are applied, and which are pending',
-    details: 'Changes nothing. Ends with exit code 3 while there are pending ones.',
-    examples: [['pawl db status', 'of the store that is set']],
+    details: 'Changes nothing. The exit code is 3 if migrations are pending.',
+    examples: [['pawl db status', 'the configured store']],
     run: status,
   },
   {
     name: 'db print-sql',
-    summary: 'Print the SQL of the schema, to apply it with tools of your own',
+    summary: 'Print the SQL of the schema, to apply it with your own tools',
     examples: [['pawl db print-sql --store postgres://localhost/app > pawl.sql', 'for a review']],
     run: printSql,
   },

@@ -1,9 +1,9 @@
-/** `pawl effect list|retry`: what jobs do to the world outside, and what of it is stuck. */
+/** `pawl effect list|retry`: effects of jobs. */
 import type { EffectSelection, EffectsReport } from '../../engine/effects/retry-effects.ts'
 import { pagesOf } from '../../engine/pages.ts'
 import { relative, stamp } from '../../environment/times.ts'
+import type { EffectFilter, EffectInfo, EffectState } from '../../stores/contract/store.ts'
 import { NOTICE } from '../../stores/notices.ts'
-import type { EffectFilter, EffectInfo, EffectState } from '../../stores/store.ts'
 import { confirm } from '../confirm.ts'
 import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode, exitCodeOf } from '../exit-codes.ts'
@@ -28,7 +28,7 @@ function filterOf(call: Call): EffectFilter {
   const [state, jobId, given] = ['state', 'job', 'type'].map((name) => textOf(call, name))
   const isNotices = hasFlag(call, 'notices')
   if (isNotices && given !== undefined) {
-    throw new UsageInvalid('--notices and --type exclude each other', 'Leave one of them out.')
+    throw new UsageInvalid('--notices and --type cannot be used together', 'Remove one of them.')
   }
   const type = isNotices ? NOTICE : given
   return {
@@ -76,7 +76,7 @@ function print({ output }: Call, effects: readonly EffectInfo[], now: number): v
   output.table(columns, rows)
 }
 
-/** As many as one call can list and then change. */
+/** The most effects that one call lists and changes. */
 const LISTED_MAX = 10_000
 
 function selectionOf(call: Call): EffectSelection {
@@ -84,10 +84,16 @@ function selectionOf(call: Call): EffectSelection {
   const limit = wholeOf(call, 'limit', 1, LISTED_MAX)
   if (call.args.length > 0) {
     if (Object.keys(filter).length === 0 && limit === undefined) return { keys: call.args }
-    throw new UsageInvalid('Effects are chosen by keys and by conditions', 'Give one of both.')
+    throw new UsageInvalid(
+      'Keys and conditions cannot be used together',
+      'Use keys, or conditions.',
+    )
   }
   if (Object.keys(filter).length === 0) {
-    throw new UsageInvalid('No effect is named', 'Give keys, or conditions such as --state parked.')
+    throw new UsageInvalid(
+      'No effect is selected',
+      'Add keys, or conditions such as --state parked.',
+    )
   }
   return { filter, limit: limit ?? LISTED_MAX }
 }
@@ -101,12 +107,12 @@ async function retry(call: Call): Promise<ExitCode> {
     const operator = pawl.operator(identity)
     let chosen = selection
     if (isDry || (typeof selection === 'object' && 'filter' in selection)) {
-      const foreseen = await operator.retryEffects(selection, { dryRun: true, signal })
-      const { matched } = foreseen
-      if (isDry || matched === 0) return report(call, { ...foreseen, dryRun: isDry })
-      call.output.say(`retry would come to: ${countsOf(foreseen)}`)
+      const preview = await operator.retryEffects(selection, { dryRun: true, signal })
+      const { matched } = preview
+      if (isDry || matched === 0) return report(call, { ...preview, dryRun: isDry })
+      call.output.say(`retry would change: ${countsOf(preview)}`)
       await confirm(call, 'retry', matched)
-      if (foreseen.keys !== undefined) chosen = { keys: foreseen.keys }
+      if (preview.keys !== undefined) chosen = { keys: preview.keys }
     }
     return report(call, await operator.retryEffects(chosen, { signal }))
   })
@@ -118,17 +124,17 @@ function countsOf({ matched, done, same, refused }: EffectsReport): string {
 }
 
 function report({ output, interrupted }: Call, result: EffectsReport): ExitCode {
-  const { keys: _, ...told } = result
-  if (output.json) output.record({ verb: 'retry', ...told })
+  const { keys: _, ...counts } = result
+  if (output.json) output.record({ verb: 'retry', ...counts })
   else {
     const dry = result.dryRun ? ' (dry run, nothing was written)' : ''
     output.line(`retry: ${countsOf(result)}${dry}`)
-    if (result.more) output.say('There are more effects that match.')
+    if (result.more) output.say('More effects match: run the command again.')
     for (const { key, code, message, hint } of result.refusals) {
       output.line(`  ${visible(key)} refused: ${visible(message)} (${code}). ${visible(hint)}`)
     }
     if (result.same > 0 && !result.dryRun) {
-      output.say('Same: being delivered or due already; by a filter also delivered.')
+      output.say('Same: already due, being delivered, or (with conditions) delivered.')
     }
   }
   if (interrupted.aborted) return EXIT.interrupted
@@ -139,34 +145,36 @@ function report({ output, interrupted }: Call, result: EffectsReport): ExitCode 
 
 const KEY = '0198a1b2-0000-7000-8000-000000000001/mail/1'
 
-/** Commands about effects. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'effect list',
-    summary: 'List effects, newest first: what was delivered, what waits, what is parked',
+    summary: 'List effects, newest first: delivered, pending and parked ones',
     options: [...FILTER_OPTIONS, ...PAGING_OPTIONS],
     examples: [
-      ['pawl effect list --state parked', 'what could not be delivered'],
-      ['pawl effect list --notices --state pending', 'notices that no process received yet'],
-      ['pawl effect list --job 0198a1b2-0000-7000-8000-000000000001 --json', 'those of one job'],
+      ['pawl effect list --state parked', 'effects that could not be delivered'],
+      ['pawl effect list --notices --state pending', 'notices that are not delivered yet'],
+      [
+        'pawl effect list --job 0198a1b2-0000-7000-8000-000000000001 --json',
+        'the effects of one job',
+      ],
     ],
     run: list,
   },
   {
     name: 'effect retry',
-    summary: 'Deliver effects again that are parked or wait for their next try',
-    details: 'Their jobs are committed already: nothing but the delivery is done again.',
-    args: [{ flags: '[keys...]', says: 'the keys of effects; or choose them by conditions' }],
+    summary: 'Deliver parked effects again, or those that wait for their next try',
+    details: 'Only the delivery is repeated: the jobs are already committed.',
+    args: [{ flags: '[keys...]', says: 'keys of effects; or use conditions' }],
     options: [
       ...OPERATOR_OPTIONS,
       ...FILTER_OPTIONS,
-      { flags: '--limit <count>', says: 'at most so many of those that match' },
-      { flags: '--dry-run', says: 'say what would happen, and write nothing' },
-      { flags: '--yes', says: 'do not ask' },
+      { flags: '--limit <count>', says: 'change at most this many' },
+      { flags: '--dry-run', says: 'print what would change, and change nothing' },
+      { flags: '--yes', says: 'do not ask for confirmation' },
     ],
     examples: [
       [`pawl effect retry ${KEY} --reason "the relay is back"`, 'one effect'],
-      ['pawl effect retry --state parked --type order --reason "INC-7"', 'asks before it acts'],
+      ['pawl effect retry --state parked --type order --reason "INC-7"', 'asks for confirmation'],
     ],
     run: retry,
   },

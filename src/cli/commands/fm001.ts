@@ -1,4 +1,4 @@
-/** `pawl fm001`: the duplicate retry of FM_001, without the commit boundary and with it. */
+/** `pawl fm001`: runs FM_001 without and with the commit boundary. */
 import { runFm001 } from '../demo/fm-001.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import type { Call, CommandSpec } from '../spec.ts'
@@ -15,20 +15,18 @@ async function fm001({ output }: Call): Promise<ExitCode> {
   return fenceOff.effects === 2 && fenceOn.effects === 1 ? EXIT.ok : EXIT.failure
 }
 
-/** The command that shows what the fence is for. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'fm001',
-    summary: 'Play the duplicate retry: two effects without the fence, one with it',
+    summary: 'Run the duplicate retry FM_001: two effects without the fence, one with it',
     details:
-      'A worker is silent for longer than its lease, a second one commits, and the first one ' +
-      'wakes up and commits as well. Played twice in a temporary folder: on a copy of this ' +
-      'package whose commit boundary is removed, and on the package as it is. ' +
-      'Effects are counted by SQL.',
+      'A worker does not renew its lease, a second worker commits the job, and then the first ' +
+      'one commits as well. Runs twice in a temporary folder: with a copy of this package ' +
+      'without its commit boundary, and with the package itself. Effects are counted by SQL.',
     options: [],
     examples: [
-      ['pawl fm001', 'the story, and both counts'],
-      ['pawl fm001 --json', 'the counts alone'],
+      ['pawl fm001', 'the steps and both counts'],
+      ['pawl fm001 --json', 'only the counts'],
     ],
     run: fm001,
   },

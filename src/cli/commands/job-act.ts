@@ -1,56 +1,55 @@
 /**
- * What operators do to jobs, each verb on ids or on a filter. A verb on a filter first lists what
- * it would do; then somebody confirms it, and only jobs that were listed are changed. One that has
- * changed in between is reported.
+ * Operator commands on jobs, selected by ids or by conditions. With conditions, the command first
+ * lists what it would change and asks for confirmation. Then it changes only the listed jobs, and
+ * reports those that no longer match.
  */
-import type { Operator, OperatorOptions } from '../../engine/operators/operators.ts'
+import type { OperatorOptions } from '../../engine/operators/operators.ts'
 import { LISTED_MAX, type OperatorReport } from '../../engine/operators/report.ts'
 import type { Selection } from '../../engine/operators/selection.ts'
+import {
+  OPERATOR_VERBS,
+  type OperatorVerb,
+  type VerbArguments,
+} from '../../engine/operators/verbs.ts'
 import { confirm } from '../confirm.ts'
 import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode, exitCodeOf } from '../exit-codes.ts'
 import { FILTER_OPTIONS, filterOf } from '../filters.ts'
 import { loadJobFiles } from '../job-files.ts'
+import { sayUnseen } from '../name-warnings.ts'
 import { withPawl } from '../opening.ts'
 import { type Call, type CommandSpec, hasFlag, type OptionSpec, textOf, wholeOf } from '../spec.ts'
 import { readDate, readDuration } from '../times.ts'
-import { sayUnseen } from '../unseen.ts'
 import { visible } from '../visible.ts'
-
-type Act = (
-  operator: Operator,
-  selection: Selection,
-  options: OperatorOptions,
-  /** The time of the store. */
-  now: number,
-) => Promise<OperatorReport>
+import { priorityOf } from './job-enqueue.ts'
 
 type Bulk = Exclude<Selection, string | { readonly ids: unknown }>
 
-/** A verb: how its options become what is done. */
-interface Verb {
-  readonly name: string
-  readonly summary: string
-  readonly details?: string
+/** What the command line adds to a command of operators. */
+interface Line {
   readonly options?: readonly OptionSpec[]
   readonly examples: CommandSpec['examples']
-  readonly act: (call: Call) => Act
+  /** Reads the further argument. The result depends on the time of the store. */
+  readonly argument?: (call: Call) => (now: number) => VerbArguments
 }
 
-/** Who acts and why; every verb of an operator takes them. */
+/** The options of all operator commands. */
 export const OPERATOR_OPTIONS: readonly OptionSpec[] = [
-  { flags: '--reason <text>', says: 'why; it stands in the ledger (required)' },
-  { flags: '--operator <name>', says: 'who acts: PAWL_OPERATOR, or your name on this system' },
+  { flags: '--reason <text>', says: 'the reason; recorded in the ledger (required)' },
+  { flags: '--operator <name>', says: 'your name: PAWL_OPERATOR, or the user of this system' },
 ]
 
-/** The name and the reason of a call. */
 export function identityOf(call: Call): { name: string; reason: string } {
   const { value: name, from } = call.settings.operator
   const reason = textOf(call, 'reason')
   if (reason === undefined || reason.trim() === '') {
-    throw new UsageInvalid('An operator must say why', 'Add --reason "INC-7: the bank was down".')
+    throw new UsageInvalid('A reason is required', 'Add --reason "INC-7: the bank was down".')
   }
-  if (name === undefined) throw new UsageInvalid('Who acts is not known', 'Add --operator.')
+  if (name === undefined)
+    throw new UsageInvalid(
+      'The operator is not known',
+      'Add --operator NAME, or set PAWL_OPERATOR.',
+    )
   call.output.explain(`operator: ${visible(name)} (from ${visible(from)})`)
   return { name, reason }
 }
@@ -61,22 +60,23 @@ function selectionOf(call: Call, now: number): Exclude<Selection, string> {
   const limit = wholeOf(call, 'limit', 1)
   const ways = [call.args.length > 0, isFiltered, hasFlag(call, 'all')].filter(Boolean).length
   if (ways !== 1) {
-    const why = ways === 0 ? 'No job is named' : 'Jobs are chosen in more than one way'
-    throw new UsageInvalid(why, 'Give ids, or conditions such as --state, or --all.')
+    const why =
+      ways === 0 ? 'No job is selected' : 'Ids, conditions and --all cannot be used together'
+    throw new UsageInvalid(why, 'Use ids, or conditions such as --outcome failed, or --all.')
   }
   if (call.args.length > 0) {
     if (limit === undefined) return { ids: call.args }
-    throw new UsageInvalid('--limit is for conditions, not for ids')
+    throw new UsageInvalid('--limit works only with conditions or --all', 'Remove --limit.')
   }
   const part = limit === undefined ? {} : { limit }
   return isFiltered ? { filter, ...part } : { all: true, ...part }
 }
 
-async function actOn(call: Call, verb: Verb): Promise<ExitCode> {
+async function actOn(call: Call, verb: OperatorVerb): Promise<ExitCode> {
   const identity = identityOf(call)
-  // Mistakes in the options are found before the store is opened.
+  // Wrong options are reported before the store is opened.
   selectionOf(call, call.environment.clock.now())
-  const act = verb.act(call)
+  const argumentsAt = LINES[verb.name]?.argument?.(call)
   const isDry = hasFlag(call, 'dryRun')
   const jobs = call.options.jobs === undefined ? [] : await loadJobFiles(call.settings.jobs.value)
   return withPawl(
@@ -84,25 +84,28 @@ async function actOn(call: Call, verb: Verb): Promise<ExitCode> {
     async (pawl) => {
       const operator = pawl.operator(identity)
       const now = pawl.store.now()
-      const asked = selectionOf(call, now)
-      const bulk = 'ids' in asked ? undefined : bounded(asked)
+      const args = argumentsAt?.(now) ?? {}
+      const act = (chosen: Selection, options: OperatorOptions) =>
+        verb.act(operator, chosen, options, args)
+      const selection = selectionOf(call, now)
+      const bulk = 'ids' in selection ? undefined : bounded(selection)
       const asIs = { signal: call.interrupted }
-      let chosen: Selection = bulk ?? asked
+      let chosen: Selection = bulk ?? selection
       let hasMore = false
       if (isDry || bulk !== undefined) {
-        const foreseen = await act(operator, chosen, { ...asIs, dryRun: true }, now)
-        if (foreseen.matched === 0 && 'filter' in asked) {
-          await sayUnseen(call, pawl.store, asked.filter)
+        const preview = await act(chosen, { ...asIs, dryRun: true })
+        if (preview.matched === 0 && 'filter' in selection) {
+          await sayUnseen(call, pawl.store, selection.filter)
         }
-        if (isDry || foreseen.matched === 0) {
-          return report(call, verb.name, { ...foreseen, dryRun: isDry })
+        if (isDry || preview.matched === 0) {
+          return report(call, verb.name, { ...preview, dryRun: isDry })
         }
-        call.output.say(`${verb.name} would come to: ${countsOf(foreseen)}`)
-        await confirm(call, verb.name, foreseen.matched)
-        if (bulk !== undefined) chosen = onlyListed(bulk, foreseen)
-        hasMore = foreseen.more
+        call.output.say(`${verb.name} would change: ${countsOf(preview)}`)
+        await confirm(call, verb.name, preview.matched)
+        if (bulk !== undefined) chosen = onlyListed(bulk, preview)
+        hasMore = preview.more
       }
-      const result = await act(operator, chosen, asIs, now)
+      const result = await act(chosen, asIs)
       return report(call, verb.name, { ...result, more: result.more || hasMore })
     },
     { jobs },
@@ -114,21 +117,21 @@ function bounded(selection: Bulk): Bulk {
   return { ...selection, limit: Math.min(selection.limit ?? LISTED_MAX, LISTED_MAX) }
 }
 
-/** The jobs that were listed and confirmed, and none that matches only since then. */
+/** Selects the confirmed jobs, and none that matches only since then. */
 function onlyListed({ limit: _, ...selection }: Bulk, { ids = [] }: OperatorReport): Selection {
   return { ...selection, among: ids }
 }
 
-/** What became of jobs, in numbers; those that are zero say nothing. */
+/** Formats the counts that are not zero. */
 function countsOf({ matched, done, same, asked, refused }: OperatorReport): string {
   const counts = Object.entries({ matched, done, same, asked, refused })
-  const told = counts.filter(([name, count]) => name === 'matched' || count > 0)
-  return told.map(([name, count]) => `${count} ${name}`).join(', ')
+  const shown = counts.filter(([name, count]) => name === 'matched' || count > 0)
+  return shown.map(([name, count]) => `${count} ${name}`).join(', ')
 }
 
 function report({ output, interrupted }: Call, verb: string, result: OperatorReport): ExitCode {
-  const { ids: _, ...told } = result
-  if (output.json) output.record({ verb, ...told })
+  const { ids: _, ...counts } = result
+  if (output.json) output.record({ verb, ...counts })
   else printReport(output, verb, result)
   if (interrupted.aborted) return EXIT.interrupted
   const codes = new Set(result.refusals.map(exitCodeOf))
@@ -144,25 +147,28 @@ function printReport(output: Call['output'], verb: string, result: OperatorRepor
   for (const { id, code, message, hint } of result.refusals) {
     output.line(`  ${visible(id)} refused: ${visible(message)} (${code}). ${visible(hint)}`)
   }
-  const untold = refused - result.refusals.length
-  if (untold > 0) output.line(`  and ${untold} more were refused`)
-  if (result.more) output.say('There are more jobs that match.')
+  const hidden = refused - result.refusals.length
+  if (hidden > 0) output.line(`  and ${hidden} more were refused`)
+  if (result.more) output.say('More jobs match: run the command again.')
 }
 
-/** The moment that the options name, at a time of the store. */
-function whenOf(call: Call): (now: number) => Date {
+/** Returns the due time of the options as a function of the store's time. */
+function whenOf(call: Call): (now: number) => number {
   const [at, after] = [textOf(call, 'at'), textOf(call, 'in')]
   const isNow = hasFlag(call, 'now')
   if ([at !== undefined, after !== undefined, isNow].filter(Boolean).length !== 1) {
-    throw new UsageInvalid('The time is not clear', 'Give one of --at, --in and --now.')
+    throw new UsageInvalid(
+      'The new due time is missing or given twice',
+      'Use one of --at, --in and --now.',
+    )
   }
-  if (isNow) return () => new Date(0)
+  if (isNow) return () => 0
   if (at !== undefined) {
-    const date = new Date(readDate(at, 'at'))
+    const date = readDate(at, 'at')
     return () => date
   }
   const afterMs = readDuration(after as string, 'in')
-  return (now) => new Date(now + afterMs)
+  return (now) => now + afterMs
 }
 
 function required<T>(value: T | undefined, option: string): T {
@@ -170,122 +176,96 @@ function required<T>(value: T | undefined, option: string): T {
   throw new UsageInvalid(`--${option} is missing`)
 }
 
-const PRIORITY_MAX = 32_767
 const ID = '0198a1b2-0000-7000-8000-000000000001'
 
-const VERBS: readonly Verb[] = [
-  {
-    name: 'submit',
-    summary: 'Let jobs run that were enqueued with --hold',
+const LINES: Readonly<Record<string, Line>> = {
+  submit: {
     examples: [[`pawl job submit ${ID} --reason "checked"`, 'one job']],
-    act: () => (operator, selection, options) => operator.submit(selection, options),
   },
-  {
-    name: 'retry',
-    summary: 'Run jobs again: now, redriven, or as a copy, as their lifecycle allows',
-    details:
-      'What waits runs now; what is parked or has failed is redriven with fresh budgets; what is ' +
-      'final in its lifecycle is enqueued again as one copy.',
+  retry: {
     examples: [
       [`pawl job retry ${ID} --reason "INC-7"`, 'one job'],
-      ['pawl job retry --state failed --error "no route" --reason "INC-7" --dry-run', 'what if'],
-      ['pawl job retry --lane parked --queue mail --reason "INC-7" --yes', 'many, in a script'],
+      ['pawl job retry --outcome failed --error "no route" --reason "INC-7" --dry-run', 'preview'],
+      [
+        'pawl job retry --lane parked --queue mail --reason "INC-7" --yes',
+        'many jobs, in a script',
+      ],
     ],
-    act: () => (operator, selection, options) => operator.retry(selection, options),
   },
-  {
-    name: 'copy',
-    summary: 'Enqueue copies of jobs that have ended, a new one each time',
+  copy: {
     examples: [[`pawl job copy ${ID} --reason "again"`, 'the same input as a new job']],
-    act: () => (operator, selection, options) => operator.copy(selection, options),
   },
-  {
-    name: 'cancel',
-    summary: 'End jobs; where one runs, its handler is asked to stop',
+  cancel: {
     examples: [
       [`pawl job cancel ${ID} --reason "not wanted"`, 'one job'],
-      ['pawl job cancel --type report --lane waiting --reason "INC-7"', 'asks before it acts'],
+      ['pawl job cancel --type report --lane waiting --reason "INC-7"', 'asks for confirmation'],
     ],
-    act: () => (operator, selection, options) => operator.cancel(selection, options),
   },
-  {
-    name: 'quarantine',
-    summary: 'Park jobs: out of the flow until they are redriven or cancelled',
+  quarantine: {
     examples: [['pawl job quarantine --type import --reason "bad release"', 'all of one type']],
-    act: () => (operator, selection, options) => operator.quarantine(selection, options),
   },
-  {
-    name: 'redrive',
-    summary: 'Let parked and failed jobs run again, with fresh budgets',
-    examples: [['pawl job redrive --lane parked --reason "fixed in 1.2"', 'whatever is parked']],
-    act: () => (operator, selection, options) => operator.redrive(selection, options),
+  redrive: {
+    examples: [['pawl job redrive --lane parked --reason "fixed in 1.2"', 'all parked jobs']],
   },
-  {
-    name: 'discard',
-    summary: 'Give parked jobs up for good',
-    examples: [['pawl job discard --lane parked --tag old --reason "obsolete"', 'some of them']],
-    act: () => (operator, selection, options) => operator.discard(selection, options),
+  discard: {
+    examples: [
+      ['pawl job discard --lane parked --tag old --reason "obsolete"', 'those with a tag'],
+    ],
   },
-  {
-    name: 'force',
-    summary: 'Put jobs into a state that no edge leads to',
-    details: 'Never into a held or succeeded state, and never out of a final one.',
-    options: [{ flags: '--to <state>', says: 'the state (required)' }],
+  force: {
+    options: [{ flags: '--to <state>', says: 'the new state (required)' }],
     examples: [[`pawl job force ${ID} --to failed --reason "INC-7"`, 'one job']],
-    act: (call) => {
-      const to = required(textOf(call, 'to'), 'to')
-      return (operator, selection, options) => operator.force(selection, to, options)
+    argument: (call) => {
+      const state = required(textOf(call, 'to'), 'to')
+      return () => ({ state })
     },
   },
-  {
-    name: 'reschedule',
-    summary: 'Move the time at which jobs are due',
+  reschedule: {
     options: [
-      { flags: '--at <date>', says: 'to a date' },
-      { flags: '--in <duration>', says: 'to so much time from now' },
-      { flags: '--now', says: 'to now' },
+      { flags: '--at <date>', says: 'a date' },
+      { flags: '--in <duration>', says: 'a duration from now' },
+      { flags: '--now', says: 'now' },
     ],
     examples: [[`pawl job reschedule ${ID} --in 2h --reason "after the release"`, 'one job']],
-    act: (call) => {
+    argument: (call) => {
       const runAt = whenOf(call)
-      return (operator, selection, options, now) =>
-        operator.reschedule(selection, runAt(now), options)
+      return (now) => ({ runAt: runAt(now) })
     },
   },
-  {
-    name: 'prioritise',
-    summary: 'Change the priority of jobs; smaller numbers come first',
-    options: [{ flags: '--to <number>', says: 'the priority (required)' }],
-    examples: [['pawl job prioritise --tag vip --to -10 --reason "promised"', 'all with a tag']],
-    act: (call) => {
-      const to = required(wholeOf(call, 'to', -PRIORITY_MAX, PRIORITY_MAX), 'to')
-      return (operator, selection, options) => operator.prioritise(selection, to, options)
+  prioritise: {
+    options: [
+      { flags: '--to <number>', says: 'the new priority' },
+      { flags: '--ahead <duration>', says: 'or: order jobs as if they were due so much earlier' },
+    ],
+    examples: [
+      ['pawl job prioritise --tag vip --to -10 --reason "promised"', 'all jobs with a tag'],
+      [`pawl job prioritise ${ID} --ahead 10m --reason "a demo"`, 'ten minutes ahead of others'],
+    ],
+    argument: (call) => {
+      const priority = required(priorityOf(call, 'to'), 'to')
+      return () => ({ priority })
     },
   },
-  {
-    name: 'approve',
-    summary: 'Let stalled jobs be recovered: their worker went silent, and they wait for a word',
+  approve: {
     examples: [[`pawl job approve ${ID} --reason "the host is gone"`, 'one job']],
-    act: () => (operator, selection, options) => operator.approve(selection, options),
   },
-]
+}
 
-/** The verbs of operators. */
-export const commands: readonly CommandSpec[] = VERBS.map((verb) => ({
+export const commands: readonly CommandSpec[] = OPERATOR_VERBS.map((verb) => ({
   name: `job ${verb.name}`,
   summary: verb.summary,
   ...(verb.details !== undefined && { details: verb.details }),
-  args: [{ flags: '[ids...]', says: 'the ids of jobs; or choose them by conditions' }],
+  args: [{ flags: '[ids...]', says: 'ids of jobs; or use conditions' }],
   options: [
-    ...(verb.options ?? []),
+    ...(LINES[verb.name]?.options ?? []),
     ...OPERATOR_OPTIONS,
     ...FILTER_OPTIONS,
     { flags: '--all', says: 'every job' },
-    { flags: '--limit <count>', says: 'at most so many of those that match' },
-    { flags: '--dry-run', says: 'say what would happen, and write nothing' },
-    { flags: '--yes', says: 'do not ask' },
-    { flags: '--jobs <file>', says: 'a file of jobs with own lifecycles', repeats: true as const },
+    { flags: '--limit <count>', says: 'change at most this many' },
+    { flags: '--dry-run', says: 'print what would change, and change nothing' },
+    { flags: '--yes', says: 'do not ask for confirmation' },
+    { flags: '--jobs <file>', says: 'a job file with its own lifecycles', repeats: true as const },
   ],
-  examples: verb.examples,
+  examples: LINES[verb.name]?.examples ?? [],
   run: (call) => actOn(call, verb),
 }))

@@ -1,48 +1,82 @@
-/** `pawl job enqueue`: accepts a job, by its definition where there is one. */
+/** `pawl job enqueue`. */
 import { readFileSync } from 'node:fs'
+import { size } from '../../core/format.ts'
+import type { Priority } from '../../core/job/priority.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { decodeValue, encodeValue } from '../../core/values.ts'
 import { defineJob, type JobDefinition } from '../../engine/define-job.ts'
+import { NameUnknown } from '../../engine/errors.ts'
+import type { JobHandle } from '../../engine/job-handle.ts'
 import type { EnqueueOptions } from '../../engine/options.ts'
-import type { OnConflict } from '../../stores/store.ts'
-import { NameUnknown, UsageInvalid } from '../errors.ts'
+import type { OnConflict } from '../../stores/contract/store.ts'
+import { UsageInvalid } from '../errors.ts'
+import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { loadJobFiles } from '../job-files.ts'
 import { withPawl } from '../opening.ts'
 import { type Call, type CommandSpec, hasFlag, textOf, textsOf, wholeOf } from '../spec.ts'
 import { readDate, readDuration } from '../times.ts'
-import { visible } from '../visible.ts'
+import { visible, visibleJson } from '../visible.ts'
 
 const PRIORITY_MAX = 32_767
 const INPUT_MAX = 64 * 1024 * 1024
 
-async function enqueue(call: Call): Promise<undefined> {
+async function enqueue(call: Call): Promise<ExitCode | undefined> {
   const { output, settings } = call
   const [type = '', given] = call.args
   const input = readInput(await textOfInput(call, given))
   const jobs = await loadJobFiles(settings.jobs.value)
   const definition = definitionOf(call, type, jobs)
   const options = optionsOf(call)
-  await withPawl(
+  const waitText = textOf(call, 'wait')
+  const timeout = waitText === undefined ? undefined : readDuration(waitText, 'wait')
+  return withPawl(
     call,
     async (pawl) => {
       const handle = await pawl.enqueue(definition as JobDefinition<unknown>, input, options)
-      const { id, created } = handle
-      if (output.json) output.record({ id, created, state: (await handle.get()).state })
-      else output.line(id)
-      if (!created) output.say('The key belonged to this job already.')
+      const { id, created, removed } = handle
+      if (output.json) {
+        const state = removed === undefined ? (await handle.get()).state : undefined
+        output.record({ id, created, ...(removed ? { removed } : { state }) })
+      } else output.line(id)
+      if (removed !== undefined) {
+        const { outcome } = removed
+        output.say(`The job with this key has ended (${outcome}) and was removed; see its id.`)
+      } else if (!created) output.say('No job was created: the id of the existing job is printed.')
+      return timeout === undefined || removed ? undefined : waitFor(call, handle, timeout)
     },
     { create: true, jobs },
   )
-  return undefined
 }
 
-/** By its definition where files of jobs are named; else by what the options say. */
+/** Prints how the job ended. Throws `ResultTimeout` if it has not ended in time. */
+async function waitFor(
+  { output, interrupted }: Call,
+  handle: JobHandle<unknown>,
+  timeout: number,
+): Promise<ExitCode> {
+  const outcome = await handle.result({ timeout, signal: interrupted })
+  const { kind } = outcome
+  const error = 'error' in outcome ? outcome.error?.message : undefined
+  if (kind === 'succeeded') {
+    const result = encodeValue(outcome.output)
+    if (output.json) output.record({ id: handle.id, kind }, { result })
+    else output.line(`${kind} ${visibleJson(result)}`)
+  } else if (output.json) output.record({ id: handle.id, kind, error })
+  else output.line(`${kind} ${visible(error ?? '')}`.trimEnd())
+  return kind === 'succeeded' ? EXIT.ok : EXIT.failure
+}
+
+/** Uses the job type of the job files, or the options if there are no job files. */
 function definitionOf(call: Call, type: string, jobs: readonly JobDefinition[]): JobDefinition {
   const [queue, lifecycle] = [textOf(call, 'queue'), textOf(call, 'lifecycle')]
   const known = jobs.find(({ name }) => name === type)
   if (known !== undefined) {
     if (queue === undefined && lifecycle === undefined) return known
-    throw new UsageInvalid('--queue and --lifecycle are what the definition of the job says')
+    throw new UsageInvalid(
+      '--queue and --lifecycle come from the job type and cannot be set',
+      'Remove them.',
+    )
   }
   if (jobs.length > 0) {
     throw new NameUnknown(
@@ -59,10 +93,10 @@ function optionsOf(call: Call): EnqueueOptions {
   const { environment } = call
   const [delay, at] = [textOf(call, 'delay'), textOf(call, 'at')]
   if (delay !== undefined && at !== undefined) {
-    throw new UsageInvalid('--delay and --at cannot be given together')
+    throw new UsageInvalid('--delay and --at cannot be used together', 'Remove one of them.')
   }
   const [key, onConflict] = [textOf(call, 'key'), textOf(call, 'onConflict')]
-  const priority = wholeOf(call, 'priority', -PRIORITY_MAX, PRIORITY_MAX)
+  const priority = priorityOf(call, 'priority')
   const [timeout, tags] = [textOf(call, 'timeout'), textsOf(call, 'tag')]
   return {
     ...(key !== undefined && { key }),
@@ -77,10 +111,20 @@ function optionsOf(call: Call): EnqueueOptions {
   }
 }
 
+/** A priority that is given as a number or as a time; undefined if neither is given. */
+export function priorityOf(call: Call, number: string): Priority | undefined {
+  const priority = wholeOf(call, number, -PRIORITY_MAX, PRIORITY_MAX)
+  const ahead = textOf(call, 'ahead')
+  if (ahead === undefined) return priority
+  if (priority === undefined) return { ahead: readDuration(ahead, 'ahead') }
+  throw new UsageInvalid(`--${number} and --ahead cannot be used together`, 'Remove one of them.')
+}
+
 async function textOfInput(call: Call, given: string | undefined): Promise<string> {
   const file = textOf(call, 'inputFile')
   if (file === undefined) return given ?? 'null'
-  if (given !== undefined) throw new UsageInvalid('The input is given twice')
+  if (given !== undefined)
+    throw new UsageInvalid('The input is given as an argument and as a file', 'Remove one of them.')
   if (file === '-') return readAll(call.stdin)
   try {
     return readFileSync(file, 'utf8')
@@ -92,11 +136,11 @@ async function textOfInput(call: Call, given: string | undefined): Promise<strin
 
 async function readAll(stdin: NodeJS.ReadStream): Promise<string> {
   const chunks: Buffer[] = []
-  let size = 0
+  let read = 0
   for await (const chunk of stdin) {
     const bytes = Buffer.from(chunk as Buffer)
-    size += bytes.length
-    if (size > INPUT_MAX) throw new UsageInvalid(`The input is larger than ${INPUT_MAX} bytes`)
+    read += bytes.length
+    if (read > INPUT_MAX) throw new UsageInvalid(`The input is larger than ${size(INPUT_MAX)}`)
     chunks.push(bytes)
   }
   return Buffer.concat(chunks).toString('utf8')
@@ -104,65 +148,75 @@ async function readAll(stdin: NodeJS.ReadStream): Promise<string> {
 
 const NUMBERS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
-/** The value of a JSON text, unless reading it would silently change one of its numbers. */
+/** Parses the input. Throws if that would change a number: large integers lose digits. */
 function readInput(text: string): unknown {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    const why = visible((error as Error).message)
-    throw new UsageInvalid(`The input is no JSON: ${why}`, `Quote it: '{"to":"ada"}'.`)
-  }
+  const value = parsedInput(text)
   for (const [number] of text.matchAll(NUMBERS)) {
     if (/^-?\d+$/.test(number) && !Number.isSafeInteger(Number(number))) {
-      throw new UsageInvalid(`The number ${number} would be changed`, 'Send it as a text.')
+      throw new UsageInvalid(
+        `JavaScript cannot represent the number ${number} exactly`,
+        'Write it as a string.',
+      )
     }
   }
   return value
 }
 
-/** Commands that accept jobs. */
+/** Tags such as `{"@pawl:date":…}` become their values, so that the schema checks a Date. */
+function parsedInput(text: string): unknown {
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    const why = visible((error as Error).message)
+    throw new UsageInvalid(`The input is not JSON: ${why}`, `Quote it: '{"to":"ada"}'.`)
+  }
+  return decodeValue(text)
+}
+
 export const commands: readonly CommandSpec[] = [
   {
     name: 'job enqueue',
-    summary: 'Accept a job; it is durable when its id is printed',
+    summary: 'Enqueue a job; it is durable when its id is printed',
     details:
-      'With job files the definition of the type is used and its schema checks the input. ' +
-      'The store is made where there is none.',
+      'With job files, the job type is used and its schema checks the input. The store is ' +
+      'created if it does not exist.',
     args: [
-      { flags: '<type>', says: 'the name of the kind of job' },
+      { flags: '<type>', says: 'the job type' },
       { flags: '[input]', says: 'its input as JSON; null if absent' },
     ],
     options: [
       { flags: '--input-file <file>', says: 'read the input from a file; - is stdin' },
       {
         flags: '--jobs <file>',
-        says: 'a file of jobs, in TypeScript or JavaScript',
+        says: 'a job file, in TypeScript or JavaScript',
         repeats: true,
       },
-      { flags: '--queue <queue>', says: 'its queue, without job files' },
+      { flags: '--wait <duration>', says: 'wait for the end of the job, and print its result' },
+      { flags: '--queue <queue>', says: 'the queue, if there are no job files' },
       {
         flags: '--lifecycle <name>',
-        says: 'its lifecycle, without job files',
+        says: 'the lifecycle, if there are no job files',
         choices: LIFECYCLES.map(({ name }) => name),
       },
-      { flags: '--key <key>', says: 'one job for each type and key' },
+      { flags: '--key <key>', says: 'at most one job per type and key' },
       {
         flags: '--on-conflict <what>',
-        says: 'what happens where the key is taken',
+        says: 'what to do if a job has the key',
         choices: ['existing', 'replace', 'reject'],
       },
       { flags: '--priority <number>', says: 'smaller numbers first' },
+      { flags: '--ahead <duration>', says: 'order it as if it were due so much earlier (2m)' },
       { flags: '--delay <duration>', says: 'not before so much time has passed (30s, 5m, 2h)' },
       { flags: '--at <date>', says: 'not before this date' },
       { flags: '--tag <tag>', says: 'a tag', repeats: true },
       { flags: '--timeout <duration>', says: 'how long an attempt may take' },
-      { flags: '--hold', says: 'create it only; submit lets it run' },
+      { flags: '--hold', says: 'create the job without running it; pawl job submit starts it' },
       { flags: '--id <uuid>', says: 'an id of your own' },
     ],
     examples: [
       [`pawl job enqueue send-mail '{"to":"ada"}' --jobs ./jobs.ts`, 'checked by its schema'],
       ['pawl job enqueue report --key 2026-11 --delay 5m', 'once for this key, in five minutes'],
+      [`pawl job enqueue report '{"day":{"@pawl:date":"2026-01-31T00:00:00Z"}}'`, 'with a Date'],
       ['cat input.json | pawl job enqueue import --input-file -', 'a large input'],
     ],
     run: enqueue,

@@ -1,26 +1,25 @@
-/** `pawl job list|tail`: jobs by filter, and their steps as they happen. */
+/** `pawl job list|tail`: jobs by filter, and new facts. */
 import { JobNotFound } from '../../core/errors.ts'
 import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
+import { shortName } from '../../core/limits/short-names.ts'
+import { followLedger, untilWoken } from '../../engine/following.ts'
 import { pagesOf } from '../../engine/pages.ts'
 import { relative, stamp } from '../../environment/times.ts'
-import type { DamagedJob, Store, UnreadableFact } from '../../stores/store.ts'
+import type { DamagedJob, Store, UnreadableFact } from '../../stores/contract/store.ts'
 import type { ExitCode } from '../exit-codes.ts'
 import { FILTER_OPTIONS, filterOf } from '../filters.ts'
+import { sayUnseen } from '../name-warnings.ts'
 import { withPawl } from '../opening.ts'
 import { PAGING_OPTIONS, walkOf } from '../paging.ts'
 import { type Call, type CommandSpec, hasFlag, textOf } from '../spec.ts'
 import { factLine } from '../story.ts'
-import { sayUnseen } from '../unseen.ts'
 import { visible } from '../visible.ts'
-
-const TAIL_BATCH = 500
-const TAIL_WAIT_MS = 1000
 
 async function list(call: Call): Promise<undefined> {
   const { output } = call
   const walk = walkOf(call)
-  // Mistakes in the options are found before the store is opened.
+  // Wrong options are reported before the store is opened.
   filterOf(call, call.environment.clock.now())
   let after: string | undefined
   await withPawl(call, async ({ store }) => {
@@ -36,14 +35,17 @@ async function list(call: Call): Promise<undefined> {
       await output.taken()
       if (isOver(call)) break
     }
-    if (!output.json) printJobs(call, shown, store.now())
+    if (!output.json) {
+      const blockers = filter.lane === 'blocked' ? await blockersOf(store, shown) : undefined
+      printJobs(call, shown, store.now(), blockers)
+    }
     if (found === 0) await sayUnseen(call, store, filter)
   })
   if (after !== undefined) output.say(`There may be more: --after ${after}`)
   return undefined
 }
 
-/** A job whose row cannot be read is shown as what it is, and fails nobody's list. */
+/** A damaged row is printed and does not fail the list. */
 function printDamaged({ output }: Call, damaged: readonly DamagedJob[] = []): void {
   for (const { id, lane, why } of damaged) {
     if (output.json) output.record({ id, lane, damaged: why })
@@ -51,7 +53,28 @@ function printDamaged({ output }: Call, damaged: readonly DamagedJob[] = []): vo
   }
 }
 
-function printJobs({ output }: Call, jobs: readonly Job[], now: number): void {
+/** For how many jobs the limit is read that blocks them. */
+const BLOCKERS_MAX = 200
+
+/** The limit that blocks each job, by the id of the job. */
+async function blockersOf(
+  { limits }: Store,
+  jobs: readonly Job[],
+): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>()
+  for (const { id } of jobs.slice(0, BLOCKERS_MAX)) {
+    const { gate } = (await limits.blockage(id)) ?? {}
+    if (gate !== undefined) found.set(id, `${shortName(gate.limit)} ${gate.key ?? ''}`.trimEnd())
+  }
+  return found
+}
+
+function printJobs(
+  { output }: Call,
+  jobs: readonly Job[],
+  now: number,
+  blockers: ReadonlyMap<string, string> | undefined,
+): void {
   if (jobs.length === 0) output.say('No job matches.')
   const columns = [
     { head: 'id' },
@@ -60,7 +83,7 @@ function printJobs({ output }: Call, jobs: readonly Job[], now: number): void {
     { head: 'queue' },
     { head: 'attempts', right: true },
     { head: 'created' },
-    { head: 'error' },
+    { head: blockers === undefined ? 'error' : 'blocked by' },
   ]
   output.table(
     columns,
@@ -68,7 +91,7 @@ function printJobs({ output }: Call, jobs: readonly Job[], now: number): void {
       ...[job.id, job.type, job.state, job.queue, String(job.attempt)],
       ...[
         output.isTerminal ? relative(job.createdAt, now) : stamp(job.createdAt),
-        job.error?.message ?? '',
+        blockers === undefined ? (job.error?.message ?? '') : (blockers.get(job.id) ?? '-'),
       ],
     ]),
   )
@@ -85,29 +108,27 @@ async function tail(call: Call): Promise<ExitCode | undefined> {
   })
 }
 
-/** Every fact of the store, as it comes. */
+/** Prints every new fact of the store. */
 async function followAll(call: Call, store: Store): Promise<ExitCode | undefined> {
   const { output } = call
   const given = textOf(call, 'after')
-  let place = hasFlag(call, 'fromStart') ? undefined : (given ?? (await store.tailEnd()))
-  while (!isOver(call)) {
-    const entries = await store.tail(place, TAIL_BATCH)
+  const after = hasFlag(call, 'fromStart') ? undefined : (given ?? (await store.tailEnd()))
+  const { timers } = call.environment
+  const options = { after, timers, signal: endOf(call), wait: hasFlag(call, 'follow') }
+  for await (const entries of followLedger(store, options)) {
     for (const entry of entries) {
       if ('unreadable' in entry) printUnreadable(call, entry)
       else print(call, entry.fact, { pos: entry.pos })
-      place = entry.pos
     }
     await output.taken()
-    if (entries.length > 0) continue
-    if (!hasFlag(call, 'follow')) return undefined
-    await untilSomething(call, store)
   }
   return undefined
 }
 
-/** Every fact of one job, until it has ended. */
+/** Prints every fact of one job, until it has ended. */
 async function followOne(call: Call, store: Store, id: string): Promise<ExitCode | undefined> {
   let seen = 0
+  const end = endOf(call)
   while (!isOver(call)) {
     const facts = await store.facts(id)
     for (const fact of facts.slice(seen)) print(call, fact, {})
@@ -117,7 +138,7 @@ async function followOne(call: Call, store: Store, id: string): Promise<ExitCode
     const isAll = job === undefined || job.seq <= seen
     if (isAll && (job === undefined || job.outcome !== null)) return undefined
     if (isAll && !hasFlag(call, 'follow')) return undefined
-    if (isAll) await untilSomething(call, store)
+    if (isAll) await untilWoken(store, call.environment.timers, end)
   }
   return undefined
 }
@@ -132,23 +153,17 @@ function print({ output }: Call, fact: Fact, more: object): void {
   else output.line(`${visible(fact.jobId)} ${factLine(fact)}`)
 }
 
-/** Waits for a hint from the store, for a moment, or for the end. */
-async function untilSomething(call: Call, store: Store): Promise<void> {
-  const { environment, interrupted, output } = call
-  await new Promise<void>((resolve) => {
-    const ends: (() => void)[] = []
-    const end = () => {
-      for (const stop of ends) stop()
-      resolve()
-    }
-    const timer = environment.timers.after(TAIL_WAIT_MS, end)
-    ends.push(() => timer.cancel(), store.onWake(end))
-    for (const signal of [interrupted, output.gone]) {
-      signal.addEventListener('abort', end)
-      ends.push(() => signal.removeEventListener('abort', end))
-    }
-    if (isOver(call)) end()
-  })
+/**
+ * Aborted when the command is interrupted, or the reader of its output is gone. Not
+ * `AbortSignal.any`: in Node 20 its signal may be collected as garbage before it is aborted.
+ */
+function endOf({ interrupted, output }: Call): AbortSignal {
+  const ending = new AbortController()
+  for (const signal of [interrupted, output.gone]) {
+    signal.addEventListener('abort', () => ending.abort(), { once: true })
+    if (signal.aborted) ending.abort()
+  }
+  return ending.signal
 }
 
 function isOver({ interrupted, output }: Call): boolean {
@@ -157,34 +172,36 @@ function isOver({ interrupted, output }: Call): boolean {
 
 const ID = '0198a1b2-0000-7000-8000-000000000001'
 
-/** Commands that read. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'job list',
     summary: 'List jobs, newest first',
-    details: 'Conditions are combined. With --json each job is one line.',
+    details: 'A job must match all conditions. With --json each job is one line.',
     options: [...FILTER_OPTIONS, ...PAGING_OPTIONS],
     examples: [
-      ['pawl job list --state failed --queue mail', 'failed jobs of one queue'],
-      ['pawl job list --error "no route" --created-after 1h', 'what met that error of late'],
-      ['pawl job list --lane parked --json | jq -r .id', 'the ids of what waits for a person'],
+      ['pawl job list --outcome failed --queue mail', 'failed jobs of one queue'],
+      ['pawl job list --error "no route" --created-after 1h', 'recent jobs with this error'],
+      [
+        'pawl job list --lane parked --json | jq -r .id',
+        'ids of the jobs that wait for an operator',
+      ],
     ],
     run: list,
   },
   {
     name: 'job tail',
-    summary: 'Follow the ledger: of one job until it ends, or of all jobs',
+    summary: 'Follow the facts of one job until it ends, or of all jobs',
     details:
-      'Without an id only what happens from now on is shown. Each line of --json has the place ' +
-      '(pos) from which --after goes on.',
-    args: [{ flags: '[id]', says: 'follow this job alone' }],
+      'Without an id, only new facts are printed. With --json each line has the position (pos) ' +
+      'for --after.',
+    args: [{ flags: '[id]', says: 'follow only this job' }],
     options: [
-      { flags: '--from-start', says: 'begin with the oldest fact' },
-      { flags: '--after <place>', says: 'begin after this place' },
-      { flags: '--no-follow', says: 'stop at the end instead of waiting for more' },
+      { flags: '--from-start', says: 'start with the oldest fact' },
+      { flags: '--after <position>', says: 'start after this position' },
+      { flags: '--no-follow', says: 'stop at the end instead of waiting for new facts' },
     ],
     examples: [
-      [`pawl job tail ${ID}`, 'watch one job to its end'],
+      [`pawl job tail ${ID}`, 'follow one job to its end'],
       ['pawl job tail --from-start --no-follow --json', 'the whole ledger as NDJSON'],
     ],
     run: tail,

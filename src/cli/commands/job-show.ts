@@ -1,4 +1,6 @@
 /** `pawl job show|explain|diff`: one job, as it is, why it is so, and as it once was. */
+
+import { changesBetween } from '../../audit/diff.ts'
 import { factsBetween, momentAt } from '../../audit/time-travel.ts'
 import { JobNotFound } from '../../core/errors.ts'
 import { executionsOf } from '../../core/job/executions.ts'
@@ -12,8 +14,7 @@ import { auditOf } from '../../engine/audit.ts'
 import type { JobDefinition } from '../../engine/define-job.ts'
 import { stamp } from '../../environment/times.ts'
 import type { AuditEntry } from '../../stores/audit.ts'
-import type { Store } from '../../stores/store.ts'
-import { changesBetween } from '../diff.ts'
+import type { Store } from '../../stores/contract/store.ts'
 import { UsageInvalid } from '../errors.ts'
 import { loadJobFiles } from '../job-files.ts'
 import { withPawl } from '../opening.ts'
@@ -21,7 +22,7 @@ import { type Call, type CommandSpec, hasFlag, wholeOf } from '../spec.ts'
 import { factLine, printStory } from '../story.ts'
 import { shortened, visible } from '../visible.ts'
 
-/** How many effects a story tells of; the newest ones. */
+/** How many effects are printed; the newest ones. */
 const EFFECTS_MAX = 100
 const VALUE_MAX = 160
 
@@ -35,7 +36,7 @@ async function show(call: Call): Promise<undefined> {
     async (pawl) => {
       const { store } = pawl
       if (at !== undefined && hasFlag(call, 'view')) {
-        throw new UsageInvalid('--view shows a job as it is now', 'Leave --at out.')
+        throw new UsageInvalid('--view and --at cannot be used together', 'Remove one of them.')
       }
       if (at !== undefined) return showPast(call, store, jobs, id, at)
       const job = await findJob(store, id)
@@ -63,7 +64,7 @@ async function show(call: Call): Promise<undefined> {
   return undefined
 }
 
-/** The job in the words of its lifecycle's document. */
+/** Prints the job with the field names of the requirements of its lifecycle. */
 function showView({ output }: Call, view: JobView): void {
   if (output.json) {
     output.record({ ...view })
@@ -74,7 +75,7 @@ function showView({ output }: Call, view: JobView): void {
   }
 }
 
-/** The same as of a fact; effects and progress are not kept by facts, and are left out. */
+/** Prints a past state. Facts do not contain effects and progress, so they are missing. */
 async function showPast(
   { output }: Call,
   store: Store,
@@ -129,7 +130,7 @@ async function diff(call: Call): Promise<undefined> {
       const name = path.join('.')
       output.line(`${visible(name)}: ${shown(name, before)} → ${shown(name, after)}`)
     }
-    if (changes.length === 0) output.say('Nothing differs.')
+    if (changes.length === 0) output.say('There are no differences.')
     printFacts(call, facts)
   })
   return undefined
@@ -141,7 +142,7 @@ function printFacts({ output }: Call, facts: readonly Fact[]): void {
   for (const fact of facts) output.line(factLine(fact))
 }
 
-/** What a difference is made of: the job, and its payloads as values. */
+/** The job and its payloads as values, for comparison. */
 function viewOf(entries: readonly AuditEntry[], seq: number): object {
   const { job, input, result } = momentOf(entries, seq)
   return {
@@ -151,7 +152,7 @@ function viewOf(entries: readonly AuditEntry[], seq: number): object {
   }
 }
 
-/** What a JSON text holds; a payload may be something else, such as a cipher. */
+/** Parses JSON; a payload may be something else, for example encrypted. */
 function valueIn(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -160,7 +161,7 @@ function valueIn(text: string): unknown {
   }
 }
 
-/** A value on one line; times as people read them. */
+/** Formats a value on one line, and times as dates. */
 function shown(name: string, value: unknown): string {
   if (value === undefined) return '-'
   if (/(At|Until|_at|_timeout)$/.test(name) && typeof value === 'number') return stamp(value)
@@ -174,7 +175,6 @@ function momentOf(entries: readonly AuditEntry[], seq: number) {
   throw new UsageInvalid(`The job has no fact ${seq}`, `Its facts are numbered from 1 to ${last}.`)
 }
 
-/** Every fact of a job, with payloads. */
 async function entriesOf(store: Store, id: string): Promise<AuditEntry[]> {
   await findJob(store, id)
   const entries: AuditEntry[] = []
@@ -202,47 +202,46 @@ const ID = '0198a1b2-0000-7000-8000-000000000001'
 const ID_ARGUMENT = { flags: '<id>', says: 'the id of the job' }
 const JOBS_OPTION = {
   flags: '--jobs <file>',
-  says: 'a file of jobs with own lifecycles',
+  says: 'a job file with its own lifecycles',
   repeats: true,
 } as const
 
-/** Commands about one job. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'job show',
-    summary: 'Tell the whole story of a job, now or as of any of its facts',
+    summary: 'Show a job with all its facts, now or after any of them',
     details:
-      'State, attempts, budgets, lease, error and payloads, why it is where it is, and its ' +
-      'ledger: every step with its time, who made it, and why.',
+      'Prints state, attempts, budgets, lease, error, payloads, why the job is in its state, and ' +
+      'every fact with its time, actor and reason.',
     args: [ID_ARGUMENT],
     options: [
       JOBS_OPTION,
-      { flags: '--at <seq>', says: 'as it was after this fact' },
-      { flags: '--view', says: "only the fields of its lifecycle's document, in its words" },
+      { flags: '--at <seq>', says: 'the job after this fact' },
+      { flags: '--view', says: 'only the fields that the requirements of its lifecycle name' },
     ],
     examples: [
-      [`pawl job show ${ID}`, 'the story, for people'],
+      [`pawl job show ${ID}`, 'for people'],
       [`pawl job show ${ID} --json`, 'the same as one JSON object'],
       [`pawl job show ${ID} --view --json`, 'retryCount, maxRetries, lastError and so on'],
-      [`pawl job show ${ID} --at 3`, 'as it was after its third fact'],
+      [`pawl job show ${ID} --at 3`, 'the job after its third fact'],
     ],
     run: show,
   },
   {
     name: 'job explain',
-    summary: 'Say why a job is not running, and the command that would change it',
+    summary: 'Explain why a job is not running, with the command that changes it',
     args: [ID_ARGUMENT],
     options: [JOBS_OPTION],
-    examples: [[`pawl job explain ${ID}`, 'one sentence, and a command']],
+    examples: [[`pawl job explain ${ID}`, 'a sentence and a command']],
     run: explain,
   },
   {
     name: 'job diff',
-    summary: 'Say what differs between two moments of a job, and what happened in between',
+    summary: 'Compare two past states of a job, and print the facts between them',
     args: [ID_ARGUMENT],
     options: [
-      { flags: '--from <seq>', says: 'after this fact; 1 if absent, 0 for nothing at all' },
-      { flags: '--to <seq>', says: 'after this fact; the last if absent' },
+      { flags: '--from <seq>', says: 'after this fact; 1 if absent, 0 for before the first' },
+      { flags: '--to <seq>', says: 'after this fact; the last one if absent' },
     ],
     examples: [
       [`pawl job diff ${ID}`, 'since it was created'],

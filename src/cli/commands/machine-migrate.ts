@@ -1,4 +1,4 @@
-/** `pawl machine migrate`: live jobs follow a later version of their lifecycle. */
+/** `pawl machine migrate`: migrates live jobs to a later version of their lifecycle. */
 import type { MigrationReport } from '../../engine/operators/migrate.ts'
 import { confirm } from '../confirm.ts'
 import { UsageInvalid } from '../errors.ts'
@@ -12,7 +12,7 @@ import { identityOf, OPERATOR_OPTIONS } from './job-act.ts'
 async function migrate(call: Call): Promise<ExitCode> {
   const [lifecycle = ''] = call.args
   const to = wholeOf(call, 'to', 1)
-  if (to === undefined) throw new UsageInvalid('The version is missing', 'Add --to 2.')
+  if (to === undefined) throw new UsageInvalid('The target version is missing', 'Add it: --to 2.')
   const identity = identityOf(call)
   const isDry = hasFlag(call, 'dryRun')
   const jobs = call.options.jobs === undefined ? [] : await loadJobFiles(call.settings.jobs.value)
@@ -22,10 +22,10 @@ async function migrate(call: Call): Promise<ExitCode> {
     async (pawl) => {
       const operator = pawl.operator(identity)
       const signal = call.interrupted
-      const foreseen = await operator.migrate(selection, { dryRun: true, signal })
-      if (isDry || foreseen.done === 0) return report(call, { ...foreseen, dryRun: isDry })
-      call.output.say(`migrate would come to: ${countsOf(foreseen)}`)
-      await confirm(call, 'migrate', foreseen.done)
+      const preview = await operator.migrate(selection, { dryRun: true, signal })
+      if (isDry || preview.done === 0) return report(call, { ...preview, dryRun: isDry })
+      call.output.say(`migrate would change: ${countsOf(preview)}`)
+      await confirm(call, 'migrate', preview.done)
       return report(call, await operator.migrate(selection, { signal }))
     },
     { jobs },
@@ -34,8 +34,8 @@ async function migrate(call: Call): Promise<ExitCode> {
 
 function countsOf({ matched, done, running, refused }: MigrationReport): string {
   const counts = Object.entries({ matched, done, running, refused })
-  const told = counts.filter(([name, count]) => name === 'matched' || count > 0)
-  return told.map(([name, count]) => `${count} ${name}`).join(', ')
+  const shown = counts.filter(([name, count]) => name === 'matched' || count > 0)
+  return shown.map(([name, count]) => `${count} ${name}`).join(', ')
 }
 
 function report({ output, interrupted }: Call, result: MigrationReport): ExitCode {
@@ -51,7 +51,7 @@ function report({ output, interrupted }: Call, result: MigrationReport): ExitCod
       output.line(`  ${visible(id)} refused: ${visible(message)} (${code}). ${visible(hint)}`)
     }
     if (result.running > 0) {
-      output.say('Running jobs end under their version, and are migrated afterwards.')
+      output.say('Running jobs finish their attempt first. Run the command again for them.')
     }
   }
   if (interrupted.aborted) return EXIT.interrupted
@@ -59,26 +59,24 @@ function report({ output, interrupted }: Call, result: MigrationReport): ExitCod
   return first === undefined ? EXIT.ok : exitCodeOf(first)
 }
 
-/** The command. */
 export const migrateCommand: CommandSpec = {
   name: 'machine migrate',
   summary: 'Migrate live jobs of earlier versions to a version of their lifecycle',
   details:
-    'The store has the definitions of all versions that were ever registered, with their ' +
-    'mappings, so no file of jobs is needed once a release with the version has opened it. ' +
-    'Running jobs end their attempt under their version. Every job gets a fact that says who ' +
-    'migrated it and why.',
+    'The store has all versions that were ever registered, with their mappings. So job files are ' +
+    'needed only if no process with the new version has opened the store yet. Running jobs ' +
+    'finish their attempt under their version. Each migration is a fact with operator and reason.',
   args: [{ flags: '<name>', says: 'the name of the lifecycle' }],
   options: [
-    { flags: '--to <version>', says: 'the version (required)' },
+    { flags: '--to <version>', says: 'the target version (required)' },
     ...OPERATOR_OPTIONS,
-    { flags: '--dry-run', says: 'say what would happen, and write nothing' },
-    { flags: '--yes', says: 'do not ask' },
-    { flags: '--jobs <file>', says: 'a file of jobs with own lifecycles', repeats: true },
+    { flags: '--dry-run', says: 'print what would change, and change nothing' },
+    { flags: '--yes', says: 'do not ask for confirmation' },
+    { flags: '--jobs <file>', says: 'a job file with its own lifecycles', repeats: true },
   ],
   examples: [
-    ['pawl machine migrate parcel --to 2 --dry-run --reason "release 12"', 'what would happen'],
-    ['pawl machine migrate parcel --to 2 --yes --reason "release 12"', 'without a question'],
+    ['pawl machine migrate parcel --to 2 --dry-run --reason "release 12"', 'what would change'],
+    ['pawl machine migrate parcel --to 2 --yes --reason "release 12"', 'without confirmation'],
   ],
   run: migrate,
 }

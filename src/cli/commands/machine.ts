@@ -1,41 +1,25 @@
-/** `pawl machine list|show|migrate`: states and edges, as tables and pictures, and versions. */
-import { executionMachine } from '../../core/execution.ts'
+/** `pawl machine list|show|migrate`: states, edges and versions of machines. */
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { EdgeSpec, Machine } from '../../core/machine/define.ts'
 import { toDot, toMermaid } from '../../core/machine/render.ts'
-import { documentationRun } from '../../core/run/machine.ts'
-import { workerMachine } from '../../core/worker.ts'
+import { NameUnknown } from '../../engine/errors.ts'
+import { findMachine, type KnownMachine, knownMachines } from '../../engine/machines.ts'
 import { versionsOf } from '../../stores/versions.ts'
-import { NameUnknown, UsageInvalid } from '../errors.ts'
+import { UsageInvalid } from '../errors.ts'
 import { loadJobFiles } from '../job-files.ts'
 import { withPawl } from '../opening.ts'
 import { type Call, type CommandSpec, hasFlag, type OptionSpec, wholeOf } from '../spec.ts'
 import { visible } from '../visible.ts'
 import { migrateCommand } from './machine-migrate.ts'
 
-interface Entry {
-  readonly kind: 'job' | 'execution' | 'worker' | 'run'
-  readonly machine: Machine
-}
-
-async function machinesOf(call: Call): Promise<Entry[]> {
+async function machinesOf(call: Call): Promise<KnownMachine[]> {
   const jobs = await loadJobFiles(call.settings.jobs.value)
-  const own = new Set([...LIFECYCLES, ...jobs.map(({ lifecycle }) => lifecycle)])
-  const lifecycles = [...own, ...(hasFlag(call, 'stored') ? await storedOf(call, [...own]) : [])]
-  const byVersion = new Map(lifecycles.map((one) => [`${one.name} ${one.version}`, one]))
-  return [
-    ...[...byVersion.values()].map(({ machine }) => ({
-      kind: 'job' as const,
-      machine: machine as Machine,
-    })),
-    { kind: 'execution', machine: executionMachine as Machine },
-    { kind: 'worker', machine: workerMachine as Machine },
-    { kind: 'run', machine: documentationRun.machine as Machine },
-  ]
+  const own = [...new Set([...LIFECYCLES, ...jobs.map(({ lifecycle }) => lifecycle)])]
+  return knownMachines([...own, ...(hasFlag(call, 'stored') ? await storedOf(call, own) : [])])
 }
 
-/** What only the store has: versions of other releases. */
+/** Versions that only the store has, from other releases. */
 function storedOf(call: Call, own: readonly Lifecycle[]): Promise<readonly Lifecycle[]> {
   return withPawl(call, async ({ store }) => (await versionsOf(store, own)).stored)
 }
@@ -72,10 +56,7 @@ async function show(call: Call): Promise<undefined> {
   const [name = ''] = call.args
   const entries = await machinesOf(call)
   const wanted = wholeOf(call, 'machineVersion', 1)
-  const entry = entries
-    .filter(({ machine }) => machine.name === name)
-    .filter(({ machine }) => wanted === undefined || machine.version === wanted)
-    .toSorted((a, b) => b.machine.version - a.machine.version)[0]
+  const entry = findMachine(entries, name, wanted)
   if (entry === undefined) {
     throw new NameUnknown(
       'machine',
@@ -86,7 +67,7 @@ async function show(call: Call): Promise<undefined> {
   const { kind, machine } = entry
   const ways = ['mermaid', 'dot'].filter((way) => hasFlag(call, way))
   if (ways.length + Number(output.json) > 1) {
-    throw new UsageInvalid('Only one of --mermaid, --dot and --json can be given')
+    throw new UsageInvalid('--mermaid, --dot and --json cannot be used together')
   }
   if (ways[0] === 'mermaid') output.line(toMermaid(machine).trimEnd())
   else if (ways[0] === 'dot') output.line(toDot(machine).trimEnd())
@@ -116,7 +97,7 @@ function printMachine({ output }: Call, machine: Machine): void {
 
 const JOBS: OptionSpec = {
   flags: '--jobs <file>',
-  says: 'files of jobs with own lifecycles',
+  says: 'a job file with its own lifecycles',
   repeats: true,
 }
 
@@ -125,15 +106,14 @@ const STORED: OptionSpec = {
   says: 'also versions of lifecycles that only the store has',
 }
 
-/** Commands about machines. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'machine list',
-    summary: 'List the machines: lifecycles of jobs, and those of executions, workers and runs',
+    summary: 'List the machines: lifecycles, and those of executions, workers and runs',
     options: [JOBS, STORED],
     examples: [
-      ['pawl machine list', 'all that are known here'],
-      ['pawl machine list --stored --store sqlite:./jobs.db', 'and those that the store has'],
+      ['pawl machine list', 'all known machines'],
+      ['pawl machine list --stored --store sqlite:./jobs.db', 'and those of the store'],
     ],
     run: list,
   },
@@ -146,7 +126,7 @@ export const commands: readonly CommandSpec[] = [
       { flags: '--dot', says: 'as a Graphviz graph' },
       {
         flags: '--machine-version <number>',
-        says: 'this version; the latest that is known if absent',
+        says: 'this version; the latest if absent',
       },
       JOBS,
       STORED,

@@ -1,22 +1,28 @@
-/** `pawl queue pause|resume|limit|show|history`: changes of queues, and the records of them. */
+/** `pawl queue pause|resume|limit|show|history`. */
 
+import { span } from '../../core/format.ts'
+import { CONCURRENCY_MAX, gateName } from '../../core/limits/keys.ts'
+import { NameUnknown } from '../../engine/errors.ts'
 import type { QueueOptions } from '../../engine/options.ts'
 import { pagesOf } from '../../engine/pages.ts'
-import { span, stamp } from '../../environment/times.ts'
+import type { Pawl } from '../../engine/pawl.ts'
+import { stamp } from '../../environment/times.ts'
+import type { QueueInfo } from '../../stores/contract/store.ts'
 import type { QueueRecord, QueueSettings } from '../../stores/queue-records.ts'
-import type { QueueInfo } from '../../stores/store.ts'
 import { eachOf } from '../each.ts'
-import { NameUnknown, UsageInvalid } from '../errors.ts'
+import { UsageInvalid } from '../errors.ts'
 import type { ExitCode } from '../exit-codes.ts'
-import { knownQueues } from '../known-queues.ts'
+import { changeText } from '../limit-text.ts'
+import { knownQueues } from '../name-warnings.ts'
 import { withPawl } from '../opening.ts'
 import { PAGING_OPTIONS, walkOf } from '../paging.ts'
 import { type Call, type CommandSpec, textOf, wholeOf } from '../spec.ts'
 import { readDuration } from '../times.ts'
 import { visible } from '../visible.ts'
 import { identityOf, OPERATOR_OPTIONS } from './job-act.ts'
+import { changeLimit } from './limit-act.ts'
 
-/** What `queue list` and `queue show` say of pauses and bounds, in text that may hold anything. */
+/** Describes pause and limits of a queue. The text is not escaped. */
 export function noteOf(queue: QueueInfo): string[] {
   const { pausedAt, pausedBy, pauseReason, maxDepth, maxWaitMs } = queue
   const by = pausedBy === undefined ? '' : ` by ${pausedBy}`
@@ -41,7 +47,7 @@ const pausing =
         const changed = record !== undefined
         if (call.output.json) call.output.record({ queue, paused, changed, ...known.notice(queue) })
         else {
-          const was = paused ? 'was paused already' : 'was not paused'
+          const was = paused ? 'was already paused' : 'was not paused'
           call.output.line(`${visible(queue)} ${changed ? `${verb}d` : was}`)
         }
         known.warn(call, queue)
@@ -49,12 +55,12 @@ const pausing =
     })
   }
 
-/** The bounds that the options name; `none` lifts one. */
+/** `none` removes a limit. */
 function limitsOf(call: Call): QueueOptions {
   const depth = textOf(call, 'maxDepth')
   const wait = textOf(call, 'maxWait')
-  if (depth === undefined && wait === undefined) {
-    throw new UsageInvalid('No bound is named', 'Add --max-depth, --max-wait or both.')
+  if (depth === undefined && wait === undefined && textOf(call, 'concurrency') === undefined) {
+    throw new UsageInvalid('No limit is given', 'Add --max-depth, --max-wait or --concurrency.')
   }
   return {
     ...(depth !== undefined && {
@@ -66,28 +72,43 @@ function limitsOf(call: Call): QueueOptions {
   }
 }
 
+/** How many jobs of a queue may run: a limit like any other, which has records of its own. */
+async function limitRunning(call: Call, pawl: Pawl, queue: string): Promise<string | undefined> {
+  const said = textOf(call, 'concurrency')
+  if (said === undefined) return undefined
+  const wanted = said === 'none' ? undefined : wholeOf(call, 'concurrency', 0, CONCURRENCY_MAX)
+  const record = await changeLimit(pawl, identityOf(call), gateName('queue', queue), wanted)
+  return record && `concurrency ${changeText(record)}`
+}
+
 async function limit(call: Call): Promise<ExitCode> {
   const { output } = call
   const identity = identityOf(call)
   const limits = limitsOf(call)
+  if (textOf(call, 'concurrency') !== 'none') wholeOf(call, 'concurrency', 0, CONCURRENCY_MAX)
   return withPawl(call, async (pawl) => {
     const operator = pawl.operator(identity)
     const known = await knownQueues(pawl)
     return eachOf(call, 'queue', call.args, async (queue) => {
-      const record = await operator.limitQueue(queue, limits)
+      const isBounded = Object.keys(limits).length > 0
+      const record = isBounded ? await operator.limitQueue(queue, limits) : undefined
+      const running = await limitRunning(call, pawl, queue)
       const now = (await pawl.store.listQueues()).find(({ name }) => name === queue)
       const { maxDepth = null, maxWaitMs = null } = now ?? {}
-      const changed = record !== undefined
+      const changes = [...(record ? [changeOf(record)] : []), ...(running ? [running] : [])]
+      const changed = changes.length > 0
       const bounds = { maxDepth, maxWaitMs, changed, ...known.notice(queue) }
       if (output.json) output.record({ queue, ...bounds })
       else
-        output.line(`${visible(queue)} ${changed ? changeOf(record) : 'has these bounds already'}`)
+        output.line(
+          `${visible(queue)} ${changed ? changes.join(', ') : 'already has these limits'}`,
+        )
       known.warn(call, queue)
     })
   })
 }
 
-/** What a record changed, in words that are harmless on a terminal. */
+/** Describes the change of a record; contains no text of users. */
 function changeOf({ action, before, after }: QueueRecord): string {
   if (action === 'pause') return 'paused'
   if (action === 'resume') {
@@ -131,12 +152,11 @@ async function history(call: Call): Promise<undefined> {
       if (interrupted.aborted || output.gone.aborted) break
     }
   })
-  if (shown === 0) output.say('No queue was paused, resumed or bounded.')
+  if (shown === 0) output.say('No queue was ever paused, resumed or limited.')
   if (after !== undefined) output.say(`There may be more: --after ${after}`)
   return undefined
 }
 
-/** How many records `queue show` prints. */
 const SHOWN = 10
 
 async function show(call: Call): Promise<undefined> {
@@ -167,20 +187,19 @@ async function show(call: Call): Promise<undefined> {
   return undefined
 }
 
-const NAMES = [{ flags: '<queues...>', says: 'their names' }]
+const NAMES = [{ flags: '<queues...>', says: 'names of queues' }]
 
-/** Commands that change queues, and that show what was changed. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'queue show',
-    summary: 'Show one queue: its jobs by lane, pause and bounds, and its last changes',
-    args: [{ flags: '<queue>', says: 'its name' }],
+    summary: 'Show a queue: jobs by lane, pause, limits and its last changes',
+    args: [{ flags: '<queue>', says: 'the name of the queue' }],
     examples: [['pawl queue show mail', 'who paused it, when and why']],
     run: show,
   },
   {
     name: 'queue pause',
-    summary: 'Stop claims from queues; what runs, runs on',
+    summary: 'Pause queues: no jobs are claimed; running jobs continue',
     args: NAMES,
     options: OPERATOR_OPTIONS,
     examples: [['pawl queue pause mail --reason "the relay is down"', 'one queue']],
@@ -188,7 +207,7 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'queue resume',
-    summary: 'Let queues be claimed from again',
+    summary: 'Resume paused queues',
     args: NAMES,
     options: OPERATOR_OPTIONS,
     examples: [['pawl queue resume mail --reason "the relay is back"', 'one queue']],
@@ -196,30 +215,31 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'queue limit',
-    summary: 'Bound how many jobs may be ready in queues, and for how long',
+    summary: 'Limit how many jobs of queues may be ready, for how long, and how many may run',
     details:
-      'A bound that is not named stays as it is, and none lifts one. Bounds hold for every ' +
-      'process. A program that sets them by the option queues of createPawl does so again when ' +
-      'it starts.',
+      'Limits that are not given stay unchanged; none removes one. Limits apply to all ' +
+      'processes. A program that sets them with the option queues of createPawl sets them again ' +
+      'when it starts.',
     args: NAMES,
     options: [
       { flags: '--max-depth <count>', says: 'how many jobs may be ready, or none' },
-      { flags: '--max-wait <duration>', says: 'how long one may be ready unclaimed, or none' },
+      { flags: '--max-wait <duration>', says: 'how long a job may be ready, or none' },
+      { flags: '--concurrency <count>', says: 'how many jobs may run (pawl limit set), or none' },
       ...OPERATOR_OPTIONS,
     ],
     examples: [
-      ['pawl queue limit mail --max-depth 1000 --max-wait 5m --reason "INC-7"', 'both bounds'],
-      ['pawl queue limit mail --max-depth none --reason "INC-7 is over"', 'lift one of them'],
+      ['pawl queue limit mail --max-depth 1000 --max-wait 5m --reason "INC-7"', 'both limits'],
+      ['pawl queue limit mail --max-depth none --reason "INC-7 is over"', 'remove one of them'],
     ],
     run: limit,
   },
   {
     name: 'queue history',
-    summary: 'List changes of queues, newest first: who paused, resumed or bounded them, and why',
-    args: [{ flags: '[queue]', says: 'its name; all queues if absent' }],
+    summary: 'List changes of queues, newest first, with operator and reason',
+    args: [{ flags: '[queue]', says: 'the name of the queue; all if absent' }],
     options: PAGING_OPTIONS,
     examples: [
-      ['pawl queue history mail', 'the changes of one queue'],
+      ['pawl queue history mail', 'changes of one queue'],
       ['pawl queue history --json | jq "select(.operator == \\"ada\\")"', 'what ada changed'],
     ],
     run: history,

@@ -1,39 +1,25 @@
 /** `pawl queue list` and `pawl worker list`. */
-import { span } from '../../environment/times.ts'
-import type { QueueInfo } from '../../stores/store.ts'
-import { workerOf } from '../../stores/worker-info.ts'
+import { span } from '../../core/format.ts'
+import type { QueueSummary } from '../../engine/reading.ts'
 import { withPawl } from '../opening.ts'
 import type { Call, CommandSpec } from '../spec.ts'
 import { noteOf } from './queue-act.ts'
 
 async function listQueues(call: Call): Promise<undefined> {
   const { output } = call
-  await withPawl(call, async ({ store }) => {
-    const queues = await store.listQueues()
-    const now = store.now()
-    const workers = (await store.listWorkers()).map((row) => workerOf(row, now))
-    const liveOn = ({ name }: QueueInfo) =>
-      workers.filter(({ live, queues: own }) => live && (own?.includes(name) ?? true)).length
+  await withPawl(call, async (pawl) => {
+    const queues = await pawl.queues.list()
     if (output.json) {
-      for (const queue of queues) {
-        const { readySince } = queue
-        const oldestReadyMs = readySince === undefined ? undefined : Math.max(0, now - readySince)
-        output.record({ ...queue, oldestReadyMs, workers: liveOn(queue) })
-      }
+      for (const queue of queues) output.record({ ...queue })
       return
     }
     if (queues.length === 0) output.say('There are no queues yet.')
-    printQueues(call, queues, now, liveOn)
+    printQueues(call, queues, pawl.store.now())
   })
   return undefined
 }
 
-function printQueues(
-  { output }: Call,
-  queues: readonly QueueInfo[],
-  now: number,
-  liveOn: (queue: QueueInfo) => number,
-): void {
+function printQueues({ output }: Call, queues: readonly QueueSummary[], now: number): void {
   const lanes = ['ready', 'waiting', 'held', 'parked', 'delivering', 'ended'] as const
   const columns = [
     { head: 'queue' },
@@ -43,15 +29,14 @@ function printQueues(
     { head: 'note' },
   ]
   const rows = queues.map((queue) => {
-    const { name, lanes: counts, readySince } = queue
-    const workers = liveOn(queue)
-    const lonely = workers === 0 ? ['no live worker'] : []
+    const { name, lanes: counts, readySince, workers } = queue
+    const unserved = workers === 0 ? ['no live worker'] : []
     return [
       name,
       ...lanes.map((lane) => String(counts[lane])),
       readySince === undefined ? '-' : span(now - readySince),
       String(workers),
-      [...noteOf(queue), ...lonely].join('; '),
+      [...noteOf(queue), ...unserved].join('; '),
     ]
   })
   output.table(columns, rows)
@@ -59,14 +44,14 @@ function printQueues(
 
 async function listWorkers(call: Call): Promise<undefined> {
   const { output } = call
-  await withPawl(call, async ({ store }) => {
-    const now = store.now()
-    const workers = (await store.listWorkers()).map((row) => workerOf(row, now))
+  await withPawl(call, async (pawl) => {
+    const workers = await pawl.workers.list()
+    const now = pawl.store.now()
     if (output.json) {
       for (const worker of workers) output.record({ ...worker, types: worker.types ?? [] })
       return
     }
-    if (workers.length === 0) output.say('No worker has told of itself.')
+    if (workers.length === 0) output.say('No worker has reported to this store.')
     const columns = [
       { head: 'worker' },
       { head: 'state' },
@@ -78,7 +63,7 @@ async function listWorkers(call: Call): Promise<undefined> {
     ]
     const rows = workers.map((worker) => [
       worker.id,
-      worker.live ? worker.state : 'silent',
+      worker.activity,
       `${worker.running}/${worker.concurrency}`,
       worker.queues?.join(', ') ?? 'all',
       worker.types?.join(', ') ?? '',
@@ -90,22 +75,23 @@ async function listWorkers(call: Call): Promise<undefined> {
   return undefined
 }
 
-/** Commands about queues and those who work on them. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'queue list',
-    summary: 'List queues: depth by lane, oldest ready job, pauses, bounds, and who works on them',
-    details: 'A queue that no live worker takes jobs from says so.',
+    summary: 'List queues: jobs by lane, oldest ready job, workers, pauses and limits',
+    details: 'The note says if no live worker serves a queue.',
     examples: [
       ['pawl queue list', 'all queues'],
-      ['pawl queue list --json | jq "select(.workers == 0).name"', 'where nobody works'],
+      ['pawl queue list --json | jq "select(.workers == 0).name"', 'queues without workers'],
     ],
     run: listQueues,
   },
   {
     name: 'worker list',
-    summary: 'List workers: what they are doing, on which queues and types, and when last seen',
-    details: 'A worker that has not told of itself for 15 seconds is silent.',
+    summary: 'List workers: state, running jobs, queues, types, and when they last reported',
+    details:
+      'States: working (runs at least one job), idle, draining (stops; claims nothing more), ' +
+      'gone (has not reported for 15 seconds).',
     examples: [['pawl worker list', 'all workers']],
     run: listWorkers,
   },

@@ -1,8 +1,9 @@
-/** `pawl run start|resume|cancel|link`: what changes a run. */
+/** `pawl run start|resume|cancel|link`. */
 import type { RunEvent } from '../../core/run/events.ts'
+import { NameUnknown } from '../../engine/errors.ts'
 import type { RunHandle } from '../../runs/runs.ts'
 import { eachOf } from '../each.ts'
-import { NameUnknown, UsageInvalid } from '../errors.ts'
+import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import {
   PLACE_OPTIONS,
@@ -33,7 +34,8 @@ async function start(call: Call): Promise<ExitCode> {
       }
       const { interrupted: signal } = call
       if (hasFlag(call, 'orResume')) {
-        if (runId === undefined) throw new UsageInvalid('Say which run to resume: --id docs-7')
+        if (runId === undefined)
+          throw new UsageInvalid('--or-resume needs the id of the run: --id docs-7')
         return follow(call, await runs.startOrResume(definition, { runId, input, signal }))
       }
       const options = { input, signal, ...(runId !== undefined && { runId }) }
@@ -58,7 +60,7 @@ async function resume(call: Call): Promise<ExitCode> {
   )
 }
 
-/** Waits for what comes of a run, and says it. */
+/** Waits until a run ends or stops, and prints the outcome. */
 async function follow(call: Call, handle: RunHandle): Promise<ExitCode> {
   const { output } = call
   output.explain(`run: ${handle.id}`)
@@ -81,7 +83,7 @@ async function follow(call: Call, handle: RunHandle): Promise<ExitCode> {
     if (reason !== undefined) output.say(visible(reason))
     if (damage !== undefined) output.say(`The log is ${damageText(damage)}`)
     if (error !== undefined) {
-      output.say(`${visible(error)}\nIt stands still in ${visible(run.run_state)}.`)
+      output.say(`${visible(error)}\nThe run has stopped in ${visible(run.run_state)}.`)
       const where = hasFlag(call, 'inStore') ? ' --in-store' : ''
       output.say(`Resume it: pawl run resume ${handle.id}${where}`)
     }
@@ -90,7 +92,7 @@ async function follow(call: Call, handle: RunHandle): Promise<ExitCode> {
   return kind === 'done' ? EXIT.ok : EXIT.failure
 }
 
-/** Tells events as they become durable. */
+/** Prints events when they are durable. */
 function observerOf({ output }: Call) {
   return {
     refused() {},
@@ -105,13 +107,15 @@ function observerOf({ output }: Call) {
 
 async function cancel(call: Call): Promise<ExitCode> {
   const reason = textOf(call, 'reason')
-  if (reason === undefined) throw new UsageInvalid('Say why: --reason "not needed any more"')
+  if (reason === undefined)
+    throw new UsageInvalid('A reason is required: --reason "not needed any more"')
   return withMachines(call, (runs) =>
     eachOf(call, 'run_id', call.args.map(runIdOf), async (runId) => {
       const answer = await runs.cancel(runId, reason)
       if (call.output.json) call.output.record({ run_id: runId, answer })
       else call.output.line(`${visible(runId)} ${answer}`)
-      if (answer === 'requested') call.output.say('Its holder will cancel it within a second.')
+      if (answer === 'requested')
+        call.output.say('The process that runs it will cancel it within a second.')
     }),
   )
 }
@@ -130,74 +134,73 @@ function readInput(text: string): unknown {
     return JSON.parse(text)
   } catch (error) {
     const why = visible((error as Error).message)
-    throw new UsageInvalid(`The input is no JSON: ${why}`, `Quote it: '{"folder":"docs"}'.`)
+    throw new UsageInvalid(`The input is not JSON: ${why}`, `Quote it: '{"folder":"docs"}'.`)
   }
 }
 
-/** Commands that change runs. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'run start',
-    summary: 'Begin a run, and work on it until it ends or stands still',
+    summary: 'Start a run, and work on it until it ends or stops',
     details:
-      'The exit code is 0 when the run is done, and 1 when it failed, was cancelled or stands ' +
-      'still. With --store or --in-store, work items that are jobs go to that queue. With --json ' +
-      'each event is one line, and the last line is the outcome.',
+      'The exit code is 0 if the run is done, and 1 if it failed, was cancelled or stopped. With ' +
+      '--store or --in-store, work items can run as jobs of that store. With --json each event ' +
+      'is one line, and the last line is the outcome.',
     args: [
-      { flags: '<name>', says: 'the name of the kind of run' },
+      { flags: '<name>', says: 'the name of the definition' },
       { flags: '[input]', says: 'its input as JSON; null if absent' },
     ],
     options: [
       RUNS_OPTION,
       ...PLACE_OPTIONS,
       TELEMETRY_OPTION,
-      { flags: '--id <id>', says: 'an id of your own' },
-      { flags: '--or-resume', says: 'resume the run of this id if it is there already' },
+      { flags: '--id <id>', says: 'the id of the run; generated if absent' },
+      { flags: '--or-resume', says: 'resume the run if it already exists' },
     ],
     examples: [
       [
         `pawl run start docs '{"folder":"docs"}' --runs ./runs.ts --id docs-7 --or-resume`,
-        'the same command, as often as needed',
+        'start or resume: the same command each time',
       ],
-      [`pawl run start docs '{"folder":"docs"}' --runs ./runs.ts`, 'one run of the kind docs'],
+      [`pawl run start docs '{"folder":"docs"}' --runs ./runs.ts`, 'a new run'],
     ],
     run: start,
   },
   {
     name: 'run resume',
-    summary: 'Continue a run where it was left; what has finished is not done again',
+    summary: 'Continue a run; finished work items are not repeated',
     details:
-      'A run that is done is left alone. One that has failed or was cancelled is refused: fork ' +
-      'it. See first what would be done, and why: pawl run explain.',
-    args: [{ flags: '<run>', says: 'its id' }],
+      'A run that is done is not changed. A failed or cancelled run is rejected: fork it. To see ' +
+      'what a resume would do, and why: pawl run explain.',
+    args: [{ flags: '<run>', says: 'the id of the run' }],
     options: [RUNS_OPTION, ...PLACE_OPTIONS, TELEMETRY_OPTION, ...RESUME_OPTIONS],
     examples: [
-      ['pawl run resume docs-7 --runs ./runs.ts', 'from where it stands'],
-      ['pawl run resume docs-7 --runs ./runs.ts --force "draft intro"', 'and do one item again'],
+      ['pawl run resume docs-7 --runs ./runs.ts', 'from its current state'],
+      ['pawl run resume docs-7 --runs ./runs.ts --force "draft intro"', 'and run one item again'],
     ],
     run: resume,
   },
   {
     name: 'run cancel',
-    summary: 'Cancel runs; a process that works on one is asked to',
+    summary: 'Cancel runs, also those that another process works on',
     details:
-      'Each run is tried. The exit code is 0 if all were cancelled, and otherwise that of the ' +
-      'refusals, which are printed.',
-    args: [{ flags: '<runs...>', says: 'their ids' }],
+      'Each run is tried, and errors are printed. The exit code is 0 if all were cancelled, and ' +
+      'otherwise that of the errors.',
+    args: [{ flags: '<runs...>', says: 'ids of runs' }],
     options: [
       RUNS_OPTION,
       ...PLACE_OPTIONS,
-      { flags: '--reason <text>', says: 'why; it stands in the log' },
+      { flags: '--reason <text>', says: 'the reason; recorded in the log (required)' },
     ],
     examples: [['pawl run cancel docs-7 --reason "not needed any more"', 'one run']],
     run: cancel,
   },
   {
     name: 'run link',
-    summary: 'Remember that a commit of a repository belongs to a run',
+    summary: 'Record that a commit of a repository belongs to a run',
     args: [
-      { flags: '<run>', says: 'its id' },
-      { flags: '<commit>', says: 'the whole hash of the commit' },
+      { flags: '<run>', says: 'the id of the run' },
+      { flags: '<commit>', says: 'the full hash of the commit' },
     ],
     options: [RUNS_OPTION, ...PLACE_OPTIONS],
     examples: [['pawl run link docs-7 $(git rev-parse HEAD)', 'the commit that it made']],

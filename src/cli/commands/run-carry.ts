@@ -1,4 +1,4 @@
-/** `pawl run export|import|fork`: runs that go elsewhere, or begin from another. */
+/** `pawl run export|import|fork`. */
 import { createWriteStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
@@ -27,7 +27,7 @@ async function exportOne(call: Call): Promise<undefined> {
     const ended = async function* () {
       for await (const line of lines) yield `${line}\n`
     }
-    // A file that is there is not replaced.
+    // An existing file is not replaced.
     await pipeline(Readable.from(ended()), createWriteStream(file, { flags: 'wx' }))
     output.say(`Written to ${visible(file)}.`)
   })
@@ -41,7 +41,7 @@ async function importOne(call: Call): Promise<undefined> {
   await withRuns(
     call,
     async ({ journal }) => {
-      // Lines are read from the moment that they are asked for, so not before they are wanted.
+      // `readLines` starts to read at once, so it is called only when the store is open.
       const lines = handle?.readLines() ?? createInterface({ input: call.stdin })
       const imported = await importRun(journal, lines)
       if (output.json) output.record(imported)
@@ -65,7 +65,7 @@ async function fork(call: Call): Promise<undefined> {
   const [argument = ''] = call.args
   const { output, environment } = call
   const seq = wholeOf(call, 'at', 1)
-  if (seq === undefined) throw new UsageInvalid('Say after which event: --at 12')
+  if (seq === undefined) throw new UsageInvalid('The last shared event is missing: --at 12')
   const runId = textOf(call, 'id') ?? environment.ids.next()
   await withRuns(call, async ({ journal }) => {
     await forkRun(journal, { from: runIdOf(argument), seq, runId }, environment)
@@ -75,19 +75,18 @@ async function fork(call: Call): Promise<undefined> {
   return undefined
 }
 
-/** Commands that carry runs. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'run export',
     summary: 'Write a run as one file: its events and every version of its artifacts',
-    args: [{ flags: '<run>', says: 'its id' }],
-    options: [...PLACE_OPTIONS, { flags: '--out <file>', says: 'where to; stdout if absent' }],
+    args: [{ flags: '<run>', says: 'the id of the run' }],
+    options: [...PLACE_OPTIONS, { flags: '--out <file>', says: 'a new file; stdout if absent' }],
     examples: [['pawl run export docs-7 --out docs-7.bundle', 'one run']],
     run: exportOne,
   },
   {
     name: 'run import',
-    summary: 'Take over a run that was exported; all of it is checked first',
+    summary: 'Import an exported run; all of it is checked first',
     args: [{ flags: '[file]', says: 'the file; stdin if absent' }],
     options: PLACE_OPTIONS,
     examples: [['pawl run import docs-7.bundle --dir ./elsewhere', 'into another folder']],
@@ -95,15 +94,15 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'run fork',
-    summary: 'Begin a run with what another had done up to an event',
-    details: 'The way on for a run that has failed or was cancelled.',
-    args: [{ flags: '<run>', says: 'the other run' }],
+    summary: 'Start a run with the events of another run up to one of them',
+    details: 'Use it to continue a run that has failed or was cancelled.',
+    args: [{ flags: '<run>', says: 'the id of the other run' }],
     options: [
       ...PLACE_OPTIONS,
-      { flags: '--at <seq>', says: 'the last event that it shares (required)' },
-      { flags: '--id <id>', says: 'an id of your own' },
+      { flags: '--at <seq>', says: 'the last shared event (required)' },
+      { flags: '--id <id>', says: 'the id of the new run; generated if absent' },
     ],
-    examples: [['pawl run fork docs-7 --at 12 --id docs-8', 'from its twelfth event on']],
+    examples: [['pawl run fork docs-7 --at 12 --id docs-8', 'after its twelfth event']],
     run: fork,
   },
 ]

@@ -1,6 +1,7 @@
-/** `pawl run list|show|events|explain|diff|replay|verify`: what only reads. */
+/** `pawl run list|show|events|explain|diff|replay|verify`. */
 import { existsSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { changesBetween } from '../../audit/diff.ts'
 import { RunNotFound } from '../../core/errors.ts'
 import type { RunEvent } from '../../core/run/events.ts'
 import type { Run } from '../../core/run/run.ts'
@@ -9,7 +10,6 @@ import type { Damage } from '../../runs/journal/journal.ts'
 import { encodeSnapshot } from '../../runs/journal/snapshot.ts'
 import type { ListedRun } from '../../runs/listing.ts'
 import { openRuns, type Runs } from '../../runs/runs.ts'
-import { changesBetween } from '../diff.ts'
 import { eachOf } from '../each.ts'
 import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
@@ -91,8 +91,11 @@ async function show(call: Call): Promise<undefined> {
       return
     }
     printRun(output, run)
-    if (at !== undefined) return
     const { holder, damage, cancelRequest } = shown
+    if (at !== undefined) {
+      if (damage !== undefined && damage.line <= at) output.line(damageText(damage))
+      return
+    }
     if (holder !== undefined) {
       output.line(`held by ${visible(holder.host)}, process ${holder.pid}, since ${holder.since}`)
     }
@@ -103,10 +106,9 @@ async function show(call: Call): Promise<undefined> {
   return undefined
 }
 
-/** Where a log is damaged, and how. */
 export function damageText({ line, offset, why }: Damage): string {
-  const place = line === 0 ? 'the log is missing' : `damaged in line ${line}, byte ${offset}`
-  return `${place}: ${visible(why)}`
+  const where = line === 0 ? 'the log is missing' : `damaged in line ${line}, byte ${offset}`
+  return `${where}: ${visible(why)}`
 }
 
 async function asOf(runs: Runs, runId: string, seq: number): Promise<Run> {
@@ -167,7 +169,7 @@ async function events(call: Call): Promise<undefined> {
   return undefined
 }
 
-/** One event as a line of talk; those of daily work only for who asked for it. */
+/** Writes an event to stderr; frequent events only with --verbose. */
 export function sayEvent(output: Output, event: RunEvent): void {
   if (/^(ARTIFACT|WORK_ITEM_(STARTED|FINISHED))/.test(event.type)) output.explain(lineOf(event))
   else output.say(lineOf(event))
@@ -190,21 +192,24 @@ async function explain(call: Call): Promise<undefined> {
 
 function printExplanation(output: Output, explained: RunExplanation): void {
   const { runId, state, hasEnded, refusal, rewinds, continuesIn, changedInputs } = explained
-  const { damaged, items } = explained
-  const ending = refusal === null ? ', where it has ended: resuming it does nothing.' : '.'
+  const { damage, damaged, items } = explained
+  const ending = refusal === null ? ' and has ended: a resume does nothing.' : '.'
   output.line(`${visible(runId)} is in ${visible(state)}${hasEnded ? ending : '.'}`)
   if (refusal !== null) {
     const { code, message, hint } = refusal
-    output.line(`resuming it is refused: ${visible(message)} (${code}). ${visible(hint)}`)
+    output.line(`a resume is rejected: ${visible(message)} (${code}). ${visible(hint)}`)
   }
+  if (damage !== undefined) output.line(`the log of the run: ${damageText(damage)}`)
+  const willFail = damage !== undefined && refusal === null
+  if (willFail) output.line('resuming it records the damage and fails the run')
   const changed = hasEnded ? 'input changed since then' : 'input changed'
   for (const name of changedInputs) output.line(`${changed}: ${visible(name)}`)
   for (const name of damaged) output.line(`artifact damaged: ${visible(name)}`)
   for (const { from, to, reason } of rewinds) {
-    const why = reason === 'stale' ? 'something before it is done again' : 'it is transitional'
-    output.line(`goes back from ${visible(from)} to ${visible(to)}: ${why}`)
+    const why = reason === 'stale' ? 'an item before it runs again' : 'it is transitional'
+    output.line(`is rewound from ${visible(from)} to ${visible(to)}: ${why}`)
   }
-  const isPlanned = !hasEnded && items.every(({ because }) => because !== 'refused')
+  const isPlanned = !hasEnded && !willFail && items.every(({ because }) => because !== 'refused')
   if (isPlanned) output.line(`continues in ${visible(continuesIn)}`)
   const columns = ['item', 'state', 'verdict', 'because'].map((head) => ({ head }))
   output.table(
@@ -214,16 +219,16 @@ function printExplanation(output: Output, explained: RunExplanation): void {
 }
 
 const REASONS: Readonly<Record<ItemExplanation['because'], string>> = {
-  ended: 'the run has ended, so that resuming it does nothing',
-  refused: 'resuming the run is refused',
-  fresh: 'it has finished, and nothing that it read has changed',
-  interrupted: 'it was begun and not finished',
+  ended: 'the run has ended or its log is damaged, so no item runs',
+  refused: 'a resume of the run is rejected',
+  fresh: 'it has finished, and none of its inputs has changed',
+  interrupted: 'it was started and not finished',
   failed: 'it failed the last time',
-  forced: 'somebody forced it',
-  damaged: 'the content of an output is gone',
-  input_changed: 'it read something that has changed',
-  parameters: 'its node may hand it other values; if they are the same, this is skipped',
-  upstream: 'something before it is done again; if that comes out the same, this is skipped',
+  forced: 'it was forced',
+  damaged: 'the content of an output is missing or changed',
+  input_changed: 'one of its inputs has changed',
+  parameters: 'its node may pass other values; it is skipped if they are the same',
+  upstream: 'an item before it runs again; it is skipped if the outputs are the same',
 }
 
 function reasonOf({ because, artifact }: ItemExplanation): string {
@@ -247,12 +252,12 @@ async function diff(call: Call): Promise<undefined> {
         output.line(`${visible(change.path.join('.'))}: ${before} → ${after}`)
       }
     }
-    if (changes.length === 0) output.say('Nothing differs.')
+    if (changes.length === 0) output.say('There are no differences.')
   })
   return undefined
 }
 
-/** The snapshot, made anew from the events of a run, in a folder wherever that is. */
+/** Rebuilds the snapshot from the events. The argument may be the folder of a run. */
 async function replay(call: Call): Promise<undefined> {
   const [argument = ''] = call.args
   const { output, settings } = call
@@ -274,7 +279,7 @@ async function printSnapshot(output: Output, runs: Runs, runId: string): Promise
   output.line(encodeSnapshot(run, lastHash).trimEnd())
 }
 
-/** Notices are worth knowing and do not count, as in `pawl doctor`. */
+/** Notices do not count, as in `pawl doctor`. */
 async function verify(call: Call): Promise<ExitCode> {
   const { output } = call
   return withRuns(call, async (runs) => {
@@ -294,18 +299,16 @@ async function verify(call: Call): Promise<ExitCode> {
   })
 }
 
-const RUN_ARGUMENT = { flags: '<run>', says: 'its id' }
+const RUN_ARGUMENT = { flags: '<run>', says: 'the id of the run' }
 
-/** Commands that read runs. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'run list',
     summary: 'List runs by their snapshots',
     details:
-      'The states are those of the snapshots, which are not checked: damage that nobody has met ' +
-      'yet, and a snapshot that somebody changed, are not noticed. With --check they are those ' +
-      'of the logs, each of which is read and checked as a whole, and the exit code is 3 if a ' +
-      'run is damaged or unreadable.',
+      'Reads only the snapshots, without a check: new damage and changed snapshots are not ' +
+      'detected. With --check every log is read and checked, the states come from the logs, and ' +
+      'the exit code is 3 if a run is damaged or unreadable.',
     options: [
       ...PLACE_OPTIONS,
       { flags: '--check', says: 'read and check the whole log of each run' },
@@ -315,32 +318,32 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'run show',
-    summary: 'Show a run: state, sections, work items, artifacts, issues, and who holds it',
+    summary: 'Show a run: state, sections, work items, artifacts, issues and lease holder',
     args: [RUN_ARGUMENT],
-    options: [...PLACE_OPTIONS, { flags: '--at <seq>', says: 'as it was after this event' }],
+    options: [...PLACE_OPTIONS, { flags: '--at <seq>', says: 'the run after this event' }],
     examples: [
-      ['pawl run show docs-7', 'as it is'],
-      ['pawl run show docs-7 --at 12', 'as it was after its twelfth event'],
+      ['pawl run show docs-7', 'the current state'],
+      ['pawl run show docs-7 --at 12', 'the state after its twelfth event'],
     ],
     run: show,
   },
   {
     name: 'run events',
-    summary: 'Print the log of a run, checked as it is read',
+    summary: 'Print and check the log of a run',
     args: [RUN_ARGUMENT],
     options: [
       ...PLACE_OPTIONS,
       { flags: '--from <seq>', says: 'from this event on' },
       { flags: '--to <seq>', says: 'up to this event' },
-      { flags: '--type <type>', says: 'only this type', repeats: true },
+      { flags: '--type <type>', says: 'only events of this type', repeats: true },
     ],
     examples: [['pawl run events docs-7 --type WORK_ITEM_FAILED', 'what failed']],
     run: events,
   },
   {
     name: 'run explain',
-    summary: 'Say what resuming a run would do again, and why; changes nothing',
-    details: 'If resuming would be refused, it says so with the same error.',
+    summary: 'Explain which work items a resume would run again, and why',
+    details: 'Changes nothing. If a resume would be rejected, it prints that error.',
     args: [RUN_ARGUMENT],
     options: [RUNS_OPTION, ...PLACE_OPTIONS, ...RESUME_OPTIONS],
     examples: [['pawl run explain docs-7 --force "draft intro"', 'with one item forced']],
@@ -348,32 +351,32 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'run diff',
-    summary: 'Say what differs between two moments of a run',
+    summary: 'Compare two past states of a run',
     args: [RUN_ARGUMENT],
     options: [
       ...PLACE_OPTIONS,
       { flags: '--from <seq>', says: 'after this event; 1 if absent' },
-      { flags: '--to <seq>', says: 'after this event; the last if absent' },
+      { flags: '--to <seq>', says: 'after this event; the last one if absent' },
     ],
     examples: [['pawl run diff docs-7 --from 12 --to 20', 'what these events changed']],
     run: diff,
   },
   {
     name: 'run replay',
-    summary: 'Print the snapshot of a run, made anew from its events',
-    details: 'Byte for byte what snapshot.json holds. Nothing is written.',
-    args: [{ flags: '<run>', says: 'its id, or its folder' }],
+    summary: 'Rebuild the snapshot of a run from its events, and print it',
+    details: 'Prints the same bytes as snapshot.json. Changes nothing.',
+    args: [{ flags: '<run>', says: 'the id or folder of the run' }],
     options: PLACE_OPTIONS,
     examples: [['pawl run replay runs/docs-7 | diff - runs/docs-7/snapshot.json', 'compare both']],
     run: replay,
   },
   {
     name: 'run verify',
-    summary: 'Check log, chain of hashes, schemas, snapshot and artifacts of runs',
+    summary: 'Verify log, hash chain, schemas, snapshot and artifacts of runs',
     details:
       'The exit code is 3 if a run is damaged. Notices, such as a snapshot that is older than ' +
-      'its log, do not count: opening the run mends them.',
-    args: [{ flags: '[runs...]', says: 'their ids; all if absent' }],
+      'its log, do not count: opening the run repairs them.',
+    args: [{ flags: '[runs...]', says: 'ids of runs; all if absent' }],
     options: PLACE_OPTIONS,
     examples: [['pawl run verify', 'all runs']],
     run: verify,

@@ -22,7 +22,7 @@ async function serve(call: Call): Promise<undefined> {
   })
   if (output.json) output.record({ url: server.url })
   else output.line(server.url)
-  output.say(`Events are kept in ${visible(path)}. Stop with Ctrl-C.`)
+  output.say(`Events are stored in ${visible(path)}. Press Ctrl-C to stop.`)
   await new Promise<void>((resolve) => {
     call.interrupted.addEventListener('abort', () => resolve(), { once: true })
     if (call.interrupted.aborted) resolve()
@@ -30,17 +30,16 @@ async function serve(call: Call): Promise<undefined> {
   return undefined
 }
 
-/** Commands about telemetry. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'telemetry serve',
     summary: 'Serve the local telemetry API: events of runs, by run, trace and commit',
     details:
-      'It listens on this machine alone. To listen elsewhere it needs a token of 16 characters ' +
-      'or more, in PAWL_TELEMETRY_TOKEN, which every request must then have.',
+      'By default only this machine can reach it. Another --host needs a token of 16 characters ' +
+      'or more in PAWL_TELEMETRY_TOKEN, which every request must send.',
     options: [
       { flags: '--db <file>', says: 'the SQLite file of events (.pawl/telemetry.db)' },
-      { flags: '--port <number>', says: 'the port; 0 is a free one (7171)' },
+      { flags: '--port <number>', says: 'the port; 0 chooses a free one (7171)' },
       { flags: '--host <address>', says: 'the address (127.0.0.1)' },
     ],
     examples: [

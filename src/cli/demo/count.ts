@@ -1,12 +1,12 @@
-/** What happened, counted from the ledgers alone. */
+/** Counts what happened, from the facts alone. */
 
 import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { findLifecycle } from '../../core/lifecycles/index.ts'
 import { checkFacts, checkP9 } from '../../core/promises.ts'
-import type { Store } from '../../stores/store.ts'
+import type { Store } from '../../stores/contract/store.ts'
 
-/** The table that the demonstration ends with. */
+/** The table at the end of the demo. */
 export interface Account {
   readonly jobs: number
   readonly executions: number
@@ -18,11 +18,10 @@ export interface Account {
   readonly duplicates: number
   /** Jobs that have not succeeded. */
   readonly lost: number
-  /** Broken promises, found by folding every ledger. */
+  /** Broken promises in the facts of all jobs. */
   readonly findings: number
 }
 
-/** Counts everything. */
 export async function account(store: Store): Promise<Account> {
   const jobs = await allJobs(store)
   const ledgers = await Promise.all(jobs.map(({ id }) => store.facts(id)))

@@ -1,10 +1,9 @@
-/** Worker processes that are killed with kill -9 while they work, and replaced by new ones. */
+/** The worker processes of the demo. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
 const program = fileURLToPath(new URL('worker.js', import.meta.url))
 
-/** The processes that work now. */
 export class Crew {
   readonly #store: string
   readonly #workers = new Set<ChildProcess>()
@@ -13,8 +12,8 @@ export class Crew {
     this.#store = store
   }
 
-  /** Starts a worker, and resolves when it works or has ended. */
-  async hire(): Promise<void> {
+  /** Starts a worker. Resolves when it works or has ended. */
+  async start(): Promise<void> {
     const worker = fork(program, [this.#store], {
       execArgv: [],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -26,22 +25,21 @@ export class Crew {
     })
   }
 
-  /** Kills the worker that has worked longest, without warning. */
+  /** Kills the oldest worker with SIGKILL. */
   async kill(): Promise<void> {
     const [worker] = this.#workers
     if (worker !== undefined) await this.#end(worker)
   }
 
-  /** Kills everybody. */
-  async dismiss(): Promise<void> {
+  async killAll(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => this.#end(worker)))
   }
 
   async #end(worker: ChildProcess): Promise<void> {
     this.#workers.delete(worker)
     if (worker.exitCode !== null || worker.signalCode !== null) return
-    const gone = new Promise((resolve) => worker.once('exit', resolve))
+    const ended = new Promise((resolve) => worker.once('exit', resolve))
     worker.kill('SIGKILL')
-    await gone
+    await ended
   }
 }

@@ -1,13 +1,13 @@
 /**
- * FM_001, the duplicate retry of the state-model requirements (R1), on demand. Worker A leases a
- * job and is silent for longer than its lease. Recovery gives the job to worker B, which commits
- * its effect. Then worker A wakes up and commits as well.
+ * FM_001, the duplicate retry of the state-model requirements (R1). Worker A leases a job and does
+ * not renew the lease. Recovery returns the job to its queue, and worker B commits its effect. Then
+ * worker A continues and commits as well.
  *
- * The scenario is played twice on real files, under a clock that only the demo moves, so it takes
- * no time and gives the same result every time. The first play runs on a temporary copy of this
- * package whose commit boundary is removed (`unfenced.ts`): two effects. The second play runs on
- * the package as it is: one. Both numbers are counted in the user's own table, by SQL. Nothing in
- * that table is unique, so only the commit boundary prevents the second effect.
+ * The scenario runs twice on real files with a manual clock, so it takes no time and has the same
+ * result every time. The first run uses a temporary copy of this package without its commit
+ * boundary (`unfenced.ts`): two effects. The second run uses the package itself: one. Both are
+ * counted by SQL in a table of the user. That table has no unique column, so only the commit
+ * boundary prevents the second effect.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,13 +16,13 @@ import { executionsOf } from '../../core/job/executions.ts'
 import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { leased } from '../../core/lifecycles/leased.ts'
+import type { CommitAnswer, CommitTx, Held, Store } from '../../stores/contract/store.ts'
 import { loadDriver } from '../../stores/sqlite/driver.ts'
 import { openSqliteStore } from '../../stores/sqlite/store.ts'
-import type { CommitAnswer, CommitTx, Held, Store } from '../../stores/store.ts'
 import { type TestEnvironment, testEnvironment } from '../../testing/test-environment.ts'
 import { copyUnfenced } from './unfenced.ts'
 
-/** What the demo counted, and the story of both plays. */
+/** The number of effects in both runs, and their steps. */
 export interface Fm001 {
   readonly fenceOff: { readonly effects: number }
   readonly fenceOn: { readonly effects: number }
@@ -30,14 +30,14 @@ export interface Fm001 {
   readonly steps: readonly string[]
 }
 
-/** Where the demo is played: a database, as Pawl and as its user sees it. */
+/** A database, with a store and a connection of the user. */
 export interface Fm001Place {
   open(environment: TestEnvironment): Promise<Store>
   /** A transaction of the user's own connection. */
-  transact<T>(work: (query: CommitTx['query']) => T | Promise<T>): Promise<T>
+  transact<T>(work: (query: (sql: string) => Promise<unknown[]>) => T | Promise<T>): Promise<T>
 }
 
-/** One play: how many effects there are, and what the ledger says. */
+/** The result of one run. */
 export interface Fm001Play {
   readonly effects: number
   readonly job: Job
@@ -50,8 +50,8 @@ const CREATE = 'CREATE TABLE fm001_effects (attempt INTEGER NOT NULL)'
 const COUNT = 'SELECT count(*) AS effects FROM fm001_effects'
 
 /**
- * Plays FM_001 with the fence off and then on, in a folder that is removed afterwards. `dist` is
- * the folder of the built package from which the copy without a boundary is made.
+ * Runs FM_001 with the fence off and then on, in a folder that is removed afterwards. `dist` is the
+ * built package from which the copy is made.
  */
 export async function runFm001({
   directory = tmpdir(),
@@ -76,13 +76,13 @@ export async function runFm001({
   }
 }
 
-/** What the demo uses of a build of this package: the package itself, or the copy. */
+/** The functions that the demo calls in the package itself and in the copy. */
 interface Fm001Player {
   readonly playFm001: typeof playFm001
   readonly sqlitePlace: typeof sqlitePlace
 }
 
-/** Plays it once. `fence` names the build to which the place belongs, in the steps. */
+/** Runs FM_001 once. `fence` names the build in the steps. */
 export async function playFm001(place: Fm001Place, fence: 'on' | 'off'): Promise<Fm001Play> {
   const environment = testEnvironment()
   await using store = await place.open(environment)
@@ -94,16 +94,16 @@ export async function playFm001(place: Fm001Place, fence: 'on' | 'off'): Promise
   const command = { jobId, type: 'charge', queue: 'default' }
   await store.enqueue([{ lifecycle: leased, command, input: '{}' }])
   const first = await claim(store, 'worker-a')
-  say('worker-a leases the job as attempt 1, and goes silent')
+  say('worker-a leases the job as attempt 1 and stops renewing the lease')
   environment.advance(LEASE_MS)
   await store.recover(1)
-  say('the lease expires, and recovery gives the job back')
+  say('the lease expires, and recovery returns the job to its queue')
   environment.advance(((await store.nextDue()) ?? store.now()) - store.now())
   await store.promote(1)
   const second = await claim(store, 'worker-b')
-  say('worker-b leases the job as attempt 2, and runs it')
+  say('worker-b leases the job as attempt 2 and runs it')
   say(`worker-b commits its effect: ${describe(await store.commit(second, effectOf(second)))}`)
-  say('worker-a wakes up, and does not know what happened')
+  say('worker-a continues and does not know that its lease has expired')
   say(`worker-a commits its effect: ${describe(await store.commit(first, effectOf(first)))}`)
 
   const rows = await place.transact((query) => query(COUNT))
@@ -116,7 +116,7 @@ export async function playFm001(place: Fm001Place, fence: 'on' | 'off'): Promise
   return { effects, job: (await store.get(jobId)) as Job, facts, steps }
 }
 
-/** What the handler does in its commit: a row of the user's own. */
+/** The function of the commit: inserts a row into the table of the user. */
 function effectOf({ job: { attempt } }: Held): (tx: CommitTx) => Promise<string> {
   return async (tx) => {
     await tx.query(`INSERT INTO fm001_effects (attempt) VALUES (${attempt})`)
@@ -132,7 +132,7 @@ async function claim(store: Store, worker: string): Promise<Held> {
 }
 
 function describe(answer: CommitAnswer): string {
-  return answer.kind === 'rejected' ? `refused, ${answer.error.code}` : 'accepted'
+  return answer.kind === 'rejected' ? `rejected, ${answer.error.code}` : 'accepted'
 }
 
 /** A SQLite file, and a second connection to it that belongs to the user. */
@@ -143,7 +143,7 @@ export function sqlitePlace(path: string): Fm001Place {
       const database = new (loadDriver().DatabaseSync)(path)
       try {
         database.exec('BEGIN IMMEDIATE')
-        const query: CommitTx['query'] = async (sql) => database.prepare(sql).all()
+        const query = async (sql: string) => database.prepare(sql).all()
         const result = await work(query)
         database.exec('COMMIT')
         return result

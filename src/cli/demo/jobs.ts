@@ -1,4 +1,4 @@
-/** The jobs of the demonstration: transfers that take a moment, and fail now and then. */
+/** The job type of the demo: it takes 20 to 60 ms, and every ninth job fails once. */
 import { Retryable } from '../../core/failure.ts'
 import { defineJob } from '../../engine/define-job.ts'
 import { typed } from '../../engine/schema.ts'
@@ -6,7 +6,6 @@ import { systemEnvironment } from '../../environment/system.ts'
 
 const { timers } = systemEnvironment()
 
-/** A transfer of money. */
 export const transfer = defineJob({
   name: 'transfer',
   queue: 'payments',

@@ -1,7 +1,7 @@
 /**
- * A copy of this package whose commit boundary is removed, for demonstrations of what the boundary
- * prevents. The package itself has no switch that turns the boundary off: the copy is made from the
- * built files, in a folder of the caller's, and four statements in it are replaced.
+ * Makes a copy of this package without its commit boundary, to show what the boundary prevents. The
+ * package itself has no switch that turns the boundary off: the copy is made from the built files,
+ * and four statements in it are replaced.
  *
  * In the copy `commit` neither checks the fence nor looks for an earlier COMMITTED fact, before the
  * user's function and after it. Everything else (claims, leases, recovery, the ledger and its
@@ -23,7 +23,7 @@ interface Replacement {
   readonly put: string
 }
 
-/** The answer of a commit that was refused, replaced by success. */
+/** Replaces the answer of a rejected commit by success. */
 const accepted = (job: string) =>
   `const asked = $; const after = asked.kind === 'done' ? asked : { kind: 'done', job: ${job} };`
 
@@ -35,7 +35,7 @@ const REPLACEMENTS: readonly Replacement[] = [
   },
   {
     file: 'stores/sqlite/commit.js',
-    find: 'const after = changes.answer(begun, committed, WORKER, result);',
+    find: 'const after = changes.answer(begun, committed, workerIn(trace), result);',
     put: accepted('begun.job'),
   },
   {
@@ -47,13 +47,13 @@ const REPLACEMENTS: readonly Replacement[] = [
   },
   {
     file: 'stores/postgres/commit.js',
-    find: 'const after = changes.answer(read, committed, WORKER, result);',
+    find: 'const after = changes.answer(read, committed, workerIn(trace), result);',
     put: accepted('read.job'),
   },
 ]
 
-/** The optional drivers, which the copy loads from where the package finds them. */
-const DRIVERS = ['@photostructure/sqlite', 'pg'] as const
+/** What the engine loads: the optional drivers that are installed, and the reader of cron. */
+const PACKAGES = ['@photostructure/sqlite', 'pg', 'croner'] as const
 
 /**
  * Copies the built package into `folder` (which is created), without its commit boundary. Returns
@@ -72,19 +72,21 @@ export async function copyUnfenced(
     const path = join(target, file)
     const parts = (await readFile(path, 'utf8')).split(find)
     if (parts.length !== 2) {
-      throw new Error(`${file} has ${parts.length - 1} times the statement to remove: ${find}`)
+      throw new Error(
+        `${file} must contain this statement once, not ${parts.length - 1} times: ${find}`,
+      )
     }
     const call = find.replace(/^const \w+ = /, '').replace(/;$/, '')
     await writeFile(path, parts.join(put.replace('$', () => call)))
   }
-  await linkDrivers(join(folder, 'node_modules'), dist)
+  await linkPackages(join(folder, 'node_modules'), dist)
   return pathToFileURL(`${target}/`)
 }
 
-/** Makes the drivers that are installed for `dist` visible to the copy. */
-async function linkDrivers(modules: string, dist: string): Promise<void> {
+/** Makes packages that are installed for `dist` visible to the copy. */
+async function linkPackages(modules: string, dist: string): Promise<void> {
   const roots = createRequire(join(dist, 'index.js')).resolve.paths('pg') ?? []
-  for (const name of DRIVERS) {
+  for (const name of PACKAGES) {
     const found = roots.map((root) => join(root, name)).find((path) => existsSync(path))
     if (found === undefined) continue
     await mkdir(dirname(join(modules, name)), { recursive: true })

@@ -1,4 +1,4 @@
-/** A worker process of the demonstration. It will be killed without warning. */
+/** A worker process of the demo. The demo kills it with SIGKILL. */
 import { createPawl } from '../../engine/create-pawl.ts'
 import { transfer } from './jobs.ts'
 
@@ -6,5 +6,5 @@ const store = process.argv[2] as string
 const pawl = await createPawl({ store, jobs: [transfer] })
 await pawl.work({ concurrency: 4, lease: '1s', recover: '200ms' })
 process.send?.('working')
-// Whoever started it is gone, so nobody would ever end it.
+// The demo has ended, so nothing else would end this process.
 process.on('disconnect', () => process.exit())

@@ -5,6 +5,7 @@ import {
   isBroken,
   listOf,
   message,
+  NAME_MAX,
   NOTE_MAX,
   name,
   oneOf,
@@ -17,7 +18,10 @@ import {
 } from '../checks.ts'
 import { CommandInvalid } from '../errors.ts'
 import { FAILURE_KINDS, type Failure, MESSAGE_MAX } from '../failure.ts'
+import { gateFault, limitKeys } from '../limits/keys.ts'
 import { DELAY_MAX_MS, findPolicyFault, type JobPolicy } from '../retry.ts'
+import { safely, THROWN_MAX, type ThrownError } from '../thrown.ts'
+import { TRACE_STATE_MAX } from '../trace.ts'
 import {
   COMMAND_KINDS,
   type Command,
@@ -28,6 +32,7 @@ import {
   OPERATOR_COMMANDS,
 } from './commands.ts'
 import { ACTORS, type ActorKind } from './facts.ts'
+import { AHEAD_MAX_MS } from './priority.ts'
 
 const TAGS_MAX = 32
 const METADATA_MAX = 32
@@ -78,7 +83,15 @@ function contextFault(command: Command, context: Context): CommandInvalid | unde
     fault('actor', oneOf(context.actor, actors)) ??
     fault('metadata', optional(context.metadata, metadata)) ??
     fault('traceId', optional(context.traceId, name)) ??
-    fault('spanId', optional(context.spanId, name))
+    fault('spanId', optional(context.spanId, name)) ??
+    fault(
+      'traceFlags',
+      optional(context.traceFlags, (flags) => count(flags, 0, 1)),
+    ) ??
+    fault(
+      'traceState',
+      optional(context.traceState, (state) => text(state, TRACE_STATE_MAX)),
+    )
   )
 }
 
@@ -88,10 +101,23 @@ function commandFault(command: Command): CommandInvalid | undefined {
       return createFault(command)
     case 'schedule':
     case 'reschedule':
-    case 'suspend':
       return fault('runAt', time(command.runAt))
+    case 'suspend':
+      return (
+        fault('runAt', time(command.runAt)) ??
+        fault(
+          'reason',
+          optional(command.reason, (reason) => oneOf(reason, ['snoozed', 'throttled'])),
+        ) ??
+        fault('gate', optional(command.gate, gateFault))
+      )
+    case 'replace':
+      return fault('limitKeys', optional(command.limitKeys, limitKeys))
     case 'prioritise':
-      return fault('priority', priority(command.priority))
+      return (
+        fault('priority', priority(command.priority)) ??
+        fault('aheadMs', optional(command.aheadMs, ahead))
+      )
     case 'claim':
       return (
         fault('claim', uuid(command.claim)) ??
@@ -114,6 +140,7 @@ function commandFault(command: Command): CommandInvalid | undefined {
         // `classify` cuts a message and then adds an ellipsis.
         fault('failure.message', message(command.failure.message, MESSAGE_MAX + 1)) ??
         fault('retryAfterMs', optional(command.failure.retryAfterMs, delay)) ??
+        fault('failure', details(command.failure)) ??
         fault('usage', optional(command.usage, usage))
       )
     default:
@@ -127,9 +154,10 @@ function createFault(command: CreateCommand): CommandInvalid | undefined {
     fault('type', name(command.type)) ??
     fault('queue', name(command.queue)) ??
     fault('priority', optional(command.priority, priority)) ??
+    fault('aheadMs', optional(command.aheadMs, ahead)) ??
     fault('tags', optional(command.tags, tags)) ??
     fault('key', optional(command.key, name)) ??
-    fault('limitKey', optional(command.limitKey, name)) ??
+    fault('limitKeys', optional(command.limitKeys, limitKeys)) ??
     fault('retryOf', optional(command.retryOf, uuid)) ??
     fault('timeoutMs', optional(command.timeoutMs, timeout)) ??
     fault('deadlineAt', optional(command.deadlineAt, time)) ??
@@ -193,6 +221,29 @@ function failure(value: Failure): string | undefined {
   const why = record(value)
   if (why !== undefined) return why
   return oneOf(value.kind, Object.keys(FAILURE_KINDS)) ?? oneOf(value.class, FAILURE_CLASSES)
+}
+
+/** Checks what describes a failure. `describeThrown` makes all of it, within its bounds. */
+function details({ name: own, code, fingerprint, thrown }: Failure): string | undefined {
+  return (
+    [own, code, fingerprint].map((one) => optional(one, describing)).find(isBroken) ??
+    optional(thrown, thrownError)
+  )
+}
+
+function describing(value: string): string | undefined {
+  return message(value, NAME_MAX)
+}
+
+function thrownError(value: ThrownError): string | undefined {
+  const why = record(value)
+  if (why !== undefined) return why
+  const length = safely(() => JSON.stringify(value).length, Number.POSITIVE_INFINITY)
+  return length <= THROWN_MAX ? undefined : `must not be longer than ${THROWN_MAX} characters`
+}
+
+function ahead(value: number): string | undefined {
+  return count(value, 0, AHEAD_MAX_MS)
 }
 
 function priority(value: number): string | undefined {

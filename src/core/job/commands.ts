@@ -1,5 +1,6 @@
 /** The commands for a job. `decide.ts` decides each of them. */
 import type { Failure } from '../failure.ts'
+import type { LimitKey } from '../limits/keys.ts'
 import type { JobPolicy } from '../retry.ts'
 import type { ActorKind } from './facts.ts'
 
@@ -19,9 +20,12 @@ export interface CreateCommand {
   readonly type: string
   readonly queue: string
   readonly priority?: number
+  /** The job is ordered as if it had been due so much earlier; 0 if absent. */
+  readonly aheadMs?: number
   readonly tags?: readonly string[]
   readonly key?: string
-  readonly limitKey?: string
+  /** The gates that the job counts in while it runs; see `core/limits/keys.ts`. */
+  readonly limitKeys?: readonly LimitKey[]
   readonly retryOf?: string
   readonly timeoutMs?: number
   readonly deadlineAt?: number
@@ -57,7 +61,18 @@ export type AttemptCommand =
       readonly usage?: Usage
     }
   | { readonly kind: 'release'; readonly fence: Fence }
-  | { readonly kind: 'suspend'; readonly fence: Fence; readonly runAt: number }
+  | {
+      readonly kind: 'suspend'
+      readonly fence: Fence
+      readonly runAt: number
+      /**
+       * 'snoozed' if the handler asked for it, 'throttled' if it closes a throttle until then;
+       * 'suspended' if absent.
+       */
+      readonly reason?: 'snoozed' | 'throttled'
+      /** The throttle that is closed: a gate of the job. */
+      readonly gate?: string
+    }
 
 export type Command =
   | CreateCommand
@@ -66,9 +81,9 @@ export type Command =
   | { readonly kind: 'schedule'; readonly runAt: number }
   | { readonly kind: 'due' }
   | { readonly kind: 'reschedule'; readonly runAt: number }
-  | { readonly kind: 'prioritise'; readonly priority: number }
+  | { readonly kind: 'prioritise'; readonly priority: number; readonly aheadMs?: number }
   /** Replaces the input, which is stored beside this fact. Only before the first attempt. */
-  | { readonly kind: 'replace' }
+  | { readonly kind: 'replace'; readonly limitKeys?: readonly LimitKey[] }
   | { readonly kind: 'exhaust' }
   | {
       readonly kind: 'claim'
@@ -109,8 +124,11 @@ export interface Context {
   readonly note?: string
   /** Further texts for the ledger. */
   readonly metadata?: Readonly<Record<string, string>>
+  /** The span in which the command is sent. */
   readonly traceId?: string
   readonly spanId?: string
+  readonly traceFlags?: number
+  readonly traceState?: string
 }
 
 /** The commands that need a fence: the holder sends them, or they name the holder's lease. */

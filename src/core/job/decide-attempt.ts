@@ -25,12 +25,21 @@ import {
 } from './decision.ts'
 import type { Fact } from './facts.ts'
 import { findStale, isExpired } from './fence.ts'
-import { type CurrentExecution, isCommitted, type Job, type JobError } from './job.ts'
+import {
+  type CurrentExecution,
+  isCommitted,
+  isPastDeadline,
+  type Job,
+  type JobError,
+} from './job.ts'
 import { isDue } from './lanes.ts'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
-/** Takes the lease. A repeated claim is a no-op; another claim is rejected as stale. */
+/**
+ * Takes the lease. A repeated claim is a no-op; another claim is rejected as stale. Past the
+ * deadline of the job the attempt does not start: its holder can only end it.
+ */
 export function decideClaim(situation: Situation, command: Of<'claim'>): Decision {
   const { lifecycle, job, context } = situation
   if (job.execution !== null) {
@@ -43,10 +52,11 @@ export function decideClaim(situation: Situation, command: Of<'claim'>): Decisio
   if (command.leaseUntil <= context.now) {
     return reject(new CommandInvalid('leaseUntil', 'must be in the future'))
   }
+  const starts = command.start && !isPastDeadline(job, context.now)
   return follow(situation, 'claim', {
     execution: {
       attempt: job.attempt + 1,
-      statuses: command.start ? ['LEASED', 'IN_PROGRESS'] : ['LEASED'],
+      statuses: starts ? ['LEASED', 'IN_PROGRESS'] : ['LEASED'],
       claim: command.claim,
       worker: command.worker,
       leaseUntil: command.leaseUntil,
@@ -103,36 +113,42 @@ export function decideDone(situation: Situation, command: Of<'done'>): Decision 
 export function decideFail(situation: Situation, command: Of<'fail'>): Decision {
   const { lifecycle, job } = situation
   const { failure } = command
-  const usage = command.usage === undefined ? {} : { usage: { ...command.usage } }
+  const own: OwnFields = {
+    ...(command.usage !== undefined && { usage: { ...command.usage } }),
+    ...(failure.thrown !== undefined && { thrown: failure.thrown }),
+  }
   const abort = failure.kind === 'timeout' ? 'timeout' : 'error'
   const canRetry = pathOf(lifecycle, job.state, 'retry') !== undefined
   if (failure.class === 'invalid_input') {
-    const fields = { ...usage, error: errorOf(failure), reason: 'invalid_input' }
+    const fields = { ...own, error: errorOf(failure), reason: 'invalid_input' }
     return follow(situation, 'reject', fields, 'invalid_input')
   }
   if (failure.class === 'terminal' || !canRetry) {
-    const fields = { ...usage, error: errorOf(failure), reason: failure.kind }
+    const fields = { ...own, error: errorOf(failure), reason: failure.kind }
     return follow(situation, 'fail', fields, abort)
   }
-  return retryOrGiveUp(situation, failure, abort, usage)
+  return retryOrGiveUp(situation, failure, abort, own)
 }
+
+/** The fields of a failed attempt that do not depend on the decision. */
+type OwnFields = Pick<Fact, 'usage' | 'thrown'>
 
 function retryOrGiveUp(
   situation: Situation,
   failure: Failure,
   abort: AbortReason,
-  usage: Pick<Fact, 'usage'>,
+  own: OwnFields,
 ): Decision {
   const { lifecycle, job, context } = situation
   const { retry } = policyOf(situation)
   const error = errorOf(failure)
   if (job.failures >= retry.max) {
-    return follow(situation, 'give-up', { ...usage, error, reason: 'retries_exhausted' }, abort)
+    return follow(situation, 'give-up', { ...own, error, reason: 'retries_exhausted' }, abort)
   }
   const asked = lifecycle.retryFixed ? undefined : failure.retryAfterMs
   const delay = asked ?? retryDelayMs(retry, job.failures + 1, context.random, context.retriesAhead)
   const fields: FactFields = {
-    ...usage,
+    ...own,
     error,
     reason: failure.kind,
     spends: 'failure',
@@ -147,11 +163,28 @@ export function decideRelease(situation: Situation): Decision {
   return releaseAttempt(situation, 'released')
 }
 
-/** Suspends the job until the given time. It occupies no slot and spends no budget. */
+/**
+ * Suspends the job until the given time. It occupies no slot and spends no budget, but a job with
+ * `SNOOZED_ATTEMPTS_MAX` attempts is given up. If the lifecycle has no edge for it, a snooze is a
+ * release with a due time, and spends the release budget.
+ */
 export function decideSuspend(situation: Situation, command: Of<'suspend'>): Decision {
-  const fields = { runAt: command.runAt, reason: 'suspended' }
+  const { lifecycle, job } = situation
+  const { runAt, reason = 'suspended', gate } = command
+  const fields = { runAt, reason, ...(gate !== undefined && { gate }) }
+  const isAsked = reason !== 'suspended'
+  if (isAsked && pathOf(lifecycle, job.state, 'suspend') === undefined) {
+    return releaseAttempt(situation, 'suspended', fields)
+  }
+  if (isAsked && job.attempt >= SNOOZED_ATTEMPTS_MAX) {
+    const error: JobError = { message: 'Snoozed too often', kind: reason, type: 'TERMINAL' }
+    return follow(situation, 'give-up', { error, reason: 'snoozes_exhausted' }, 'suspended')
+  }
   return follow(situation, 'suspend', fields, 'suspended')
 }
+
+/** A job with so many attempts is not snoozed again. Attempts only increase, so this is a bound. */
+export const SNOOZED_ATTEMPTS_MAX = 10_000
 
 /** Recovers an expired lease: a release if the handler had not started, else a crash. */
 export function decideExpire(situation: Situation, command: Of<'expire'>): Decision {
@@ -166,12 +199,21 @@ export function decideExpire(situation: Situation, command: Of<'expire'>): Decis
   return crash(situation, 'lease_expired')
 }
 
-function releaseAttempt(situation: Situation, abort: AbortReason): Decision {
-  const { job, context } = situation
+function releaseAttempt(
+  situation: Situation,
+  abort: AbortReason,
+  fields: FactFields = { runAt: situation.context.now, reason: abort },
+): Decision {
+  const { job } = situation
   if (job.releases >= policyOf(situation).releasesMax) return crash(situation, abort)
-  const fields = { runAt: context.now, reason: abort, spends: 'release' as const }
-  return follow(situation, 'release', fields, abort)
+  return follow(situation, 'release', { ...fields, spends: 'release' }, abort)
 }
+
+/** Attempts that count as crashes because the release budget is spent. */
+const CRASHES: ReadonlyMap<AbortReason, string> = new Map([
+  ['released', 'Released too often'],
+  ['suspended', 'Snoozed too often'],
+])
 
 function crash(situation: Situation, abort: AbortReason): Decision {
   const { lifecycle, job, context } = situation
@@ -181,7 +223,7 @@ function crash(situation: Situation, abort: AbortReason): Decision {
   const crashes = everCounted ? tries - 1 : job.crashes
   const spent = spends === 'failure' ? job.failures : crashes
   const max = spends === 'failure' ? policy.retry.max : policy.crashesMax
-  const message = abort === 'released' ? 'Released too often' : 'The lease expired'
+  const message = CRASHES.get(abort) ?? 'The lease expired'
   const error: JobError = { message, kind: abort, type: 'RETRYABLE' }
   if (spent >= max) {
     const reason = spends === 'failure' ? 'retries_exhausted' : 'crashes_exhausted'
@@ -197,7 +239,15 @@ function crash(situation: Situation, abort: AbortReason): Decision {
 
 function errorOf(failure: Failure): JobError {
   const type = failure.class === 'retryable' ? 'RETRYABLE' : 'TERMINAL'
-  return { message: failure.message, kind: failure.kind, type }
+  const { message, kind, name, code, fingerprint } = failure
+  return {
+    message,
+    kind,
+    type,
+    ...(name !== undefined && { name }),
+    ...(code !== undefined && { code }),
+    ...(fingerprint !== undefined && { fingerprint }),
+  }
 }
 
 function findNotStarted(job: Job, to: string): InvalidTransition | undefined {

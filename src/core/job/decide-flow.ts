@@ -2,6 +2,7 @@
 import { encode } from '../canonical-json.ts'
 import { CommandInvalid, JobEnded, JobParked, JobStarted, NotDue, Unsupported } from '../errors.ts'
 import { type Lifecycle, pathOf } from '../lifecycles/lifecycle.ts'
+import { writeKeys } from '../limits/keys.ts'
 import type { Command, Context, CreateCommand } from './commands.ts'
 import {
   type Decision,
@@ -46,6 +47,7 @@ export function decideCreate(
   if (states.length > 1) fact.via = states.slice(0, -1)
   fact.created = attributesOf(lifecycle, command)
   fact.priority = command.priority ?? 0
+  if (command.aheadMs) fact.aheadMs = command.aheadMs
   fact.runAt = runAt
   return { kind: 'fact', fact }
 }
@@ -63,7 +65,7 @@ function attributesOf(lifecycle: Lifecycle, command: CreateCommand): JobAttribut
     lifecycleVersion: lifecycle.version,
     tags: [...(command.tags ?? [])],
     key: command.key ?? null,
-    limitKey: command.limitKey ?? null,
+    limitKey: writeKeys(command.limitKeys ?? []),
     retryOf: command.retryOf ?? null,
     timeoutMs: command.timeoutMs ?? null,
     deadlineAt: command.deadlineAt ?? null,
@@ -136,16 +138,21 @@ export function decideReschedule(
 export function decidePrioritise(situation: Situation, command: Of<'prioritise'>): Decision {
   const { job } = situation
   if (job.outcome !== null) return reject(new JobEnded(job.id, job.state, 'prioritise'))
-  if (job.priority === command.priority) return SAME
-  return note(situation, 'prioritise', { priority: command.priority })
+  const { priority, aheadMs = 0 } = command
+  if (job.priority === priority && job.aheadMs === aheadMs) return SAME
+  return note(situation, 'prioritise', {
+    priority,
+    ...(aheadMs !== job.aheadMs && { aheadMs }),
+  })
 }
 
 /** Replaces the input of a job that has never started. */
-export function decideReplace(situation: Situation): Decision {
+export function decideReplace(situation: Situation, command: Of<'replace'>): Decision {
   const { job } = situation
   if (job.outcome !== null) return reject(new JobEnded(job.id, job.state, 'replace'))
   if (job.attempt > 0) return reject(new JobStarted(job.id, 'replace'))
-  return note(situation, 'replace', {})
+  const limitKey = command.limitKeys === undefined ? job.limitKey : writeKeys(command.limitKeys)
+  return note(situation, 'replace', limitKey === job.limitKey ? {} : { limitKey })
 }
 
 /** Fails a job because its queue is too deep or its wait too long, if the lifecycle allows it. */

@@ -8,9 +8,10 @@
  * 2. The job must exist.
  * 3. The fence must match, so that a late worker learns that it is late (G3).
  * 4. After the commit the job can only succeed (G6).
- * 5. The lifecycle must have a path for the command.
+ * 5. Past the deadline of the job an attempt cannot start, record a step or commit.
+ * 6. The lifecycle must have a path for the command.
  */
-import { Committed, JobExists, JobNotFound } from '../errors.ts'
+import { Committed, DeadlinePassed, JobExists, JobNotFound } from '../errors.ts'
 import type { Lifecycle } from '../lifecycles/lifecycle.ts'
 import { findFault } from './checks.ts'
 import type { Command, CommandKind, Context } from './commands.ts'
@@ -45,7 +46,7 @@ import {
 } from './decide-operator.ts'
 import { type Decision, reject, SAME, type Situation } from './decision.ts'
 import { findFenceMismatch, findStale } from './fence.ts'
-import { isCommitted, type Job } from './job.ts'
+import { isCommitted, isPastDeadline, type Job } from './job.ts'
 
 /** Decides one command for one job. `job` is null if it does not exist yet. */
 export function decide(
@@ -66,7 +67,7 @@ export function decide(
   return guard(situation, command) ?? dispatch(situation, command)
 }
 
-/** Checks fence and commit. Returns `undefined` if the lifecycle may decide. */
+/** Checks fence, commit and deadline. Returns `undefined` if the lifecycle may decide. */
 function guard({ job, context }: Situation, command: Command): Decision | undefined {
   const committed = isCommitted(job)
   if ('fence' in command && command.fence !== undefined) {
@@ -80,8 +81,13 @@ function guard({ job, context }: Situation, command: Command): Decision | undefi
     if (committed && command.kind === 'commit') return SAME
   }
   const tooLate = committed && !COMMITTED_COMMANDS.includes(command.kind)
-  return tooLate ? reject(new Committed(job.id, command.kind)) : undefined
+  if (tooLate) return reject(new Committed(job.id, command.kind))
+  const isLate = isPastDeadline(job, context.now) && TIMELY_COMMANDS.includes(command.kind)
+  return isLate ? reject(new DeadlinePassed(job.id, job.deadlineAt as number)) : undefined
 }
+
+/** The commands that do not apply past the deadline of the job. */
+const TIMELY_COMMANDS: readonly CommandKind[] = ['start', 'step', 'commit']
 
 /** The commands that apply after the commit. */
 const COMMITTED_COMMANDS: readonly CommandKind[] = ['done', 'redrive', 'repair']
@@ -99,7 +105,7 @@ function dispatch(situation: Situation, command: Exclude<Command, { kind: 'creat
     case 'prioritise':
       return decidePrioritise(situation, command)
     case 'replace':
-      return decideReplace(situation)
+      return decideReplace(situation, command)
     case 'exhaust':
       return decideExhaust(situation)
     case 'claim':

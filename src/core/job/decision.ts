@@ -108,6 +108,8 @@ export function newFact(
   if (metadata !== undefined) fact.metadata = { ...metadata }
   if (traceId !== undefined) fact.traceId = traceId
   if (spanId !== undefined) fact.spanId = spanId
+  if (context.traceFlags !== undefined) fact.traceFlags = context.traceFlags
+  if (context.traceState !== undefined) fact.traceState = context.traceState
   return fact
 }
 
@@ -194,7 +196,12 @@ function insteadOf(lifecycle: Lifecycle, state: string, command: string): string
   return `${where}Commands for a job in ${state}: ${rest}.`
 }
 
-/** The fact of trigger `succeed` is `commit`. All other facts are named as their trigger. */
+/**
+ * Returns the name of the fact of a trigger: its own, except for `succeed`, which becomes `commit`.
+ * The command and its fact are named `commit`, because that is what happened: a result was stored.
+ * A commit with effects to deliver takes no edge yet, and `done` ends the job later. The trigger is
+ * `succeed`, because it names the edge to the succeeded state, which lifecycles of users declare.
+ */
 function factOf(trigger: JobTrigger): FactTrigger {
   return trigger === 'succeed' ? 'commit' : trigger
 }

@@ -12,7 +12,15 @@ import type { CurrentExecution, Job, JobAttributes } from './job.ts'
 /** Returns the job after a fact. `job` is null before the first fact. */
 export function evolve(job: Job | null, fact: Fact): Job {
   assertFollows(job, fact)
-  if (fact.rebased !== undefined) return { ...fact.rebased, seq: fact.seq, updatedAt: fact.at }
+  if (fact.rebased !== undefined) {
+    // Facts of earlier releases lack `aheadMs`.
+    return {
+      ...fact.rebased,
+      aheadMs: fact.rebased.aheadMs ?? 0,
+      seq: fact.seq,
+      updatedAt: fact.at,
+    }
+  }
   const before = job ?? newJob(fact)
   // A migration renames the state. Fields that a change of state resets are kept.
   const moved = fact.migrated === undefined && (fact.from !== fact.to || fact.via !== undefined)
@@ -28,7 +36,7 @@ export function evolve(job: Job | null, fact: Fact): Job {
     lifecycleVersion: fact.migrated?.to ?? before.lifecycleVersion,
     tags: before.tags,
     key: before.key,
-    limitKey: before.limitKey,
+    limitKey: fact.limitKey === undefined ? before.limitKey : fact.limitKey,
     retryOf: before.retryOf,
     timeoutMs: before.timeoutMs,
     deadlineAt: before.deadlineAt,
@@ -41,6 +49,7 @@ export function evolve(job: Job | null, fact: Fact): Job {
     // Releases are not charged, so a redrive does not reset their count.
     releases: before.releases + (fact.spends === 'release' ? 1 : 0),
     priority: fact.priority ?? before.priority,
+    aheadMs: fact.aheadMs ?? before.aheadMs,
     runAt: fact.runAt === undefined ? before.runAt : fact.runAt,
     createdAt: before.createdAt,
     startedAt: fact.execution !== undefined && live ? fact.at : before.startedAt,
@@ -172,6 +181,7 @@ function newJob(fact: Fact): Job {
     crashes: 0,
     releases: 0,
     priority: 0,
+    aheadMs: 0,
     runAt: null,
     createdAt: fact.at,
     startedAt: null,

@@ -4,6 +4,7 @@
  * `stateOfExecutions`.
  */
 import { type AbortReason, type ExecutionStatus, executionId } from '../execution.ts'
+import type { ThrownError } from '../thrown.ts'
 import type { Fact, Timing } from './facts.ts'
 import type { JobError } from './job.ts'
 
@@ -21,6 +22,8 @@ export interface Execution {
   /** How long the attempt waited and took; null while it is open, or if its facts lack it. */
   readonly timing: Timing | null
   readonly error: JobError | null
+  /** What the handler threw; null if the attempt did not fail, or if its facts lack it. */
+  readonly thrown: ThrownError | null
   readonly abort: AbortReason | null
   /** True if the job ended with this aborted attempt. */
   readonly final: boolean
@@ -46,6 +49,7 @@ export function executionsOf(facts: readonly Fact[]): Execution[] {
       finishedAt: status === 'DONE' || status === 'ABORTED' ? fact.at : null,
       timing: fact.timing ?? opened?.timing ?? null,
       error: (status === 'ABORTED' ? fact.error : undefined) ?? null,
+      thrown: fact.thrown ?? null,
       abort: change.abort ?? null,
       final: change.final ?? false,
     })

@@ -19,6 +19,7 @@
  */
 import type { AbortReason, ExecutionStatus } from '../execution.ts'
 import type { Outcome } from '../lifecycles/lifecycle.ts'
+import type { ThrownError } from '../thrown.ts'
 import type { Job, JobAttributes, JobError } from './job.ts'
 
 /** The version of the format of facts. */
@@ -119,7 +120,15 @@ export interface Fact {
   /** The handler asked for the delay before this retry. */
   readonly delayAsked?: true
   readonly priority?: number
+  /** Absent if it is 0 in a new job, or as before. */
+  readonly aheadMs?: number
+  /** The limit keys after a replacement of the input, if they changed. */
+  readonly limitKey?: string | null
+  /** The throttle that the attempt closed until `runAt`, because its receiver asked for it. */
+  readonly gate?: string
   readonly error?: JobError | null
+  /** What the handler threw, with its stack and its causes, in the fact that closes the attempt. */
+  readonly thrown?: ThrownError
   readonly blockedReason?: string | null
   readonly stalled?: boolean
   readonly step?: { readonly name: string; readonly n: number }
@@ -134,8 +143,12 @@ export interface Fact {
   readonly usage?: Readonly<Record<string, number>>
   /** Further texts of the sender of the command. */
   readonly metadata?: Readonly<Record<string, string>>
+  /** The span in which the fact was written; `traceOf` says what holds if there was none. */
   readonly traceId?: string
   readonly spanId?: string
+  /** 0 if the span is not sampled. */
+  readonly traceFlags?: number
+  readonly traceState?: string
 }
 
 /** Returns the edges that a fact took, in order; empty if it changed no state. */

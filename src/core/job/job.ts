@@ -15,6 +15,11 @@ export interface JobError {
   readonly kind: string
   /** Stays RETRYABLE when the budget is spent: it describes the failure, not the job. */
   readonly type: 'RETRYABLE' | 'TERMINAL'
+  /** The name and code of what was thrown, if anything was. */
+  readonly name?: string
+  readonly code?: string
+  /** The same for failures of the same kind at the same place: `fingerprintOf`. */
+  readonly fingerprint?: string
 }
 
 /** The execution that holds the job or has committed it. */
@@ -34,12 +39,13 @@ export interface JobAttributes {
   readonly lifecycleVersion: number
   readonly tags: readonly string[]
   readonly key: string | null
+  /** The gates that it counts in while it runs, as text; see `core/limits/keys.ts`. */
   readonly limitKey: string | null
   /** The job that this one copies, for lifecycles without redrive. */
   readonly retryOf: string | null
   /** Limits one attempt. Exceeding it is a retryable failure. */
   readonly timeoutMs: number | null
-  /** Limits the whole job. Exceeding it is a terminal failure. */
+  /** Limits the whole job: from this time on nothing starts or commits. A terminal failure. */
   readonly deadlineAt: number | null
   /** Null if the policy of the lifecycle applies. */
   readonly policy: JobPolicy | null
@@ -57,6 +63,8 @@ export interface Job extends JobAttributes {
   readonly crashes: number
   readonly releases: number
   readonly priority: number
+  /** The job is ordered as if it had been due so much earlier; see `priority.ts`. */
+  readonly aheadMs: number
   /** Null until a due time is set. */
   readonly runAt: number | null
   readonly createdAt: number
@@ -72,6 +80,11 @@ export interface Job extends JobAttributes {
   /** True while a job with an expired lease waits for an operator's approval. */
   readonly stalled: boolean
   readonly execution: CurrentExecution | null
+}
+
+/** Returns true if the deadline of the job has passed. It passes at the millisecond itself. */
+export function isPastDeadline({ deadlineAt }: Pick<Job, 'deadlineAt'>, now: number): boolean {
+  return deadlineAt !== null && deadlineAt <= now
 }
 
 /** Returns true if the effect of the job is committed. */

@@ -31,9 +31,16 @@ interface Definition {
   readonly from?: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
+/** Lifecycles do not change, and every opening of a store compares all of them. */
+const texts = new WeakMap<Lifecycle, string>()
+
 /** Returns the canonical text of a lifecycle. */
 export function definitionOf(lifecycle: Lifecycle): string {
-  return textOf(dataOf(lifecycle))
+  const known = texts.get(lifecycle)
+  if (known !== undefined) return known
+  const text = textOf(dataOf(lifecycle))
+  texts.set(lifecycle, text)
+  return text
 }
 
 /** How a stored definition differs from the program's. */
@@ -47,6 +54,7 @@ export type Comparison =
 
 /** Compares a stored definition with the program's definition of the same version. */
 export function compareDefinitions(stored: string, lifecycle: Lifecycle): Comparison {
+  if (stored === definitionOf(lifecycle)) return { kind: 'same' }
   const known = parse(stored)
   const own = dataOf(lifecycle)
   const { name, version } = lifecycle

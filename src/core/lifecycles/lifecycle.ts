@@ -11,7 +11,9 @@
  * Roles say what the scheduler may do with a state. A lifecycle has exactly one ready and one held
  * state. The paths for the outcomes of an attempt all start in the held state.
  */
+import { flag, oneOf, record } from '../checks.ts'
 import { DefinitionInvalid, MachineUnsound } from '../errors.ts'
+import { checkDefinition, type FieldChecks, unchecked } from '../fields.ts'
 import { defineMachine, type EdgeSpec, type Machine } from '../machine/define.ts'
 import { DEFAULT_POLICY, type JobPolicy, mergePolicy, type PolicyOverrides } from '../retry.ts'
 
@@ -98,6 +100,36 @@ export interface LifecycleSpec<S extends string = string> {
   readonly from?: Readonly<Record<number, Readonly<Record<string, NoInfer<S>>>>>
 }
 
+const LIFECYCLE: FieldChecks<LifecycleSpec> = {
+  // Checked with the machine.
+  name: unchecked,
+  version: unchecked,
+  initial: unchecked,
+  states: record,
+  edges: unchecked,
+  policy: record,
+  retryFixed: flag,
+  crash: (value) => {
+    checkDefinition('crash', value, CRASH)
+    return undefined
+  },
+  from: record,
+}
+
+const CRASH: FieldChecks<CrashRule> = {
+  spends: (value) => oneOf(value, ['crash', 'failure']),
+  delayMs: (value) =>
+    value === 'as-retry' || Number.isSafeInteger(value) ? undefined : 'must be a number of ms',
+  everCounted: flag,
+}
+
+const ROLES = ['idle', 'waiting', 'ready', 'held', 'parked', 'succeeded', 'failed', 'cancelled']
+
+const STATE: FieldChecks<LifecycleSpec['states'][string]> = {
+  role: (value) => oneOf(value, ROLES),
+  meaning: unchecked,
+}
+
 /** A checked lifecycle with its compiled paths. */
 export interface Lifecycle<S extends string = string> {
   readonly name: string
@@ -121,7 +153,9 @@ export interface Lifecycle<S extends string = string> {
 
 /** Builds a lifecycle. Throws `MachineUnsound` with all problems of the definition. */
 export function defineLifecycle<const S extends string>(spec: LifecycleSpec<S>): Lifecycle<S> {
+  checkDefinition('lifecycle', spec as LifecycleSpec, LIFECYCLE)
   const entries = Object.entries<LifecycleSpec['states'][string]>(spec.states)
+  for (const [name, state] of entries) checkDefinition(`state ${name}`, state, STATE)
   const roles = new Map(entries.map(([state, { role }]) => [state as S, role]))
   const machine = defineMachine<S, JobTrigger>({
     name: spec.name,

@@ -6,7 +6,9 @@
  * added, and says why. Only a named operator may take an edge with `operator`. Only such edges may
  * leave a terminal state.
  */
+import { flag, listOf, oneOf, record } from '../checks.ts'
 import { MachineUnsound } from '../errors.ts'
+import { checkDefinition, type FieldChecks, unchecked } from '../fields.ts'
 import { findProblems } from './soundness.ts'
 
 /** What a machine does if it is asked to move to its current state. */
@@ -55,10 +57,48 @@ export interface Machine<S extends string = string, T extends string = string> {
   readonly byTrigger: ReadonlyMap<S, ReadonlyMap<T, EdgeSpec<S, T>>>
 }
 
-/** Builds a machine. Throws `MachineUnsound` with all problems of the definition. */
+const MACHINE: FieldChecks<MachineSpec> = {
+  // Soundness checks these two.
+  name: unchecked,
+  version: unchecked,
+  initial: unchecked,
+  sameState: (value) => oneOf(value, ['noop', 'refuse']),
+  states: record,
+  edges: (values: readonly object[]) => listOf(values, Number.POSITIVE_INFINITY, record),
+}
+
+const STATE: FieldChecks<StateSpec> = {
+  meaning: (value) => (typeof value === 'string' ? undefined : 'must be a string'),
+  terminal: flag,
+  stable: flag,
+  transitional: flag,
+}
+
+const EDGE: FieldChecks<EdgeSpec> = {
+  from: unchecked,
+  to: unchecked,
+  on: (values: readonly string[]) => listOf(values, Number.POSITIVE_INFINITY, () => undefined),
+  operator: flag,
+  because: (value) => (typeof value === 'string' ? undefined : 'must be a string'),
+}
+
+/** Throws `DefinitionInvalid` for unknown fields and values of another type. */
+function checkSpec(spec: MachineSpec): void {
+  checkDefinition('machine', spec, MACHINE)
+  for (const [name, state] of Object.entries(spec.states)) {
+    checkDefinition(`state ${name}`, state, STATE)
+  }
+  for (const edge of spec.edges) checkDefinition(`edge ${edge.from} → ${edge.to}`, edge, EDGE)
+}
+
+/**
+ * Builds a machine. Throws `DefinitionInvalid` for unknown fields, and `MachineUnsound` with all
+ * problems of the definition.
+ */
 export function defineMachine<const S extends string, const T extends string>(
   spec: MachineSpec<S, T>,
 ): Machine<S, T> {
+  checkSpec(spec)
   const problems = findProblems(spec)
   if (problems.length > 0) throw new MachineUnsound(spec.name, problems)
 

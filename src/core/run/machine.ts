@@ -11,7 +11,9 @@
  *
  * A rewind on resume is not an edge: it is a fact of its own kind (rule G8), see `decide.ts`.
  */
+import { record } from '../checks.ts'
 import { DefinitionInvalid } from '../errors.ts'
+import { checkDefinition, type FieldChecks, unchecked } from '../fields.ts'
 import { defineMachine, type EdgeSpec, type Machine, type MachineSpec } from '../machine/define.ts'
 import { move } from '../machine/move.ts'
 
@@ -41,6 +43,15 @@ export interface RunMachineSpec<S extends string, T extends string, W extends Wa
   readonly machine: MachineSpec<S, T> & { readonly edges: readonly W[] }
 }
 
+const RUN_MACHINE: FieldChecks<RunMachine> = {
+  machine: record,
+  // Compared with the states of the machine.
+  failed: unchecked,
+  cancelled: unchecked,
+  fixLoop: record,
+  '~ways': unchecked,
+}
+
 /** Builds a run machine. Throws if a run could not fail or be cancelled from a state. */
 export function defineRunMachine<
   const S extends string,
@@ -53,6 +64,7 @@ export function defineRunMachine<S extends string>(spec: RunMachine<S>): RunMach
 export function defineRunMachine<S extends string>(
   spec: RunMachine<S> | RunMachineSpec<S, string, Way<S>>,
 ): RunMachine<S> {
+  checkDefinition('run machine', spec as RunMachine, RUN_MACHINE)
   const { machine: given, failed, cancelled, fixLoop } = spec
   const machine = 'byTarget' in given ? given : defineMachine<S, string>(given)
   const what = `run machine "${machine.name}"`

@@ -1,65 +1,64 @@
 /**
- * The shape of a check. A check of jobs looks at one job at a time, so that a million of them cost
- * no memory; a check of the store asks the database as a whole. Neither changes anything.
+ * The interfaces of checks. A job check gets one job at a time, so memory does not grow with the
+ * store. A store check queries the whole database. Neither changes anything.
  */
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
-import type { Duplicate } from '../../stores/examination.ts'
-import type { Store, WorkerRow } from '../../stores/store.ts'
+import type { Duplicate } from '../../stores/contract/examination.ts'
+import type { TicksOf } from '../../stores/contract/schedules.ts'
+import type { Store, WorkerRow } from '../../stores/contract/store.ts'
+import type { ExaminedJob } from '../examined-job.ts'
 import type { Finding, PromiseId, Remedy, Severity } from '../finding.ts'
 import type { Surroundings } from '../mend.ts'
-import type { Patient } from '../patient.ts'
 
-/** What a check saw of one job. */
+/** What a job check reports; the doctor makes a finding of it. */
 export interface Sighting {
   readonly what: string
   readonly evidence?: Readonly<Record<string, unknown>>
-  /** An error unless said otherwise. */
+  /** 'error' if absent. */
   readonly severity?: Severity
-  /** Where it is not what is prescribed for the job as a whole. */
+  /** The repair, if it is not the planned repair of the whole job. */
   readonly remedy?: Remedy
   readonly advice?: string
 }
 
-/** What every check of a job knows besides. */
-export interface Ward extends Surroundings {
+export interface CheckContext extends Surroundings {
   readonly workers: ReadonlyMap<string, WorkerRow>
-  readonly patience: Patience
-  /** Of a job without a row: the id of the job that has its key now. */
+  readonly thresholds: Thresholds
+  /** For a job without a row: the id of the job that now has its key. */
   readonly rival?: string
 }
 
-/** How long things may take before they are worth a finding. */
-export interface Patience {
-  /** A worker that was not heard of for so long is gone. */
+/** After which time a delay becomes a finding. */
+export interface Thresholds {
+  /** A worker that has not reported for so long counts as gone. */
   readonly workerMs: number
-  /** What is due may wait so long for somebody to take it up: a lease, a due job, an effect. */
+  /** How long an expired lease, a due job or a due effect may wait. */
   readonly dueMs: number
-  /** An attempt that runs for longer is told of (R0: 600 seconds). */
+  /** A longer attempt is reported (R0: 600 seconds). */
   readonly stalledMs: number
 }
 
-/** A check of one job at a time. */
 export interface JobCheck {
   readonly name: string
   readonly promise: PromiseId
   readonly says: string
-  look(patient: Patient, ward: Ward): readonly Sighting[]
+  look(examined: ExaminedJob, context: CheckContext): readonly Sighting[]
 }
 
-/** What a check of the whole store has. */
-export interface Surgery {
+export interface StoreCheckContext {
   readonly store: Store
   readonly lifecycles: readonly Lifecycle[]
   readonly now: number
-  readonly patience: Patience
-  /** Jobs that share an id or a key, the first thousand; looked for once for all checks. */
+  readonly thresholds: Thresholds
+  /** The first 1000 jobs that share an id or a key; read once for all checks. */
   duplicates(): Promise<readonly Duplicate[]>
+  /** The ticks of schedules; absent if the doctor does not know cron. */
+  readonly ticksOf?: TicksOf
 }
 
-/** A check of the store as a whole. */
 export interface StoreCheck {
   readonly name: string
   readonly promise: PromiseId
   readonly says: string
-  look(surgery: Surgery): Promise<readonly Omit<Finding, 'check'>[]>
+  look(context: StoreCheckContext): Promise<readonly Omit<Finding, 'check'>[]>
 }

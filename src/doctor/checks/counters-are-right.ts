@@ -1,17 +1,17 @@
 import type { StoreCheck } from './check.ts'
 
-/** The roll-up of ended jobs is written with the jobs; rows that vanished are seen here. */
+/** Counters are written with the jobs, so they show rows that were deleted by other programs. */
 export const countersAreRight: StoreCheck = {
   name: 'counters-are-right',
   promise: 'P9',
-  says: 'As many jobs have ended in each queue and state as were counted.',
+  says: 'The counters of ended jobs agree with the jobs, for each queue and state.',
   look: async ({ store }) => {
     const wrong = await store.examination.counters()
     return wrong.map(({ queue, state, counted, actual }) => ({
       promise: 'P9',
       severity: 'error',
       subject: `queue ${queue}`,
-      what: `${counted} jobs were counted that ended in ${state}, and there are ${actual}`,
+      what: `${counted} jobs in ${state} are counted, but ${actual} exist`,
       evidence: { state, counted, actual },
       remedy: 'rebuild the counters',
     }))

@@ -2,7 +2,7 @@ import type { Finding } from '../finding.ts'
 import { STRAYS_MAX } from '../stray-effects.ts'
 import type { StoreCheck } from './check.ts'
 
-/** The receiver of an effect tells a repetition by its key: under another key it would not. */
+/** Receivers recognise a repeated delivery by its key, so the key of an effect must not change. */
 export const effectsAreTheirJobs: StoreCheck = {
   name: 'effects-are-their-jobs',
   promise: 'P10',
@@ -12,12 +12,14 @@ export const effectsAreTheirJobs: StoreCheck = {
     return strays.map(({ job_id, job_type, type, name, n, state, mark, declared }) => {
       const [key, own] = [`${job_id}/${name}/${n}`, keyOf(declared)]
       const what =
-        key === own ? `its type is ${type}, not ${job_type}` : `it was declared as ${own}`
+        key === own
+          ? `its type is ${type}, but its job has type ${job_type}`
+          : `it was declared as ${own}`
       return {
         promise: 'P10',
         severity: 'error',
         subject: `effect ${key}`,
-        what: state === 'delivered' ? `${what}; it was delivered` : what,
+        what: state === 'delivered' ? `${what}; it is already delivered` : what,
         evidence: { mark, state },
         remedy: 'return the effect to its job',
       } satisfies Omit<Finding, 'check'>

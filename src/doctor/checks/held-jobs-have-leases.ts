@@ -1,24 +1,25 @@
+import { span } from '../../core/format.ts'
 import { isLive } from '../../stores/worker-info.ts'
 import type { JobCheck } from './check.ts'
 
-/** An expired lease is taken back by any worker; that it was not means that none is there. */
+/** Any worker recovers expired leases, so an expired one shows that no worker runs. */
 export const heldJobsHaveLeases: JobCheck = {
   name: 'held-jobs-have-leases',
   promise: 'P7',
-  says: 'Every held job has a lease that runs, and a holder that is alive.',
-  look: ({ lane, dossier, job }, { now, workers, patience }) => {
-    const { lease_until: until = null, worker = null } = dossier.row ?? {}
+  says: 'Every held job has a valid lease, and its worker is alive.',
+  look: ({ lane, stored, job }, { now, workers, thresholds }) => {
+    const { lease_until: until = null, worker = null } = stored.row ?? {}
     if (lane !== 'held' || until === null || job?.stalled) return []
-    const evidence = { worker, leaseUntil: until, status: dossier.row?.status }
-    if (until + patience.dueMs < now) {
-      const what = `its lease ended ${now - until} ms ago, and nobody has taken it back`
-      const advice = 'Start a worker, which recovers expired leases.'
+    const evidence = { worker, leaseUntil: until, status: stored.row?.status }
+    if (until + thresholds.dueMs < now) {
+      const what = `its lease expired ${span(now - until)} ago and has not been recovered`
+      const advice = 'Start a worker, which recovers expired leases: pawl work --jobs FILE'
       return [{ what, evidence, severity: 'warning', remedy: 'expire the lease', advice }]
     }
     const holder = workers.get(worker ?? '')
-    if (holder !== undefined && isLive(holder, now, patience.workerMs)) return []
-    const gone = holder === undefined ? 'is not known' : 'was not heard of for too long'
-    const what = `its holder ${worker} ${gone}; the lease ends in ${until - now} ms`
+    if (holder !== undefined && isLive(holder, now, thresholds.workerMs)) return []
+    const gone = holder === undefined ? 'has no row' : 'has stopped reporting'
+    const what = `its worker ${worker} ${gone}; the lease expires in ${span(until - now)}`
     return [{ what, evidence, severity: 'notice' }]
   },
 }

@@ -1,6 +1,6 @@
 import type { StoreCheck } from './check.ts'
 
-/** Constraints exclude it; this is for a store that has lost them. */
+/** Constraints prevent this; the check is for a store that has lost them. */
 export const idsAreUnique: StoreCheck = {
   name: 'ids-are-unique',
   promise: 'P2',

@@ -1,6 +1,4 @@
-/** Every check there is, in the order in which findings are told. */
-import { attemptsRise } from './attempts-rise.ts'
-import { changesAreEdges } from './changes-are-edges.ts'
+/** All checks, in the order of their findings. */
 import type { JobCheck, StoreCheck } from './check.ts'
 import { commitsAreFinished } from './commits-are-finished.ts'
 import { countersAreRight } from './counters-are-right.ts'
@@ -8,33 +6,45 @@ import { damageIsRepaired } from './damage-is-repaired.ts'
 import { dueJobsMove } from './due-jobs-move.ts'
 import { effectsAreTheirJobs } from './effects-are-their-jobs.ts'
 import { effectsMove } from './effects-move.ts'
-import { endedJobsRest } from './ended-jobs-rest.ts'
+import {
+  attemptsRise,
+  changesAreEdges,
+  endedJobsRest,
+  leasesRanOut,
+  oneCommit,
+  retriesWereDue,
+  writesWereFenced,
+} from './facts-keep-promises.ts'
 import { heldJobsHaveLeases } from './held-jobs-have-leases.ts'
 import { idsAreUnique } from './ids-are-unique.ts'
 import { inputsAreKept } from './inputs-are-kept.ts'
 import { jobsHaveRows } from './jobs-have-rows.ts'
 import { keysAreUnique } from './keys-are-unique.ts'
-import { leasesRanOut } from './leases-ran-out.ts'
+import { leasesOutlastHandlers } from './leases-outlast-handlers.ts'
 import { ledgerIsWhole } from './ledger-is-whole.ts'
+import { limitsAreAsRecorded } from './limits-are-as-recorded.ts'
+import { limitsHold } from './limits-hold.ts'
 import { machinesAreKnown } from './machines-are-known.ts'
 import { nothingVanished } from './nothing-vanished.ts'
 import { noticesAreReceived } from './notices-are-received.ts'
-import { oneCommit } from './one-commit.ts'
+import { oldJobsAreRemoved } from './old-jobs-are-removed.ts'
 import { queuesAreAsRecorded } from './queues-are-as-recorded.ts'
 import { queuesAreServed } from './queues-are-served.ts'
-import { retriesWereDue } from './retries-were-due.ts'
+import { removedKeysAreTaken } from './removed-keys-are-taken.ts'
 import { rowIsFold } from './row-is-fold.ts'
+import { schedulesAreDeclared } from './schedules-are-declared.ts'
+import { schedulesKeepTime } from './schedules-keep-time.ts'
 import { schemaIsAsDeclared } from './schema-is-as-declared.ts'
 import { sealsHold } from './seals-hold.ts'
 import { stalledJobs } from './stalled-jobs.ts'
 import { statesAreKnown } from './states-are-known.ts'
 import { storageIsSound } from './storage-is-sound.ts'
+import { ticksAreAccountedFor } from './ticks-are-accounted-for.ts'
 import { timesAgree } from './times-agree.ts'
+import { waitingJobsAreReleased } from './waiting-jobs-are-released.ts'
 import { workersHaveReported } from './workers-have-reported.ts'
 import { writesSurvive } from './writes-survive.ts'
-import { writesWereFenced } from './writes-were-fenced.ts'
 
-/** Checks of one job at a time. */
 export const JOB_CHECKS: readonly JobCheck[] = [
   jobsHaveRows,
   inputsAreKept,
@@ -56,24 +66,33 @@ export const JOB_CHECKS: readonly JobCheck[] = [
   stalledJobs,
 ]
 
-/** Checks of the store that cost next to nothing, however much is in it. */
+/** Store checks whose cost does not grow with the store. */
 export const QUICK_CHECKS: readonly StoreCheck[] = [
   schemaIsAsDeclared,
   machinesAreKnown,
   queuesAreServed,
   noticesAreReceived,
+  schedulesAreDeclared,
   timesAgree,
   workersHaveReported,
+  leasesOutlastHandlers,
   writesSurvive,
+  oldJobsAreRemoved,
 ]
 
-/** Checks of the store that read all of it. */
+/** Store checks that read the whole store. */
 export const FULL_CHECKS: readonly StoreCheck[] = [
   idsAreUnique,
   keysAreUnique,
+  removedKeysAreTaken,
+  waitingJobsAreReleased,
   effectsAreTheirJobs,
   countersAreRight,
   queuesAreAsRecorded,
+  schedulesKeepTime,
+  ticksAreAccountedFor,
+  limitsAreAsRecorded,
+  limitsHold,
   sealsHold,
   nothingVanished,
   storageIsSound,

@@ -1,6 +1,6 @@
 import type { StoreCheck } from './check.ts'
 
-/** One key, one job: constraints exclude anything else, unless they were lost. */
+/** Constraints prevent this; the check is for a store that has lost them. */
 export const keysAreUnique: StoreCheck = {
   name: 'keys-are-unique',
   promise: 'P12',

@@ -1,6 +1,6 @@
 import type { StoreCheck } from './check.ts'
 
-/** What the store has of the lifecycles of this process is what their code says. */
+/** Compares the stored lifecycles with those of this process. */
 export const machinesAreKnown: StoreCheck = {
   name: 'machines-are-known',
   promise: 'P2',

@@ -1,13 +1,13 @@
 import type { StoreCheck } from './check.ts'
 
-/** Under which name it is kept that an operator knows of rows that are gone. */
+/** The name under which the store notes that an operator has acknowledged the loss. */
 const VANISHED = 'vanished'
 
-/** A job that was deleted together with its ledger leaves no row; but numbers are never reused. */
+/** Row numbers are never reused, so gaps show jobs that were deleted with all their facts. */
 export const nothingVanished: StoreCheck = {
   name: 'nothing-vanished',
   promise: 'P1',
-  says: 'Every job and every fact that ever was is there, or retention says that it removed it.',
+  says: 'No job and no fact is missing, except those that retention has recorded.',
   look: async ({ store }) => {
     const gone = await store.examination.vanished()
     if (gone === undefined || (gone.jobs === 0 && gone.facts === 0)) return []
@@ -18,10 +18,11 @@ export const nothingVanished: StoreCheck = {
         promise: 'P1',
         severity: isKnown ? 'notice' : 'error',
         subject: 'the store',
-        what: `${gone.jobs} jobs and ${gone.facts} facts are gone, and no record tells of it`,
+        what: `${gone.jobs} jobs and ${gone.facts} facts are missing without a record`,
         evidence: { origin: VANISHED, state },
         ...(!isKnown && { remedy: 'note what is wrong and go on' }),
-        advice: 'Look for them in a backup; make seals (pawl audit seal) to learn where next time.',
+        advice:
+          'Look for them in a backup. Make seals (pawl audit seal) to see the position next time.',
       },
     ]
   },

@@ -5,13 +5,13 @@ import type { StoreCheck } from './check.ts'
 
 const RECEIVE = 'pawl work --jobs FILE --notify-url URL'
 
-/** Jobs that ask for notices leave them whether or not a process delivers them. */
+/** Jobs with `notify` write notices also if no process delivers them. */
 export const noticesAreReceived: StoreCheck = {
   name: 'notices-are-received',
   promise: 'P10',
   says: 'Every notice of a job that ended or was parked is delivered in time.',
-  look: async ({ store, now, patience }) => {
-    const notices = await store.examination.undeliveredNotices(now - patience.dueMs)
+  look: async ({ store, now, thresholds }) => {
+    const notices = await store.examination.undeliveredNotices(now - thresholds.dueMs)
     const { overdue, since, parked } = notices
     const findings: Omit<Finding, 'check'>[] = []
     const found = (what: string, advice: string) =>
@@ -21,7 +21,7 @@ export const noticesAreReceived: StoreCheck = {
       })
     if (overdue > 0 && since !== null) {
       found(
-        `${counted(overdue)} overdue since ${stamp(since)}: no process receives them`,
+        `${counted(overdue)} overdue since ${stamp(since)}: no process delivers them`,
         `Give a worker a receiver: ${RECEIVE}`,
       )
     }
@@ -38,7 +38,7 @@ function counted(count: number): string {
   return count === 1 ? '1 notice is' : `${count} notices are`
 }
 
-/** Whether an effect is a notice, of which this check tells and not that of effects. */
+/** Notices are effects, but only this check reports them. */
 export function isNotice({ name }: { readonly name: string }): boolean {
   return name === NOTICE
 }

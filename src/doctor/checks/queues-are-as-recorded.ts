@@ -1,12 +1,12 @@
+import type { QueueInfo, Store } from '../../stores/contract/store.ts'
 import type { QueueRecord } from '../../stores/queue-records.ts'
-import type { QueueInfo, Store } from '../../stores/store.ts'
 import type { StoreCheck } from './check.ts'
 
 const PAGE = 1000
 
 /**
- * Pauses and bounds are settings: a queue that seems not to be paused runs what nobody wanted. The
- * last record of a queue says what its settings are. Queues without records are not compared.
+ * Compares the settings of each queue with its last record. A queue that has lost its pause would
+ * run jobs that an operator has stopped. Queues without records are not compared.
  */
 export const queuesAreAsRecorded: StoreCheck = {
   name: 'queues-are-as-recorded',
@@ -14,7 +14,7 @@ export const queuesAreAsRecorded: StoreCheck = {
   says: 'Every queue is paused and bounded as its last record says.',
   look: async ({ store }) => {
     const suspects = await findStray(store, await lastRecords(store))
-    // A change between both reads looks like a difference: what differs is read again.
+    // A change between the two reads looks like a difference, so differences are read again.
     const names = new Set(suspects.map(({ queue }) => queue))
     const again = names.size === 0 ? [] : await lastRecords(store, names)
     const found = again.length === 0 ? [] : await findStray(store, again)
@@ -22,14 +22,14 @@ export const queuesAreAsRecorded: StoreCheck = {
       promise: 'P9',
       severity: 'error',
       subject: `queue ${queue}`,
-      what: `its settings are not those of its last record, number ${number}`,
+      what: `its settings differ from its last record, number ${number}`,
       evidence: { queue, record: after },
       remedy: 'restore the queue',
     }))
   },
 }
 
-/** The last record of each queue, or of these. */
+/** Returns the last record of each queue, or of the named ones. */
 async function lastRecords(store: Store, names?: ReadonlySet<string>): Promise<QueueRecord[]> {
   if (names !== undefined) {
     const pages = [...names].map((queue) => store.listQueueRecords({ queue }, { limit: 1 }))

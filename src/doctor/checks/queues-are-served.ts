@@ -1,42 +1,44 @@
-import type { QueueInfo, Store } from '../../stores/store.ts'
+import type { QueueInfo, Store } from '../../stores/contract/store.ts'
 import { isLive, type WorkerInfo, workerOf } from '../../stores/worker-info.ts'
 import type { Finding } from '../finding.ts'
 import { shellWord } from '../shell-word.ts'
-import type { StoreCheck, Surgery } from './check.ts'
+import type { StoreCheck, StoreCheckContext } from './check.ts'
 
-/** How many of the jobs that have waited too long are looked at, in each queue. */
+/** How many overdue jobs of each queue are read. */
 const SAMPLE_MAX = 50
 
-/** Deadlocks in the sense of the hardening requirements (R0): work that nobody takes up. */
+/** Finds deadlocks as the hardening requirements (R0) define them: due work without a worker. */
 export const queuesAreServed: StoreCheck = {
   name: 'queues-are-served',
   promise: 'P15',
-  says: 'Every queue with work that is due has a live worker that takes it.',
-  look: async (surgery) => {
-    const { store, now, patience } = surgery
+  says: 'Every queue with due jobs has a live worker that can run them.',
+  look: async (context) => {
+    const { store, now, thresholds } = context
     const workers = (await store.listWorkers()).map((row) => {
-      return { ...workerOf(row, now), live: isLive(row, now, patience.workerMs) }
+      return { ...workerOf(row, now), live: isLive(row, now, thresholds.workerMs) }
     })
     const queues = await store.listQueues()
     const late = queues.filter(({ pausedAt, readySince }) => {
-      return pausedAt === undefined && readySince !== undefined && readySince + patience.dueMs < now
+      return (
+        pausedAt === undefined && readySince !== undefined && readySince + thresholds.dueMs < now
+      )
     })
-    const findings = await Promise.all(late.map((queue) => lookAt(surgery, queue, workers)))
+    const findings = await Promise.all(late.map((queue) => checkQueue(context, queue, workers)))
     return findings.flat()
   },
 }
 
 type Found = Omit<Finding, 'check'>
 
-async function lookAt(
-  { store, now }: Surgery,
+async function checkQueue(
+  { store, now }: StoreCheckContext,
   queue: QueueInfo,
   workers: readonly WorkerInfo[],
 ): Promise<Found[]> {
   const evidence = { ready: queue.lanes.ready, waitedMs: now - (queue.readySince ?? now) }
   const own = workers.filter(({ live, queues }) => live && (queues?.includes(queue.name) ?? true))
   if (own.length === 0) {
-    const what = 'it has work that is due, and no live worker takes from it'
+    const what = 'it has due jobs, but no live worker serves it'
     const advice = `Start a worker: pawl work --jobs FILE --queue ${shellWord(queue.name)}`
     return [found(`queue ${queue.name}`, what, evidence, advice)]
   }
@@ -49,13 +51,13 @@ async function lookAt(
   })
   return [
     ...unknown.map((type) => {
-      const what = `jobs of type ${type} are due, and no live worker of it knows that type`
-      const advice = `Start a worker whose file of jobs defines ${type}.`
+      const what = `jobs of type ${type} are due, but no live worker of this queue has that type`
+      const advice = `Start a worker whose job file defines ${type}.`
       return found(`queue ${queue.name}`, what, { ...evidence, type }, advice)
     }),
     ...idle.map(({ id, state }) => {
-      const what = `it is alive and idle, and deaf to work that is due in queue ${queue.name}`
-      return found(`worker ${id}`, what, { ...evidence, state }, 'Restart it.')
+      const what = `it is alive and idle, but does not claim the due jobs of queue ${queue.name}`
+      return found(`worker ${id}`, what, { ...evidence, state }, 'Restart the worker.')
     }),
   ]
 }

@@ -1,16 +1,15 @@
 import { rowFaults } from '../row-faults.ts'
 import type { JobCheck } from './check.ts'
 
-/** The row is what its facts say, and the scheduler sees it where it is. */
 export const rowIsFold: JobCheck = {
   name: 'row-is-fold',
   promise: 'P9',
-  says: 'Every row is what its facts say, and stands in the lane where it belongs.',
-  look: (patient, { now }) =>
-    patient.dossier.row === null || patient.isTruncated
+  says: 'Every row agrees with its facts and is in the right lane.',
+  look: (examined, { now }) =>
+    examined.stored.row === null || examined.isTruncated
       ? []
-      : rowFaults(patient, now).map((what) => ({
+      : rowFaults(examined, now).map((what) => ({
           what,
-          evidence: { row: patient.job, facts: patient.folded },
+          evidence: { row: examined.job, facts: examined.folded },
         })),
 }

@@ -2,7 +2,7 @@ import { messageOf } from '../../core/errors.ts'
 import type { Finding, Remedy } from '../finding.ts'
 import { shellWord } from '../shell-word.ts'
 
-/** Where runs are kept: a journal in a folder or in a store, as far as the doctor needs it. */
+/** What the doctor needs of a journal, in a folder or in a store. */
 export interface RunRecords {
   /** The folder, or 'the store'. */
   readonly name: string
@@ -15,11 +15,11 @@ export interface RunRecords {
       readonly details: Readonly<Record<string, unknown>>
     }[]
   >
-  /** Mends tail and snapshot, as opening a run for writing does; throws where it is held. */
+  /** Repairs tail and snapshot, as opening a run for writing does; throws if it is held. */
   mend(runId: string): Promise<void>
 }
 
-/** What opening a run for writing does. */
+/** The repairs that opening a run for writing makes. */
 const REMEDIES: Readonly<Record<string, Remedy>> = {
   snapshot: 'rebuild the snapshot',
   tail: 'rebuild the snapshot',
@@ -28,8 +28,8 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
 
 const RUNS_ARE_WHOLE = 'runs-are-whole'
 
-/** Every run that is not whole: its log, its snapshot, its artifacts. */
-export async function* lookAtRuns(
+/** Verifies the log, the snapshot and the artifacts of every run. */
+export async function* checkRuns(
   records: RunRecords,
 ): AsyncIterable<{ runId: string; finding: Finding }> {
   for (const runId of await records.list()) {
@@ -50,7 +50,7 @@ async function verified(records: RunRecords, runId: string): Promise<Finding[]> 
         : {
             ...finding,
             severity: 'error',
-            advice: `pawl run verify ${shellWord(runId)} shows all of it.`,
+            advice: `See all of it: pawl run verify ${shellWord(runId)}`,
           }
     })
   } catch (error) {

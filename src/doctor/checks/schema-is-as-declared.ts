@@ -1,4 +1,4 @@
-import type { Drift } from '../../stores/examination.ts'
+import type { Drift } from '../../stores/contract/examination.ts'
 import type { PromiseId } from '../finding.ts'
 import type { StoreCheck } from './check.ts'
 
@@ -11,7 +11,6 @@ const GUARDS: readonly (readonly [RegExp, PromiseId])[] = [
   [/ledger|events|quarantined|logs_only/, 'P8'],
 ]
 
-/** The guards of the database are those of the migrations. */
 export const schemaIsAsDeclared: StoreCheck = {
   name: 'schema-is-as-declared',
   promise: 'P16',
@@ -22,7 +21,7 @@ export const schemaIsAsDeclared: StoreCheck = {
       promise: promiseOf({ name }),
       severity: 'error',
       subject: `${kind} ${name}`,
-      what: problem === 'missing' ? 'it is not there' : 'it is not as the migrations made it',
+      what: problem === 'missing' ? 'it is missing' : 'it differs from the migrations',
       evidence: found === undefined ? {} : { found },
       remedy: 'restore the schema',
     }))

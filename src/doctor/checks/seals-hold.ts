@@ -3,17 +3,17 @@ import { LedgerSum, type SealTables } from '../../stores/seals.ts'
 import type { Finding } from '../finding.ts'
 import type { StoreCheck } from './check.ts'
 
-/** Under which name it is kept that an operator knows of a seal that does not hold. */
+/** The name under which the store notes that an operator has acknowledged a broken seal. */
 const BROKEN_SEAL = 'seal'
 
 /**
- * What was sealed is there, unchanged. What is not can never be brought back, and the seal goes on
- * saying so; an operator can take note of exactly that, and then it is no longer an error.
+ * Verifies the seals. A broken seal cannot be repaired, so it would be reported in every check. An
+ * operator can acknowledge exactly this state; then it is a notice.
  */
 export const sealsHold: StoreCheck = {
   name: 'seals-hold',
   promise: 'P8',
-  says: 'The ledger is what was sealed, but for what retention says that it removed.',
+  says: 'The ledger agrees with its seals, except for what retention has recorded.',
   look: async ({ store }) => {
     const known = new Set(await store.examination.notes(BROKEN_SEAL))
     const findings: Omit<Finding, 'check'>[] = []
@@ -34,7 +34,7 @@ export const sealsHold: StoreCheck = {
   },
 }
 
-/** What exactly does not hold; retention does not change it. */
+/** Identifies the broken state. Later retention does not change it. */
 async function stateOf(tables: SealTables, found: SealFinding): Promise<string> {
   const { kind, seal, range, message } = found
   if (seal === undefined || range === undefined) return JSON.stringify({ kind, message })

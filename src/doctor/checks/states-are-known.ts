@@ -1,13 +1,12 @@
 import { outcomeOf } from '../../core/lifecycles/lifecycle.ts'
 import type { JobCheck, Sighting } from './check.ts'
 
-/** A job is in a state that its lifecycle has, with the outcome that belongs to it. */
 export const statesAreKnown: JobCheck = {
   name: 'states-are-known',
   promise: 'P2',
-  says: 'Every job is in one state of a lifecycle and version that are known here.',
-  look: ({ dossier, job, rowFault, lifecycle }) => {
-    const { row, machine, facts } = dossier
+  says: 'Every job is in a state of a lifecycle and version that this process knows.',
+  look: ({ stored, job, rowFault, lifecycle }) => {
+    const { row, machine, facts } = stored
     if (row === null) return []
     if (rowFault !== undefined) return [{ what: `the row cannot be read: ${rowFault}` }]
     if (lifecycle === undefined) return [unknown(machine ?? undefined, facts[0]?.version)]
@@ -23,18 +22,18 @@ export const statesAreKnown: JobCheck = {
   },
 }
 
-/** Rule G9: what is not known here is left alone. */
+/** Rule G9: jobs of unknown lifecycles are not changed. */
 function unknown(
   machine: { name: string; version: number } | undefined,
   version?: number,
 ): Sighting {
   const name = machine === undefined ? 'its lifecycle' : `${machine.name} v${machine.version}`
   return {
-    what: `${name} is not known here`,
+    what: `${name} is not known to this process`,
     severity: 'warning',
     evidence: { factVersion: version },
     advice:
-      'Run the doctor with the file of jobs that defines it: --jobs FILE. If its code is gone, ' +
+      'Run the doctor with the job file that defines it: --jobs FILE. If its code is lost, ' +
       'define a later version with a mapping of its states ("from").',
   }
 }

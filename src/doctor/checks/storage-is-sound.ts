@@ -1,10 +1,10 @@
 import type { StoreCheck } from './check.ts'
 
-/** What SQLite says of its own pages and indexes; reads the whole file. */
+/** Runs the integrity check of SQLite, which reads the whole file. */
 export const storageIsSound: StoreCheck = {
   name: 'storage-is-sound',
   promise: 'P1',
-  says: 'The database finds its own file whole.',
+  says: 'The integrity check of the database finds no damage.',
   look: async ({ store }) => {
     const lines = await store.examination.storage()
     return lines.map((what) => ({
@@ -14,9 +14,9 @@ export const storageIsSound: StoreCheck = {
       what,
       evidence: {},
       advice: /^CHECK/.test(what)
-        ? 'The other checks tell which rows; a repair of those mends it.'
-        : 'Stop everything, copy the file, and restore a backup, or what ".recover" of the ' +
-          'sqlite3 shell gets out of the copy.',
+        ? 'Other findings name the rows. Their repair also corrects this one.'
+        : 'Stop every process that uses the file and copy it. Then restore a backup, or what ' +
+          '".recover" of the sqlite3 shell reads from the copy.',
     }))
   },
 }

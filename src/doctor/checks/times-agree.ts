@@ -1,24 +1,25 @@
+import { span } from '../../core/format.ts'
 import { STEP_MS } from '../../core/time-base.ts'
-import { span, stamp } from '../../environment/times.ts'
+import { stamp } from '../../environment/times.ts'
 import type { TimeStatus } from '../../stores/store-time.ts'
 import type { Finding } from '../finding.ts'
 import type { StoreCheck } from './check.ts'
 
-/** For how long a change of the time is worth a notice. */
+/** How long a change of the file time is reported. */
 const NOTICED_MS = 24 * 60 * 60 * 1000
 
-/** The time of a SQLite file, against the wall clock of the process that looks. */
+/** Compares the file time of a SQLite file with the wall clock of this process. */
 export const timesAgree: StoreCheck = {
   name: 'times-agree',
   promise: 'P11',
   says: 'The time of a SQLite file is the wall time of the machine.',
   look: async ({ store, now }) => {
     const status = store.timeStatus?.()
-    return status === undefined ? [] : lookAt(status, now)
+    return status === undefined ? [] : compare(status, now)
   },
 }
 
-function lookAt(status: TimeStatus, now: number): Omit<Finding, 'check'>[] {
+function compare(status: TimeStatus, now: number): Omit<Finding, 'check'>[] {
   const { aheadMs, leftMs, last } = status
   const about = {
     promise: 'P11',

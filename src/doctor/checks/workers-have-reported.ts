@@ -1,11 +1,11 @@
 import { CLOCK_SLACK_MS } from '../../core/job/fence.ts'
 import type { StoreCheck } from './check.ts'
 
-/** A worker that reports from the future would be taken as alive until then. */
+/** A worker with a future time would count as alive until then. */
 export const workersHaveReported: StoreCheck = {
   name: 'workers-have-reported',
   promise: 'P15',
-  says: 'No worker has started or reported at a time that has not come yet.',
+  says: 'No worker has a start or report time in the future.',
   look: async ({ store, now }) => {
     const latest = now + CLOCK_SLACK_MS
     const rows = await store.listWorkers()
@@ -15,7 +15,7 @@ export const workersHaveReported: StoreCheck = {
         promise: 'P15',
         severity: 'error',
         subject: `worker ${id}`,
-        what: 'it has started or reported at a time that has not come yet',
+        what: 'its start or report time is in the future',
         evidence: { worker: id, startedAt, seenAt, now },
         remedy: 'forget the worker',
         advice: 'A worker that is alive reports again within seconds.',

@@ -1,17 +1,17 @@
-import type { Replication } from '../../stores/examination.ts'
+import type { Replication } from '../../stores/contract/examination.ts'
 import type { Finding } from '../finding.ts'
 import type { StoreCheck } from './check.ts'
 
 type Found = Omit<Finding, 'check'>
 
 /**
- * P1 over a crash of the server and over a failover. A single server has no failover, and replicas
- * that follow asynchronously may be meant for reading only: neither is a fault.
+ * Checks promise P1 for a crash of the server and for a failover. A single server and asynchronous
+ * replicas for reading are both valid, so neither is an error.
  */
 export const writesSurvive: StoreCheck = {
   name: 'writes-survive',
   promise: 'P1',
-  says: 'The settings of the server keep acknowledged writes over a crash and a failover.',
+  says: 'With the settings of the server, acknowledged writes survive a crash and a failover.',
   look: async ({ store }) => {
     const found = await store.examination.replication?.()
     return found === undefined ? [] : [...crashesOf(found), ...failoversOf(found)]
@@ -21,7 +21,7 @@ export const writesSurvive: StoreCheck = {
 function crashesOf({ fsync, synchronousCommit, defaultCommit }: Replication): Found[] {
   const found: Found[] = []
   if (!fsync) {
-    const what = 'fsync is off: a crash of the machine can lose or damage what was acknowledged'
+    const what = 'fsync is off: a crash of the machine can lose or damage acknowledged writes'
     found.push(finding('warning', what, { fsync }, 'Set fsync = on, and reload the server.'))
   }
   if (synchronousCommit === 'off') {
@@ -34,10 +34,10 @@ function crashesOf({ fsync, synchronousCommit, defaultCommit }: Replication): Fo
   if (defaultCommit === 'off') {
     const what =
       'synchronous_commit is off on the server, database or role: a crash of the server can lose ' +
-      'jobs that were enqueued in transactions of your own'
+      'jobs that were enqueued in your own transactions'
     const advice =
       'Set synchronous_commit = on there (ALTER SYSTEM, ALTER DATABASE or ALTER ROLE), or by SET ' +
-      'LOCAL in these transactions. Sessions of Pawl switch it on themselves.'
+      'LOCAL in these transactions. Connections of Pawl set it themselves.'
     found.push(finding('warning', what, { defaultCommit }, advice))
   }
   return found
@@ -52,20 +52,25 @@ function failoversOf(found: Replication): Found[] {
       'standbys follow asynchronously: a failover to one of them can lose the last ' +
       'acknowledged writes'
     return [
-      finding('notice', what, evidence, `Set synchronous_standby_names = '*' if one takes over.`),
+      finding(
+        'notice',
+        what,
+        evidence,
+        `Set synchronous_standby_names = '*' if one of them may take over.`,
+      ),
     ]
   }
   if (synchronousCommit === 'off' || synchronousCommit === 'local') {
     const what =
-      `synchronous_standby_names asks for a standby, and synchronous_commit = ` +
+      `synchronous_standby_names names a standby, but synchronous_commit = ` +
       `${synchronousCommit} does not wait for it: a failover can lose acknowledged writes`
     const advice =
-      'Set synchronous_commit = on where it is set: server, database, role or session; and open ' +
-      "the store with durability 'full'."
+      'Set synchronous_commit = on for the server, database, role or session that sets it, and ' +
+      "open the store with durability 'full'."
     return [finding('warning', what, evidence, advice)]
   }
   if (synchronousStandbys === 0) {
-    const what = 'no synchronous standby is connected: every commit waits until one is'
+    const what = 'no synchronous standby is connected, so every commit waits for one'
     return [
       finding('warning', what, evidence, 'Start a standby that synchronous_standby_names names.'),
     ]

@@ -4,12 +4,17 @@
  * without waiting for it. Its slot stays occupied until the function ends.
  */
 import { NOTE_MAX } from '../../core/checks.ts'
-import { classify, type Failure, toBoundedText } from '../../core/failure.ts'
+import { type Failure, failureOf, ownFailure, toBoundedText } from '../../core/failure.ts'
 import type { Timer } from '../../core/ports.ts'
 import { retryDelayMs } from '../../core/retry.ts'
+import { chainOf, type Redact, type ThrownError } from '../../core/thrown.ts'
+import { decodeValue } from '../../core/values.ts'
 import type { Environment } from '../../environment/system.ts'
-import type { EffectReport, HeldEffect } from '../../stores/store.ts'
+import type { EffectReport, HeldEffect } from '../../stores/contract/store.ts'
 import { DeliveryTimeout, ShuttingDown } from '../errors.ts'
+import { spanErrorOf } from '../tracing/attempt-trace.ts'
+import { effectSpan } from '../tracing/spans.ts'
+import type { Tracer } from '../tracing/tracer.ts'
 import type { EffectDefinition } from './effects.ts'
 
 /**
@@ -23,6 +28,18 @@ export interface DeliveryParts {
   readonly environment: Environment
   /** Returns the store's time, in which due times are given. */
   readonly now: () => number
+  /** Changes texts of errors before they are stored. */
+  readonly redact?: Redact | undefined
+  /** Makes spans; absent without tracing. */
+  readonly tracer?: Tracer | undefined
+}
+
+/** What is known about a failed delivery besides the text that the store keeps. */
+export interface DeliveryFailure {
+  readonly fingerprint?: string
+  readonly thrown?: ThrownError
+  /** The very value that the function threw. */
+  readonly original?: unknown
 }
 
 /** A delivery, from its claim to its report. */
@@ -37,6 +54,7 @@ export class RunningDelivery {
   readonly #controller = new AbortController()
   readonly #timers: Timer[] = []
   #settle: (report: EffectReport) => void = () => {}
+  #failure: DeliveryFailure | undefined
   #isClear = false
   #hasEnded = false
 
@@ -50,6 +68,11 @@ export class RunningDelivery {
     this.ended = this.#run().finally(() => {
       this.#hasEnded = true
     })
+  }
+
+  /** Undefined if the delivery has not failed. */
+  get failure(): DeliveryFailure | undefined {
+    return this.#failure
   }
 
   /** Whether the delivery was reported while its function still runs. */
@@ -71,18 +94,29 @@ export class RunningDelivery {
     this.#after(timeoutMs, () => this.#expire(new DeliveryTimeout(effect.key, timeoutMs)))
     try {
       const { key, jobId, name, tries } = effect
-      const payload = JSON.parse(effect.payload) as unknown
-      await deliver({ payload, key, jobId, name, tries, signal: this.#controller.signal })
+      const payload = decodeValue(effect.payload)
+      const { signal } = this.#controller
+      await this.#traced(async () => deliver({ payload, key, jobId, name, tries, signal }))
       this.#conclude({ kind: 'delivered', effect })
     } catch (error) {
       const isStopping = this.#controller.signal.reason instanceof ShuttingDown
-      this.#conclude(isStopping ? this.#interrupted() : this.#failed(classify(error)))
+      const failure = isStopping ? undefined : failureOf(error, this.#failing())
+      this.#conclude(failure === undefined ? this.#interrupted() : this.#failed(failure, { error }))
     }
+  }
+
+  /** Runs the function in a span, which follows the span of the commit. */
+  #traced<T>(call: () => Promise<T>): Promise<T> {
+    const { tracer } = this.#parts
+    if (tracer === undefined) return call()
+    const start = effectSpan(this.effect, tracer.after(this.effect.trace))
+    return tracer.during(start, call, (error) => spanErrorOf(failureOf(error, this.#failing())))
   }
 
   #expire(reason: DeliveryTimeout): void {
     this.#controller.abort(reason)
-    this.#conclude(this.#failed({ class: 'retryable', kind: 'timeout', message: reason.message }))
+    const failure = { class: 'retryable', kind: 'timeout' } as const
+    this.#conclude(this.#failed(ownFailure(reason, failure, this.#failing())))
   }
 
   #after(delayMs: number, callback: () => void): void {
@@ -97,11 +131,18 @@ export class RunningDelivery {
     this.#settle(report)
   }
 
-  #failed(failure: Failure): EffectReport {
+  #failing() {
+    const { redact } = this.#parts
+    const { jobType, name } = this.effect
+    return { type: `${jobType}/${name}`, ...(redact !== undefined && { redact }) }
+  }
+
+  #failed(failure: Failure, thrown?: { readonly error: unknown }): EffectReport {
+    if (!this.#isClear) this.#failure = detailsOf(failure, thrown)
     const { environment, now } = this.#parts
     const { retry } = this.#definition as EffectDefinition
     const { effect } = this
-    const error = toErrorText(failure.message)
+    const error = toErrorText(chainOf(failure))
     const isHopeless = failure.class !== 'retryable' || effect.tries > retry.max
     if (isHopeless) return { kind: 'parked', effect, error }
     const spread = retryDelayMs(retry, effect.tries, environment.random.next())
@@ -125,6 +166,17 @@ export class RunningDelivery {
   #unheard(): EffectReport {
     const error = `It was claimed ${this.effect.tries - 1} times, and the last claim has no report`
     return { kind: 'parked', effect: this.effect, error }
+  }
+}
+
+function detailsOf(
+  { fingerprint, thrown }: Failure,
+  original: { readonly error: unknown } | undefined,
+): DeliveryFailure {
+  return {
+    ...(fingerprint !== undefined && { fingerprint }),
+    ...(thrown !== undefined && { thrown }),
+    ...(original !== undefined && { original: original.error }),
   }
 }
 

@@ -13,11 +13,14 @@
  * Exceptions of the store or of a function never end the loop. After an exception of the store the
  * dispatcher waits as long as a worker does (`ERROR_WAIT_MS`).
  */
+
+import type { Redact } from '../../core/thrown.ts'
 import { ERROR_WAIT_MS } from '../../core/worker.ts'
 import type { Environment } from '../../environment/system.ts'
-import type { EffectReport, HeldEffect, Store } from '../../stores/store.ts'
+import type { EffectReport, HeldEffect, Store } from '../../stores/contract/store.ts'
 import type { JobDefinition } from '../define-job.ts'
 import { Nudge } from '../nudge.ts'
+import type { Tracer } from '../tracing/tracer.ts'
 import type { PawlEvent } from '../watching/events.ts'
 import { RunningDelivery } from './delivery.ts'
 
@@ -32,6 +35,9 @@ export interface DispatcherParts {
   /** The longest wait between two claims if no wake-up arrives. */
   readonly pollMaxMs: number
   readonly observe: (event: PawlEvent) => void
+  readonly redact?: Redact | undefined
+  /** Makes spans; absent without tracing. */
+  readonly tracer?: Tracer | undefined
 }
 
 const IDLE_MIN_MS = 20
@@ -137,7 +143,7 @@ export class Dispatcher {
       throw error
     }
     for (const [i, { delivery, report }] of finished.entries()) {
-      this.#emit(report, answers[i] === true)
+      this.#emit(delivery, report, answers[i] === true)
       void delivery.ended.then(() => this.#free(delivery))
     }
   }
@@ -167,10 +173,10 @@ export class Dispatcher {
   }
 
   #start(effect: HeldEffect): void {
-    const { jobs, environment, store } = this.#parts
+    const { jobs, environment, store, redact, tracer } = this.#parts
     const definition = jobs.get(effect.jobType)?.effects.get(effect.name)
     const now = () => store.now()
-    const delivery = new RunningDelivery(effect, definition, { environment, now })
+    const delivery = new RunningDelivery(effect, definition, { environment, now, redact, tracer })
     this.#running.add(delivery)
     // The time to deliver ran out while the claim was under way.
     if (this.#stopAt !== undefined && this.#now() >= this.#stopAt) delivery.stop()
@@ -205,12 +211,14 @@ export class Dispatcher {
     })
   }
 
-  #emit(report: EffectReport, isRecorded: boolean): void {
+  #emit({ failure }: RunningDelivery, report: EffectReport, isRecorded: boolean): void {
     const { key, jobId, jobType, name, tries } = report.effect
     const fields = {
       result: isRecorded ? report.kind : ('lost' as const),
       ...{ key, jobId, jobType, name, tries },
       ...(report.kind !== 'delivered' && { error: report.error }),
+      retryAt: isRecorded && 'runAt' in report ? report.runAt : null,
+      ...failure,
     }
     this.#parts.observe({ type: 'effect', worker: this.#parts.worker, ...fields })
   }

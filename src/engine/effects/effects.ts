@@ -5,17 +5,22 @@
  *
  * Payloads are stored as JSON, so functions receive the value as JSON preserves it.
  */
-import { encode, type JsonBounds } from '../../core/canonical-json.ts'
-import { callable, name as checkName } from '../../core/checks.ts'
-import { DefinitionInvalid } from '../../core/errors.ts'
+import type { JsonBounds } from '../../core/canonical-json.ts'
+import { callable, name as checkName, reservedName } from '../../core/checks.ts'
+import { type Duration, toMs } from '../../core/durations.ts'
+import { CommandInvalid, DefinitionInvalid } from '../../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
 import { DEFAULT_POLICY, mergePolicy, type RetryPolicy } from '../../core/retry.ts'
-import { reservedName } from '../../stores/notices.ts'
+import { encodeValue } from '../../core/values.ts'
+import type { CommitTx } from '../../stores/contract/store.ts'
 import type { PostgresTx } from '../../stores/postgres/join.ts'
-import type { CommitTx } from '../../stores/store.ts'
-import { type Duration, toMs } from '../durations.ts'
+import type { SqlStatement, SqlValue } from '../../stores/user-sql.ts'
 import { EffectUnknown } from '../errors.ts'
+import type { JobHandle } from '../job-handle.ts'
+import type { AnyJob, JobKey } from '../job-types.ts'
+import { checkJobOptions, type EnqueueOptions } from '../options.ts'
 import { type RetryOptions, retryOf } from '../retry-options.ts'
+import type { Storable } from '../storable.ts'
 
 /** One delivery of an effect. */
 export interface Delivery<Payload = unknown> {
@@ -77,6 +82,8 @@ const RETRY: RetryPolicy = {
   jitter: 1,
 }
 const TIMEOUT_MS = 30_000
+/** How many jobs one commit may enqueue. */
+const ENQUEUED_MAX = 10_000
 const TIMEOUT_MAX_MS = 60 * 60 * 1000
 
 /** Checks the effects of a job type; throws `DefinitionInvalid`. */
@@ -106,7 +113,7 @@ function definitionOf(name: string, effect: Effects[string]): EffectDefinition {
   if (typeof deliver !== 'function') {
     throw new DefinitionInvalid(`effects.${name}`, 'must have a function "deliver"')
   }
-  const timeoutMs = toMs(timeout, `effects.${name}.timeout`)
+  const timeoutMs = toMs(timeout, `effects.${name}.timeout`, DefinitionInvalid)
   if (timeoutMs < 1 || timeoutMs > TIMEOUT_MAX_MS) {
     throw new DefinitionInvalid(`effects.${name}.timeout`, 'must be from 1 ms to an hour')
   }
@@ -116,8 +123,11 @@ function definitionOf(name: string, effect: Effects[string]): EffectDefinition {
 
 /** A transaction of the store's database, as the function of `pawl.transaction` receives it. */
 export interface Transaction {
-  /** Runs one SQL statement and returns its rows. */
-  query(sql: string, values?: readonly (string | number | null)[]): Promise<unknown[]>
+  /**
+   * Runs one SQL statement and returns its rows. Use the tag `sql` for a statement that works on
+   * both databases, or a text with the placeholders of the database (`?` or `$1`) and its values.
+   */
+  query(sql: string | SqlStatement, values?: readonly SqlValue[]): Promise<unknown[]>
   /**
    * The driver's handle inside this transaction, for query builders: a `DatabaseSync` of
    * `node:sqlite` on SQLite, a client of `pg` on PostgreSQL. It rejects statements that end the
@@ -148,33 +158,70 @@ export interface Tx<E = Effects> extends Transaction {
    */
   effect<Name extends keyof E & string>(
     name: Name,
-    ...payload: undefined extends PayloadOf<E[Name]> ? [PayloadOf<E[Name]>?] : [PayloadOf<E[Name]>]
+    ...payload: undefined extends PayloadOf<E[Name]>
+      ? [Storable<PayloadOf<E[Name]>>?]
+      : [Storable<PayloadOf<E[Name]>>]
   ): void
+  /**
+   * Enqueues a job in this transaction. It exists if and only if the commit succeeds. If the job is
+   * rejected, the commit fails, also if the function ignores the exception.
+   */
+  enqueue<Input, Output>(
+    definition: JobKey<Input, Output>,
+    input: Input,
+    options?: Omit<EnqueueOptions, 'tx'>,
+  ): Promise<JobHandle<Output>>
+}
+
+/** Enqueues a job in the transaction of a commit. */
+export type EnqueueInside = (
+  definition: AnyJob,
+  input: unknown,
+  options: Omit<EnqueueOptions, 'tx'>,
+) => Promise<JobHandle>
+
+/** What the `tx` of a commit is built from. */
+interface TxParts {
+  /** The name of the job type. */
+  readonly name: string
+  readonly effects: ReadonlyMap<string, unknown>
+  readonly bounds: JsonBounds
+  readonly enqueueInside: EnqueueInside
 }
 
 /**
- * Replaces the store's `effect`, which takes JSON text, by the one that handlers call. The object
- * stays the same, because the store recognises it when jobs are enqueued in the transaction.
+ * Replaces the store's `effect`, which takes JSON text, by the one that handlers call, and adds
+ * `enqueue`. The object stays the same, because the store recognises it when jobs are enqueued in
+ * the transaction.
  */
-export function openTx(
+export function toHandlerTx(
   storeTx: CommitTx,
-  type: string,
-  known: ReadonlyMap<string, unknown>,
-  bounds: JsonBounds,
-): { readonly tx: Tx; readonly assertSound: () => void } {
+  { name: type, effects, bounds, enqueueInside }: TxParts,
+): { readonly tx: Tx; readonly assertSound: () => Promise<void> } {
   let refused: EffectUnknown | undefined
+  const enqueued: Promise<JobHandle>[] = []
   const declare = storeTx.effect
   const effect: Tx['effect'] = (name, payload?: unknown) => {
-    if (!known.has(name)) {
+    if (!effects.has(name)) {
       refused = new EffectUnknown(type, name)
       throw refused
     }
-    declare(name, encode(payload ?? null, bounds))
+    declare(name, encodeValue(payload, bounds))
+  }
+  const enqueue: Tx['enqueue'] = async (definition, input, options = {}) => {
+    if (enqueued.length >= ENQUEUED_MAX) {
+      throw new CommandInvalid('enqueue', `must not be called more than ${ENQUEUED_MAX} times`)
+    }
+    checkJobOptions(options)
+    const made = enqueueInside(definition, input, options)
+    enqueued.push(made)
+    return (await made) as JobHandle<never>
   }
   return {
-    tx: Object.assign(storeTx, { effect }),
-    /** Throws the refusal again, so that a handler that caught it cannot commit. */
-    assertSound() {
+    tx: Object.assign(storeTx, { effect, enqueue }),
+    /** Throws every refusal again, so that a handler that caught it cannot commit. */
+    async assertSound() {
+      await Promise.all(enqueued)
       if (refused !== undefined) throw refused
     },
   }

@@ -6,9 +6,9 @@
 import { abortSignal, count, flag, listOf } from '../../core/checks.ts'
 import { CommandInvalid } from '../../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
+import { checkEffectFilter } from '../../stores/contract/filters.ts'
+import type { EffectFilter, EffectInfo, Requester, Store } from '../../stores/contract/store.ts'
 import { canRetry, parseKey } from '../../stores/effects.ts'
-import { checkEffectFilter } from '../../stores/filters.ts'
-import type { Asker, EffectFilter, EffectInfo, Store } from '../../stores/store.ts'
 import { EffectDelivered, EffectNotFound } from '../errors.ts'
 import { checkNotEmpty } from '../operators/selection.ts'
 import { pagesOf } from '../pages.ts'
@@ -71,7 +71,7 @@ const SAMPLE_MAX = 20
  */
 export async function retryEffects(
   store: Store,
-  asker: Asker,
+  requester: Requester,
   selection: EffectSelection,
   options: RetryEffectsOptions = {},
 ): Promise<EffectsReport> {
@@ -85,7 +85,7 @@ export async function retryEffects(
   const listed: string[] = []
   for await (const { keys, more } of batchesOf(store, selection)) {
     if (signal?.aborted) return { ...report, more: true }
-    const became = dryRun ? await foresee(store, keys) : await store.retryEffects(keys, asker)
+    const became = dryRun ? await foresee(store, keys) : await store.retryEffects(keys, requester)
     const retried = became.filter(Boolean).length
     const left = keys.filter((_, i) => !became[i])
     const errors = isBulk ? [] : await findRefusals(store, left)

@@ -17,14 +17,14 @@ import { lookup } from 'node:dns'
 import { type IncomingMessage, request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
-import { encode } from '../../core/canonical-json.ts'
 import { flag, record } from '../../core/checks.ts'
+import type { Duration } from '../../core/durations.ts'
 import { DefinitionInvalid } from '../../core/errors.ts'
 import { RetryAfter, Terminal } from '../../core/failure.ts'
 import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
 import type { Clock } from '../../core/ports.ts'
 import { DELAY_MAX_MS } from '../../core/retry.ts'
-import type { Duration } from '../durations.ts'
+import { encodeValue } from '../../core/values.ts'
 import type { Delivery } from './effects.ts'
 
 /** The receiver of notices, and the secret for signatures. */
@@ -106,7 +106,7 @@ export function openWebhook(
     throw new DefinitionInvalid('notify.secret', `must have ${SECRET_MIN} characters or more`)
   }
   const deliver = async ({ payload, key, signal }: Delivery) => {
-    const body = encode(payload, BOUNDS)
+    const body = encodeValue(payload, BOUNDS)
     const timestamp = Math.floor(clock.now() / 1000)
     const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')
     const own = {

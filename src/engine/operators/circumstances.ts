@@ -1,16 +1,20 @@
 /** Reads everything that `explain` needs to know about a job. */
 import { JobNotFound } from '../../core/errors.ts'
-import type { Timing } from '../../core/job/facts.ts'
+import type { Fact } from '../../core/job/facts.ts'
 import { DAMAGED } from '../../core/job/isolate.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import type { ThrownError } from '../../core/thrown.ts'
 import { doubtsOf } from '../../doctor/doubts.ts'
-import { examine } from '../../doctor/patient.ts'
+import { examine } from '../../doctor/examined-job.ts'
 import { rowFaults } from '../../doctor/row-faults.ts'
+import type { EffectInfo, Store } from '../../stores/contract/store.ts'
+import { isOutage } from '../../stores/errors.ts'
 import { endOf } from '../../stores/machines.ts'
-import type { EffectInfo, Store } from '../../stores/store.ts'
 import { type Versions, versionsOf } from '../../stores/versions.ts'
 import { workerOf } from '../../stores/worker-info.ts'
+import { ENQUEUED_BY } from '../worker/children.ts'
 import type { Circumstances } from './explain.ts'
+import { obstacleOf } from './explain-limits.ts'
 
 /** How many effects per state are read, the newest first. */
 const EFFECTS_MAX = 100
@@ -37,15 +41,34 @@ export async function circumstancesOf(
   const now = store.now()
   const workers = (await store.listWorkers()).map((row) => workerOf(row, now))
   const time = store.timeStatus?.()
-  const timing = job.outcome === null ? undefined : await lastTiming(store, id)
+  const facts = await factsOf(store, id)
+  const timing = facts.findLast(({ timing }) => timing !== undefined)?.timing
+  const enqueuedBy = facts[0]?.metadata?.[ENQUEUED_BY]
+  const thrown = job.error === null ? undefined : lastThrown(facts)
   const migratesTo = route && endOf(route).lifecycle.version
+  const waitsFor = job.outcome === null ? await store.admissions.waiting(id) : undefined
   const faults = await faultsOf(store, versions, id, now)
+  const obstacle = await obstacleOf(store, job)
   return {
     ...{ job, lifecycle, queue, workers, effects, now },
     ...(faults.length > 0 && { faults }),
-    ...(timing !== undefined && { timing }),
+    ...(waitsFor !== undefined && { waitsFor }),
+    ...(timing !== undefined && job.outcome !== null && { timing }),
+    ...(enqueuedBy !== undefined && { enqueuedBy }),
+    ...(thrown !== undefined && { thrown }),
+    ...(obstacle !== undefined && { obstacle }),
     ...(time !== undefined && { time }),
     ...(migratesTo !== undefined && { migratesTo }),
+  }
+}
+
+/** Returns no facts if they cannot be read; the faults of the job then say why. */
+async function factsOf(store: Store, id: string): Promise<Fact[]> {
+  try {
+    return await store.facts(id)
+  } catch (error) {
+    if (isOutage(error)) throw error
+    return []
   }
 }
 
@@ -56,15 +79,15 @@ async function faultsOf(
   id: string,
   now: number,
 ): Promise<string[]> {
-  const dossier = await store.examination.dossierOf(id)
-  if (dossier === undefined) return []
-  const patient = examine(dossier, usable, stored)
-  if (patient.lifecycle === undefined || patient.folded?.blockedReason === DAMAGED) return []
-  const doubts = doubtsOf(patient).filter(({ kind }) => kind === 'state')
-  return doubts.length > 0 ? doubts.map(({ what }) => what) : rowFaults(patient, now)
+  const job = await store.examination.storedJobOf(id)
+  if (job === undefined) return []
+  const examined = examine(job, usable, stored)
+  if (examined.lifecycle === undefined || examined.folded?.blockedReason === DAMAGED) return []
+  const doubts = doubtsOf(examined).filter(({ kind }) => kind === 'state')
+  return doubts.length > 0 ? doubts.map(({ what }) => what) : rowFaults(examined, now)
 }
 
-async function lastTiming(store: Store, id: string): Promise<Timing | undefined> {
-  const facts = await store.facts(id)
-  return facts.findLast(({ timing }) => timing !== undefined)?.timing
+/** What the fact has that set the error of the job. */
+function lastThrown(facts: readonly Fact[]): ThrownError | undefined {
+  return facts.findLast(({ error }) => error !== undefined)?.thrown
 }

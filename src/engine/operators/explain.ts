@@ -10,22 +10,30 @@
  *   stalled             its lease has expired, and recovery waits for approval
  *   running, expired    a worker holds it; or its lease has expired and is not recovered yet
  *   parked, held-back   it waits for a person: after a failure, or because of `hold`
- *   waiting, blocked    it is not due yet; or a limit blocks it
+ *   waiting             it is not due yet
+ *   blocked, throttled  a limit blocks it; or a throttle lets it start later
  *   paused              it is ready, and its queue is paused
  *   no-worker, busy     it is ready, and no live worker runs its type; or all slots are occupied
  *   ready               it is ready, and a worker will claim it
  */
+
+import { span } from '../../core/format.ts'
 import type { Timing } from '../../core/job/facts.ts'
 import { DAMAGED } from '../../core/job/isolate.ts'
-import { isCommitted, type Job } from '../../core/job/job.ts'
+import { isCommitted, isPastDeadline, type Job } from '../../core/job/job.ts'
 import { isDue, laneOf } from '../../core/job/lanes.ts'
 import { type Lifecycle, pathOf } from '../../core/lifecycles/lifecycle.ts'
+import { parseScheduleKey, type ScheduledKey } from '../../core/schedule/keys.ts'
+import { chainOf, type ThrownError } from '../../core/thrown.ts'
 import { STEP_MS } from '../../core/time-base.ts'
-import { moment, relative, span } from '../../environment/times.ts'
+import { moment, relative, stamp } from '../../environment/times.ts'
+import type { Waiting } from '../../stores/contract/admissions.ts'
+import type { EffectInfo, QueueInfo } from '../../stores/contract/store.ts'
 import { NOTICE } from '../../stores/notices.ts'
-import type { EffectInfo, QueueInfo } from '../../stores/store.ts'
 import type { TimeStatus } from '../../stores/store-time.ts'
 import type { WorkerInfo } from '../../stores/worker-info.ts'
+import { explainObstacle, hasRoom, type Obstacle } from './explain-limits.ts'
+import { counted, quoted, word } from './words.ts'
 
 /** The answer of `explain`. */
 export interface Explanation {
@@ -41,6 +49,7 @@ export interface Explanation {
     | 'held-back'
     | 'waiting'
     | 'blocked'
+    | 'throttled'
     | 'paused'
     | 'no-worker'
     | 'busy'
@@ -49,6 +58,12 @@ export interface Explanation {
   readonly says: string
   /** The command that would change it; the operator fills in the reason. */
   readonly command?: string
+  /** The job whose handler enqueued this one; absent if no handler did. */
+  readonly enqueuedBy?: string
+  /** The schedule that made the job; absent if none did. */
+  readonly schedule?: string
+  /** The limit or throttle that blocks it. */
+  readonly blockedBy?: Obstacle
 }
 
 /** What an explanation is derived from. */
@@ -67,6 +82,14 @@ export interface Circumstances {
   readonly now: number
   /** The times of the last attempt of an ended job; absent if no fact has them. */
   readonly timing?: Timing
+  /** The job whose handler enqueued it. */
+  readonly enqueuedBy?: string
+  /** The job of the same singleton that must end before it; absent if there is none. */
+  readonly waitsFor?: Waiting
+  /** What the handler threw last; absent if the job has no error. */
+  readonly thrown?: ThrownError
+  /** The limit or throttle that keeps it back. */
+  readonly obstacle?: Obstacle
   /** The difference between the store's time and this process's clock, if they can differ. */
   readonly time?: TimeStatus
 }
@@ -76,14 +99,48 @@ export function explain(circumstances: Circumstances): Explanation {
   const notes =
     explanation.kind === 'ended'
       ? [damageNote(circumstances), noticeNote(circumstances)]
-      : [noticeNote(circumstances), migrationNote(circumstances), timeNote(circumstances)]
-  const said = [explanation.says, ...notes.filter((note) => note !== undefined)]
-  return { ...explanation, says: said.join(' ') }
+      : [
+          deadlineNote(circumstances),
+          noticeNote(circumstances),
+          migrationNote(circumstances),
+          timeNote(circumstances),
+        ]
+  const { enqueuedBy } = circumstances
+  const schedule = parseScheduleKey(circumstances.job.key)
+  const origins = [parentNote(circumstances), scheduleNote(schedule)]
+  const said = [explanation.says, ...notes, ...origins].filter(isSaid)
+  const origin = {
+    ...(enqueuedBy !== undefined && { enqueuedBy }),
+    ...(schedule !== undefined && { schedule: schedule.name }),
+  }
+  return { ...explanation, ...origin, says: said.join(' ') }
+}
+
+function isSaid(note: string | undefined): note is string {
+  return note !== undefined
+}
+
+function parentNote({ enqueuedBy }: Circumstances): string | undefined {
+  return enqueuedBy === undefined ? undefined : `It was enqueued by job ${enqueuedBy}.`
+}
+
+function scheduleNote(scheduled: ScheduledKey | undefined): string | undefined {
+  if (scheduled === undefined) return undefined
+  const { name, tick } = scheduled
+  if (tick === undefined) return `An operator asked schedule ${name} for it.`
+  return `It was made by schedule ${name} for the tick ${stamp(tick)}.`
 }
 
 function damageNote({ faults = [] }: Circumstances): string | undefined {
   if (faults.length === 0) return undefined
   return `Its stored row is damaged (${faults.join('; ')}): pawl doctor --full --plan.`
+}
+
+/** A job is not ended at its deadline, but when a worker next looks or claims it. */
+function deadlineNote({ job, now }: Circumstances): string | undefined {
+  if (isCommitted(job) || !isPastDeadline(job, now)) return undefined
+  const when = moment(job.deadlineAt as number, now)
+  return `Its deadline passed ${when}: the next recovery of a worker ends it.`
 }
 
 function migrationNote({ job, migratesTo }: Circumstances): string | undefined {
@@ -144,18 +201,19 @@ function explainJob(circumstances: Circumstances): Explanation {
         says: 'It was enqueued with hold, and has not been submitted yet.',
         command: act('submit', job),
       }
-    case 'waiting':
-      return waiting(circumstances)
-    case 'blocked':
-      return { kind: 'blocked', says: 'A limit blocks it until other jobs under it have ended.' }
+    case 'waiting': {
+      const { waitsFor } = circumstances
+      return waitsFor === undefined ? waiting(circumstances) : singleton(job, waitsFor)
+    }
     case 'ready':
-      return ready(circumstances)
+      return blocked(circumstances) ?? ready(circumstances)
     default:
       return parked(circumstances, lifecycle)
   }
 }
 
-function ended({ job, lifecycle, now, timing }: Circumstances): Explanation {
+function ended(circumstances: Circumstances): Explanation {
+  const { job, lifecycle, now, timing } = circumstances
   const when = moment(job.endedAt ?? job.updatedAt, now)
   const took =
     timing === undefined
@@ -165,7 +223,7 @@ function ended({ job, lifecycle, now, timing }: Circumstances): Explanation {
   const how = job.outcome === 'cancelled' ? 'It was cancelled' : 'It failed'
   const canLeave = lifecycle !== undefined && pathOf(lifecycle, job.state, 'redrive') !== undefined
   const again = canLeave ? 'a retry runs it again' : 'a retry enqueues a copy of it'
-  const says = `${how}${because(job)}, ${when}; ${again}.${took}`
+  const says = `${how}${because(circumstances)}, ${when}; ${again}.${took}`
   return { kind: 'ended', says, command: act('retry', job) }
 }
 
@@ -216,7 +274,10 @@ function held(
       : row?.silent.find((one) => one.job === job.id && one.attempt === job.attempt)
     const hangs =
       mute === undefined ? '' : `; its handler has shown no activity for ${span(now - mute.since)}`
-    const says = `${holder} ${does} attempt ${job.attempt}${since}${doubt}${hangs}.`
+    // A handler that blocks the main thread then also stops the renewal of its lease.
+    const timer = row?.renewal === 'timer' && (silent || mute !== undefined)
+    const renewal = timer ? '; no separate thread renews its lease' : ''
+    const says = `${holder} ${does} attempt ${job.attempt}${since}${doubt}${hangs}${renewal}.`
     return { kind: 'running', says, command: act('cancel', job) }
   }
   const lost = `The lease of ${holder} expired ${relative(leaseUntil, now)}`
@@ -227,7 +288,8 @@ function held(
   return { kind: 'expired', says, command: 'pawl work --jobs ./jobs.ts' }
 }
 
-function parked({ job }: Circumstances, lifecycle: Lifecycle): Explanation {
+function parked(circumstances: Circumstances, lifecycle: Lifecycle): Explanation {
+  const { job } = circumstances
   if (job.blockedReason === null && lifecycle.roles.get(job.state) !== 'parked') {
     const says = `Its state ${job.state} is unknown in lifecycle ${lifecycle.name}; run the doctor.`
     return { kind: 'parked', says, command: `${act('force', job)} --to STATE` }
@@ -236,8 +298,15 @@ function parked({ job }: Circumstances, lifecycle: Lifecycle): Explanation {
     const says = 'It was set aside because its stored row was damaged.'
     return { kind: 'parked', says, command: 'pawl doctor --full --plan' }
   }
-  const says = `It is parked for an operator${because(job)}.`
+  const says = `It is parked for an operator${because(circumstances)}.`
   return { kind: 'parked', says, command: act('redrive', job) }
+}
+
+/** A job of a singleton waits until the job before it has ended. */
+function singleton(job: Job, { job: before, key }: Waiting): Explanation {
+  const why = `${job.type} has one job of the key "${key}" at a time`
+  const says = `It waits until job ${before} has ended: ${why}.`
+  return { kind: 'waiting', says, command: `pawl job cancel ${before} --reason "…"` }
 }
 
 function waiting(circumstances: Circumstances): Explanation {
@@ -249,9 +318,22 @@ function waiting(circumstances: Circumstances): Explanation {
     return { kind: 'waiting', says: `${since}, and is made ready when a worker next claims.` }
   }
   const until = job.runAt === null ? 'its time is set' : moment(job.runAt, now)
-  const after = job.error === null ? '' : `, after ${failures(job)}: ${job.error.message}`
+  if (job.reason === 'snoozed') {
+    const says = `Its handler snoozed it until ${until}; that is no failure.`
+    return { kind: 'waiting', says, command: act('retry', job) }
+  }
+  const error = errorText(circumstances)
+  const after = error === undefined ? '' : `, after ${failures(job)}: ${error}`
   const says = `It is not due until ${until}${after}.`
   return { kind: 'waiting', says, command: act('retry', job) }
+}
+
+/** A blocked job whose limit has room is as good as ready. */
+function blocked({ obstacle, now }: Circumstances): Explanation | undefined {
+  if (obstacle === undefined) return undefined
+  const isFull = obstacle.ahead !== undefined && !hasRoom(obstacle.gate, now)
+  if (obstacle.behind === undefined && !isFull) return undefined
+  return explainObstacle(obstacle, now)
 }
 
 function ready(circumstances: Circumstances): Explanation {
@@ -269,6 +351,7 @@ function ready(circumstances: Circumstances): Explanation {
   if (unserved !== undefined) {
     return { ...unserved, says: `It is ready, but ${unserved.says.slice(0, -1)}${bound}.` }
   }
+  if (circumstances.obstacle !== undefined) return explainObstacle(circumstances.obstacle, now)
   const able = workers.filter((worker) => takes(worker, job))
   const taken = able.reduce((sum, { running }) => sum + running, 0)
   const slots = able.reduce((sum, { concurrency }) => sum + concurrency, 0)
@@ -308,11 +391,14 @@ function findUnserved({ job, workers }: Circumstances): Explanation | undefined 
   )
 }
 
-/** When the queue's `maxWait` ends a ready job. */
+/** Where a ready job is in the order of claims, and when the queue's `maxWait` ends it. */
 function boundOf({ job, queue, now }: Circumstances): string {
-  if (queue?.maxWaitMs === undefined || job.runAt === null) return ''
+  const { aheadMs } = job
+  const order =
+    aheadMs === 0 ? '' : `; it is ordered as if it had been due ${span(aheadMs)} earlier`
+  if (queue?.maxWaitMs === undefined || job.runAt === null) return order
   const end = relative(job.runAt + queue.maxWaitMs, now)
-  return `; ready jobs of its queue end after ${span(queue.maxWaitMs)}, this one ${end}`
+  return `${order}; ready jobs of its queue end after ${span(queue.maxWaitMs)}, this one ${end}`
 }
 
 function takes(worker: WorkerInfo, { queue, type }: Job): boolean {
@@ -328,10 +414,17 @@ function knows({ types }: WorkerInfo, type: string): boolean {
   return types?.includes(type) ?? true
 }
 
-function because({ reason, blockedReason, error }: Job): string {
-  const why = blockedReason ?? reason
-  const parts = [...(why === null ? [] : [why]), ...(error === null ? [] : [error.message])]
+function because(circumstances: Circumstances): string {
+  const { reason, blockedReason } = circumstances.job
+  const parts = [blockedReason ?? reason ?? undefined, errorText(circumstances)].filter(
+    (part) => part !== undefined,
+  )
   return parts.length === 0 ? '' : ` (${parts.join(': ')})`
+}
+
+/** The last error with its code and its causes. */
+function errorText({ job: { error }, thrown }: Circumstances): string | undefined {
+  return error === null ? undefined : chainOf({ ...error, ...(thrown && { thrown }) })
 }
 
 function failures({ failures, crashes }: Job): string {
@@ -344,19 +437,6 @@ function times(tries: number): string {
   return counted(tries, 'try', 'tries')
 }
 
-function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`
-}
-
 function act(verb: string, { id }: Job): string {
   return `pawl job ${verb} ${id} --reason …`
-}
-
-/** A name as one argument of a command. Names can contain any character. */
-function word(name: string): string {
-  return name.startsWith('-') ? `-- ${quoted(name)}` : quoted(name)
-}
-
-function quoted(name: string): string {
-  return /^[\w@%+:,./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`
 }

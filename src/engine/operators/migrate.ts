@@ -2,8 +2,8 @@
 import { abortSignal, flag } from '../../core/checks.ts'
 import { LeaseLive } from '../../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
+import type { Requester, Store } from '../../stores/contract/store.ts'
 import type { Migration } from '../../stores/migration.ts'
-import type { Asker, Store } from '../../stores/store.ts'
 
 /** The live jobs of a lifecycle whose version is lower than `to`. */
 export interface MigrationSelection {
@@ -52,7 +52,7 @@ const REFUSALS_MAX = 20
 /** Migrates page by page, each page in its own transaction. */
 export async function migrateJobs(
   store: Store,
-  asker: Asker,
+  requester: Requester,
   selection: MigrationSelection,
   options: MigrationOptions = {},
 ): Promise<MigrationReport> {
@@ -69,7 +69,7 @@ export async function migrateJobs(
     more = signal?.aborted ?? false
     if (more) break
     const request = { lifecycle, to, dryRun, ...(after !== undefined && { after }) }
-    const page = await store.migrate(request, asker)
+    const page = await store.migrate(request, requester)
     for (const migration of page.items) count(migration)
     after = page.next
   } while (after !== undefined)

@@ -4,7 +4,7 @@
  * transaction, and returns a report. With `dryRun` the same rules decide on the jobs as they are,
  * and nothing is written.
  */
-import { createHash } from 'node:crypto'
+import type { JsonBounds } from '../../core/canonical-json.ts'
 import { abortSignal, flag, NOTE_MAX, name as nameRule, text } from '../../core/checks.ts'
 import {
   CommandInvalid,
@@ -12,7 +12,6 @@ import {
   JobNotFound,
   LeaseLive,
   LifecycleUnknown,
-  NotDue,
   type PawlError,
   Unsupported,
 } from '../../core/errors.ts'
@@ -21,18 +20,38 @@ import { findFault } from '../../core/job/checks.ts'
 import type { Command, Context } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
 import { isCommitted, type Job } from '../../core/job/job.ts'
-import { type Lifecycle, pathOf } from '../../core/lifecycles/lifecycle.ts'
+import { type Priority, readPriority } from '../../core/job/priority.ts'
+import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import { readKeys } from '../../core/limits/keys.ts'
 import type { Environment } from '../../environment/system.ts'
-import { contextOf } from '../../stores/asker.ts'
+import type { LimitRecord } from '../../stores/contract/limits.ts'
+import { contextOf } from '../../stores/contract/requester.ts'
+import type { ScheduleRecord } from '../../stores/contract/schedules.ts'
+import type { Answer, EnqueueItem, Requester, Store } from '../../stores/contract/store.ts'
 import type { QueueRecord } from '../../stores/queue-records.ts'
-import type { Answer, Asker, EnqueueItem, Store } from '../../stores/store.ts'
 import { type JobAsDecided, type Versions, versionsOf } from '../../stores/versions.ts'
 import { type EffectSelection, type EffectsReport, retryEffects } from '../effects/retry-effects.ts'
-import { JobChanged, JobNotEnded, JobNotStalled, JobRunning } from '../errors.ts'
+import { JobChanged, JobNotEnded } from '../errors.ts'
+import {
+  type LimitReference,
+  resetLimit,
+  type SetLimitOptions,
+  setLimit,
+} from '../limits/limits.ts'
 import type { QueueOptions } from '../options.ts'
 import { limitsOf } from '../options.ts'
+import type { RetentionPolicy } from '../retention/policy.ts'
+import { type RetentionReport, type RunRetentionOptions, runRetention } from '../retention/run.ts'
+import type { ScheduleDefinition } from '../schedules/define-schedule.ts'
+import {
+  type BackfillOptions,
+  type BackfillReport,
+  type ScheduleInfo,
+  Schedules,
+} from '../schedules/schedules.ts'
 import type { PawlEvent } from '../watching/events.ts'
 import { type MigrationReport, type MigrationSelection, migrateJobs } from './migrate.ts'
+import { planApproval, planCancel, planRetry, type Step } from './plan.ts'
 import { type OperatorReport, type Outcome, Tally } from './report.ts'
 import { type Batch, batchesOf, checkSelection, type Selection } from './selection.ts'
 
@@ -66,21 +85,17 @@ interface OperatorParts {
   readonly observe: (event: PawlEvent) => void
   readonly environment: Environment
   readonly lifecycles: readonly Lifecycle[]
+  readonly bounds: JsonBounds
+  readonly policy: RetentionPolicy
 }
-
-/** What to do with one job. */
-type Step =
-  | { readonly kind: 'apply'; readonly command: Command }
-  | { readonly kind: 'cancel' }
-  | { readonly kind: 'copy'; readonly id: string }
-  | { readonly kind: 'refuse'; readonly error: PawlError }
 
 type Plan = (job: Job, lifecycle: Lifecycle) => Step
 
 /** Changes jobs in the name of a person. */
 export class Operator {
   readonly #parts: OperatorParts
-  readonly #asker: Asker
+  readonly #requester: Requester
+  readonly #schedules: Schedules
   #versions: Versions | undefined
 
   /** Use `pawl.operator`. @internal */
@@ -90,7 +105,8 @@ export class Operator {
     if (name === undefined) throw new CommandInvalid('name', 'must not be empty')
     if (reason === undefined) throw new CommandInvalid('reason', 'must not be empty')
     this.#parts = parts
-    this.#asker = { actor: 'operator', operator: name, note: reason }
+    this.#requester = { actor: 'operator', operator: name, note: reason }
+    this.#schedules = new Schedules({ ...parts, requester: this.#requester })
   }
 
   /** Cancels jobs. If one is running, its handler's signal is aborted. */
@@ -136,13 +152,16 @@ export class Operator {
     return this.#apply(selection, options, { kind: 'reschedule', runAt: runAt.getTime() })
   }
 
-  /** Changes the priority of jobs; smaller numbers are claimed first. */
-  prioritise(
+  /**
+   * Changes the priority of jobs: a number, of which smaller ones are claimed first, or
+   * `{ ahead: '2m' }`.
+   */
+  async prioritise(
     selection: Selection,
-    priority: number,
+    priority: Priority,
     options?: OperatorOptions,
   ): Promise<OperatorReport> {
-    return this.#apply(selection, options, { kind: 'prioritise', priority })
+    return this.#apply(selection, options, { kind: 'prioritise', ...readPriority(priority) })
   }
 
   /** Recovers jobs whose lease has expired and whose recovery waits for approval. */
@@ -167,7 +186,7 @@ export class Operator {
 
   /** Makes effects due again that are parked or wait for their next try, with fresh tries. */
   retryEffects(selection: EffectSelection, options?: OperatorOptions): Promise<EffectsReport> {
-    return retryEffects(this.#parts.store, this.#asker, selection, options)
+    return retryEffects(this.#parts.store, this.#requester, selection, options)
   }
 
   /**
@@ -175,7 +194,12 @@ export class Operator {
    * Running jobs are not migrated.
    */
   migrate(selection: MigrationSelection, options?: OperatorOptions): Promise<MigrationReport> {
-    return migrateJobs(this.#parts.store, this.#asker, selection, options)
+    return migrateJobs(this.#parts.store, this.#requester, selection, options)
+  }
+
+  /** Removes ended jobs now, as workers do by the option `retention`. */
+  runRetention(options?: RunRetentionOptions): Promise<RetentionReport> {
+    return runRetention(this.#parts, this.#requester, options)
   }
 
   /**
@@ -183,17 +207,63 @@ export class Operator {
    * `undefined` if the queue is paused already.
    */
   pauseQueue(queue: string): Promise<QueueRecord | undefined> {
-    return this.#parts.store.pauseQueue(queue, this.#asker)
+    return this.#parts.store.pauseQueue(queue, this.#requester)
   }
 
   /** Allows claims from a queue again. Returns `undefined` if the queue is not paused. */
   resumeQueue(queue: string): Promise<QueueRecord | undefined> {
-    return this.#parts.store.resumeQueue(queue, this.#asker)
+    return this.#parts.store.resumeQueue(queue, this.#requester)
+  }
+
+  /**
+   * Sets how many jobs may run under a limit, or under one key of it; 0 pauses it. It counts until
+   * it is reset, whatever the code says. Returns `undefined` if it is the number already.
+   */
+  setLimit(limit: LimitReference, options: SetLimitOptions): Promise<LimitRecord | undefined> {
+    return setLimit(this.#parts.store, limit, options, this.#requester)
+  }
+
+  /** Removes the number that an operator has set: the number in the code counts again. */
+  resetLimit(
+    limit: LimitReference,
+    options: Pick<SetLimitOptions, 'key'> = {},
+  ): Promise<LimitRecord | undefined> {
+    return resetLimit(this.#parts.store, limit, options, this.#requester)
   }
 
   /** Sets the limits of a queue for every process; `null` removes a limit. */
   async limitQueue(queue: string, limits: QueueOptions): Promise<QueueRecord | undefined> {
-    return this.#parts.store.limitQueue(queue, limitsOf(limits), this.#asker)
+    return this.#parts.store.limitQueue(queue, limitsOf(limits), this.#requester)
+  }
+
+  /** Makes no jobs of ticks any more. Returns `undefined` if the schedule is paused already. */
+  pauseSchedule(name: string): Promise<ScheduleRecord | undefined> {
+    return this.#schedules.pause(name)
+  }
+
+  /** Makes jobs of ticks again, from now on. Returns `undefined` if it is not paused. */
+  resumeSchedule(name: string): Promise<ScheduleRecord | undefined> {
+    return this.#schedules.resume(name)
+  }
+
+  /** Makes a job now, also if another one is open. The record has the id of the job. */
+  runScheduleNow(name: string): Promise<ScheduleRecord> {
+    return this.#schedules.runNow(name)
+  }
+
+  /** Makes up for ticks that have passed, at most 1000. */
+  backfillSchedule(name: string, options: BackfillOptions): Promise<BackfillReport> {
+    return this.#schedules.backfill(name, options)
+  }
+
+  /** Stores a schedule, as `pawl.schedules.put` does, with a record of operator and reason. */
+  putSchedule(definition: ScheduleDefinition): Promise<ScheduleInfo> {
+    return this.#schedules.put(definition)
+  }
+
+  /** Removes a schedule; its jobs and its history stay. */
+  removeSchedule(name: string): Promise<ScheduleRecord> {
+    return this.#schedules.remove(name)
   }
 
   async #apply(
@@ -316,9 +386,9 @@ export class Operator {
       case 'copy':
         return [await this.#enqueueCopy(jobs[0] as Job, step.id)]
       case 'cancel':
-        return (await store.cancel(ids, this.#asker, seqs)).map(outcomeOf)
+        return (await store.cancel(ids, this.#requester, seqs)).map(outcomeOf)
       case 'apply':
-        return (await store.tell(ids, step.command, this.#asker, seqs)).map(outcomeOf)
+        return (await store.applyCommand(ids, step.command, this.#requester, seqs)).map(outcomeOf)
     }
   }
 
@@ -335,7 +405,7 @@ export class Operator {
     const texts = await store.payloads(job.id)
     if (texts === undefined) return { kind: 'refused', error: new JobNotFound(job.id) }
     const item = this.#copyOf(job, copyId, texts.input)
-    const [enqueued] = await store.enqueue([item], { asker: this.#asker })
+    const [enqueued] = await store.enqueue([item], { requester: this.#requester })
     if (enqueued?.kind !== 'rejected') return { kind: 'done', copyId }
     const { error } = enqueued
     return error instanceof JobExists ? { kind: 'same', copyId } : { kind: 'refused', error }
@@ -353,9 +423,10 @@ export class Operator {
         type: job.type,
         queue: job.queue,
         priority: job.priority,
+        aheadMs: job.aheadMs,
         tags: job.tags,
         retryOf: job.id,
-        ...(limitKey !== null && { limitKey }),
+        ...(limitKey !== null && { limitKeys: readKeys(limitKey) }),
         ...(timeoutMs !== null && { timeoutMs }),
         ...(isInTime && { deadlineAt }),
         ...(policy !== null && { policy }),
@@ -374,47 +445,8 @@ export class Operator {
 
   #context(): Context {
     const { environment, store } = this.#parts
-    return contextOf(environment, this.#asker, store.now())
+    return contextOf(environment, this.#requester, store.now())
   }
-}
-
-/** If the lease has expired, there is no worker to ask. */
-function planCancel(job: Job): Step {
-  return job.stalled ? { kind: 'apply', command: { kind: 'cancel' } } : { kind: 'cancel' }
-}
-
-/** Redrives parked and failed jobs, makes waiting ones due, and copies ended ones. */
-function planRetry(job: Job, lifecycle: Lifecycle): Step {
-  const redrive: Step = { kind: 'apply', command: { kind: 'redrive' } }
-  if (isCommitted(job) || pathOf(lifecycle, job.state, 'redrive') !== undefined) return redrive
-  if (job.outcome !== null) return { kind: 'copy', id: retryIdOf(job) }
-  if (job.blockedReason !== null || lifecycle.roles.get(job.state) === 'parked') return redrive
-  if (job.execution !== null) {
-    return { kind: 'refuse', error: new JobRunning(job.id, 'retry', job.stalled) }
-  }
-  if (job.runAt === null) return { kind: 'refuse', error: new NotDue(job.id, null) }
-  return { kind: 'apply', command: { kind: 'reschedule', runAt: 0 } }
-}
-
-function planApproval(job: Job): Step {
-  const { attempt, execution } = job
-  if (execution === null || isCommitted(job)) {
-    return { kind: 'refuse', error: new JobNotStalled(job.id) }
-  }
-  const fence = { attempt, claim: execution.claim }
-  return { kind: 'apply', command: { kind: 'expire', fence, approved: true } }
-}
-
-/**
- * The id of the copy that retries a job. It is derived from the job, so that a second retry finds
- * the first copy. It starts with the time when the job ended, like ids generated at that time.
- */
-function retryIdOf(job: Job): string {
-  const time = (job.endedAt as number).toString(16).padStart(12, '0')
-  const hash = createHash('sha256').update(`pawl retry of ${job.id}`).digest('hex')
-  const variant = '89ab'[Number.parseInt(hash[3] as string, 16) % 4]
-  const parts = [time.slice(0, 8), time.slice(8), `7${hash.slice(0, 3)}`]
-  return [...parts, `${variant}${hash.slice(4, 7)}`, hash.slice(7, 19)].join('-')
 }
 
 function idOf(job: Job | string): string {

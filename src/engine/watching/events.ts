@@ -5,12 +5,17 @@
  */
 import type { PawlError } from '../../core/errors.ts'
 import type { ActorKind, FactTrigger } from '../../core/job/facts.ts'
-import type { Job } from '../../core/job/job.ts'
+import type { Job, JobError } from '../../core/job/job.ts'
 import type { Lane } from '../../core/job/lanes.ts'
+import type { EndedWord } from '../../core/retention.ts'
+import type { ThrownError } from '../../core/thrown.ts'
 import type { Finding } from '../../doctor/finding.ts'
+import type { LimitRecord } from '../../stores/contract/limits.ts'
+import type { ScheduleRecord } from '../../stores/contract/schedules.ts'
+import type { EffectReport } from '../../stores/contract/store.ts'
 import type { QueueRecord } from '../../stores/queue-records.ts'
-import type { EffectReport } from '../../stores/store.ts'
 import type { TimeChange } from '../../stores/store-time.ts'
+import type { Leftover } from '../worker/handed.ts'
 import type { SlotMove } from '../worker/slots.ts'
 
 /** A command that the store rejected; it changed nothing. */
@@ -43,6 +48,8 @@ export interface ExpiredEvent {
   readonly isStalled: boolean
   /** How long ago the lease expired. */
   readonly expiredForMs: number
+  /** When the job runs again; null if it has ended, is parked or waits for an operator. */
+  readonly retryAt: number | null
 }
 
 /** A job that passed through edges of its lifecycle because of a call of this process. */
@@ -89,6 +96,30 @@ export interface StuckEvent {
   readonly stuck: number
 }
 
+/** An attempt that failed, after the store has recorded it. */
+export interface FailedEvent {
+  readonly type: 'failed'
+  readonly worker: string
+  /** The job after the failure. */
+  readonly job: Job
+  readonly attempt: number
+  readonly error: JobError
+  /** The stack and the causes, as stored. */
+  readonly thrown?: ThrownError
+  /** When the job is tried again; null if it has ended or is parked. */
+  readonly retryAt: number | null
+  /** The very value that the handler threw; not redacted. */
+  readonly original?: unknown
+}
+
+/** A promise of Pawl that a handler did not await; see `Leftover`. */
+export interface LeftoverEvent extends Leftover {
+  readonly type: 'leftover'
+  readonly worker: string
+  /** The job as it was claimed. */
+  readonly job: Job
+}
+
 /** A handler without activity under a valid lease; it may hang. */
 export interface SilentEvent {
   readonly type: 'silent'
@@ -112,6 +143,13 @@ export interface EffectEvent {
   /** If greater than 1, the effect may have been delivered before. */
   readonly tries: number
   readonly error?: string
+  /** When it is delivered again; null if it was delivered, is parked or was lost. */
+  readonly retryAt: number | null
+  /** The key by which failures are grouped, and the stack and causes, redacted. */
+  readonly fingerprint?: string
+  readonly thrown?: ThrownError
+  /** The very value that the function threw; not redacted. */
+  readonly original?: unknown
 }
 
 /** A damaged job that was set aside: its stored row cannot be read or trusted. */
@@ -131,6 +169,54 @@ export interface QueueEvent {
   readonly record: QueueRecord
 }
 
+/** A tick of a schedule, or a change of one, by this process. */
+export interface ScheduleEvent {
+  readonly type: 'schedule'
+  readonly worker: string | null
+  readonly record: ScheduleRecord
+}
+
+/** A schedule that this process could not look at: it is damaged, or its zone is not known. */
+export interface ScheduleFailedEvent {
+  readonly type: 'schedule-failed'
+  readonly worker: string | null
+  readonly schedule: string
+  readonly error: PawlError
+}
+
+/** What became of an enqueue of a job type with `rateLimit`, `debounce` or `singleton`. */
+export interface AdmissionEvent {
+  readonly type: 'admission'
+  readonly worker: string | null
+  readonly jobType: string
+  /**
+   * created: a new job. replaced: an existing job has the new input. existing: an existing job is
+   * the answer. limited: refused with `RateLimited`.
+   */
+  readonly result: 'created' | 'replaced' | 'existing' | 'limited'
+}
+
+/** Ended jobs that retention removed. */
+export interface RetentionEvent {
+  readonly type: 'retention'
+  readonly worker: string | null
+  /** How the jobs had ended, and for how long such jobs are kept. */
+  readonly outcome: EndedWord
+  readonly keepMs: number
+  readonly removed: number
+  /** How many of their keys stay taken. */
+  readonly keys: number
+  /** The operator who asked for it; absent if a worker did it by itself. */
+  readonly operator?: string
+}
+
+/** A limit that this process has declared, set or reset. */
+export interface LimitEvent {
+  readonly type: 'limit'
+  readonly worker: string | null
+  readonly record: LimitRecord
+}
+
 /** An event of a process. */
 export type PawlEvent =
   /** Enqueued; if in your own transaction, that may still be rolled back. */
@@ -141,6 +227,8 @@ export type PawlEvent =
   | { readonly type: 'reported'; readonly worker: string; readonly job: Job }
   /** An attempt has lost its lease; `job` is the job as it was claimed. */
   | { readonly type: 'lost'; readonly worker: string; readonly job: Job }
+  | FailedEvent
+  | LeftoverEvent
   | StuckEvent
   | SilentEvent
   | MovedEvent
@@ -160,6 +248,11 @@ export type PawlEvent =
   | EffectEvent
   | IsolatedEvent
   | QueueEvent
+  | ScheduleEvent
+  | ScheduleFailedEvent
+  | RetentionEvent
+  | AdmissionEvent
+  | LimitEvent
   /** Emitted while `connect: 'wait'` waits for the store; the states are the worker machine's. */
   | {
       readonly type: 'connection'

@@ -5,8 +5,16 @@
  */
 import { isCommitted, type Job } from '../../core/job/job.ts'
 import { queueMsOf } from '../../core/job/timing.ts'
+import { limitOf } from '../../core/limits/keys.ts'
 import { codeOf } from '../../stores/outage.ts'
-import type { MovedEvent, PawlEvent, RefusedEvent } from './events.ts'
+import type {
+  MigratedEvent,
+  MovedEvent,
+  PawlEvent,
+  RefusedEvent,
+  ScheduleEvent,
+  ScheduleFailedEvent,
+} from './events.ts'
 
 /** The definition of a measurement. */
 export interface Metric {
@@ -74,6 +82,45 @@ export const METRICS = {
     labels: ['queue', 'action'],
     help: 'Queues that this process paused, resumed or limited.',
   },
+  pawl_schedule_ticks_total: {
+    kind: 'counter',
+    labels: ['schedule', 'result'],
+    help:
+      'Ticks that this process dealt with, by result: fired, late, skipped, missed or ' +
+      'backfilled. A range of missed ticks counts up to 1000.',
+  },
+  pawl_schedule_changes_total: {
+    kind: 'counter',
+    labels: ['schedule', 'action'],
+    help: 'Schedules that this process put, paused, resumed, ran, backfilled or removed.',
+  },
+  pawl_schedules_failed_total: {
+    kind: 'counter',
+    labels: ['schedule', 'code'],
+    help: 'Looks at schedules that failed here: damaged, or of a time zone not known here.',
+  },
+  pawl_admissions_total: {
+    kind: 'counter',
+    labels: ['kind', 'result'],
+    help:
+      'Enqueues of job types with rateLimit, debounce or singleton, by result: created, ' +
+      'replaced, existing or limited.',
+  },
+  pawl_jobs_removed_total: {
+    kind: 'counter',
+    labels: ['outcome'],
+    help: 'Ended jobs that retention in this process removed.',
+  },
+  pawl_limit_changes_total: {
+    kind: 'counter',
+    labels: ['limit', 'action'],
+    help: 'Limits that this process declared, set or reset; keys are not told apart.',
+  },
+  pawl_attempts_throttled_total: {
+    kind: 'counter',
+    labels: ['queue', 'kind'],
+    help: 'Attempts that closed a throttle of their job type (`throttled`).',
+  },
   pawl_jobs_isolated_total: {
     kind: 'counter',
     labels: ['lane'],
@@ -94,6 +141,21 @@ export const METRICS = {
     labels: ['worker', 'code'],
     help: 'Errors after which a worker continued, by code; empty if an error has none.',
   },
+  pawl_run_events_total: {
+    kind: 'counter',
+    labels: ['type'],
+    help: 'Events of runs that this process recorded after their creation, by type.',
+  },
+  pawl_run_transitions_rejected_total: {
+    kind: 'counter',
+    labels: ['from', 'to'],
+    help: 'Transitions of runs that were rejected in this process.',
+  },
+  pawl_store_operation_duration_seconds: {
+    kind: 'histogram',
+    labels: ['operation'],
+    help: 'Calls of the store by this process, with their retries.',
+  },
   pawl_worker_loop_state: {
     kind: 'gauge',
     labels: ['worker', 'state'],
@@ -105,6 +167,12 @@ export const METRICS = {
     help: 'Handlers that still run although their attempts are over.',
   },
 } as const satisfies Record<string, Metric>
+
+/** The bounds of histograms, in seconds: as OpenTelemetry advises, and longer ones for jobs. */
+export const SECONDS_BOUNDS: readonly number[] = [
+  ...[0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
+  ...[30, 60, 300],
+]
 
 /** The name of a measurement. */
 export type MetricName = keyof typeof METRICS
@@ -140,12 +208,9 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
     case 'moved':
       measureMove(metrics, event)
       break
-    case 'migrated': {
-      const { job, from, to } = event
-      const labels = { machine: job.lifecycle, from: String(from), to: String(to) }
-      metrics.count('pawl_jobs_migrated_total', labels)
+    case 'migrated':
+      measureMigration(metrics, event)
       break
-    }
     case 'refused':
       metrics.count('pawl_transitions_rejected_total', edgeOf(event))
       break
@@ -155,11 +220,14 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
     case 'silent':
       metrics.count('pawl_handlers_silent_total', kindOf(event.job))
       break
-    case 'queue': {
-      const { queue, action } = event.record
-      metrics.count('pawl_queue_changes_total', { queue, action })
+    case 'queue':
+    case 'schedule':
+    case 'schedule-failed':
+    case 'admission':
+    case 'retention':
+    case 'limit':
+      measureControl(metrics, event)
       break
-    }
     case 'isolated':
       metrics.count('pawl_jobs_isolated_total', { lane: event.lane ?? '' })
       break
@@ -183,14 +251,64 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
       break
     }
     case 'state':
-      if (event.slot !== 'idle') break
-      metrics.gauge('pawl_worker_loop_state', { worker: event.worker, state: event.from }, 0)
-      metrics.gauge('pawl_worker_loop_state', { worker: event.worker, state: event.to }, 1)
+      if (event.slot === 'idle') measureState(metrics, event)
   }
 }
 
+type ControlEvent = Extract<
+  PawlEvent,
+  { type: 'queue' | 'schedule' | 'schedule-failed' | 'admission' | 'retention' | 'limit' }
+>
+
+/** What concerns queues, limits, schedules and retention, and no single job. */
+function measureControl(metrics: Metrics, event: ControlEvent): void {
+  switch (event.type) {
+    case 'queue': {
+      const { queue, action } = event.record
+      metrics.count('pawl_queue_changes_total', { queue, action })
+      break
+    }
+    case 'admission':
+      metrics.count('pawl_admissions_total', { kind: event.jobType, result: event.result })
+      break
+    case 'retention':
+      metrics.count('pawl_jobs_removed_total', { outcome: event.outcome }, event.removed)
+      break
+    case 'limit': {
+      const { name, action } = event.record
+      metrics.count('pawl_limit_changes_total', { limit: limitOf(name), action })
+      break
+    }
+    default:
+      measureSchedule(metrics, event)
+  }
+}
+
+function measureState(
+  metrics: Metrics,
+  { worker, from, to }: Extract<PawlEvent, { type: 'state' }>,
+): void {
+  metrics.gauge('pawl_worker_loop_state', { worker, state: from }, 0)
+  metrics.gauge('pawl_worker_loop_state', { worker, state: to }, 1)
+}
+
+function measureSchedule(metrics: Metrics, event: ScheduleEvent | ScheduleFailedEvent): void {
+  if (event.type === 'schedule-failed') {
+    const { schedule, error } = event
+    metrics.count('pawl_schedules_failed_total', { schedule, code: error.code })
+    return
+  }
+  const { record } = event
+  const { schedule, action, tick, ticks = 1 } = record
+  if (tick === undefined) metrics.count('pawl_schedule_changes_total', { schedule, action })
+  else metrics.count('pawl_schedule_ticks_total', { schedule, result: action }, ticks)
+}
+
 /** Each edge of the path counts. Time passed only in the first state. */
-function measureMove(metrics: Metrics, { job, path, stayedMs }: MovedEvent): void {
+function measureMove(metrics: Metrics, { job, path, trigger, stayedMs }: MovedEvent): void {
+  if (trigger === 'suspend' && job.reason === 'throttled') {
+    metrics.count('pawl_attempts_throttled_total', kindOf(job))
+  }
   const edges = path.slice(1).map((to, i) => {
     return { machine: job.lifecycle, from: path[i] as string, to }
   })
@@ -198,6 +316,11 @@ function measureMove(metrics: Metrics, { job, path, stayedMs }: MovedEvent): voi
   const [first] = edges
   if (first === undefined || stayedMs === undefined) return
   metrics.observe('pawl_transition_stay_seconds', first, stayedMs / 1000)
+}
+
+function measureMigration(metrics: Metrics, { job, from, to }: MigratedEvent): void {
+  const labels = { machine: job.lifecycle, from: String(from), to: String(to) }
+  metrics.count('pawl_jobs_migrated_total', labels)
 }
 
 function edgeOf({ machine, from, to, error }: RefusedEvent): MetricLabels {

@@ -1,27 +1,36 @@
 /**
  * Wraps a store so that its answers become events: jobs that were enqueued, moved or migrated,
- * refused commands, commands without effect, expired leases and changed queues. Calls and answers
- * are passed on unchanged, except that a filter by a state that no lifecycle has is refused.
+ * refused commands, commands without effect, expired leases, ticks of schedules, and changes of
+ * queues, limits and schedules. Calls and answers are passed on unchanged, except that a filter by
+ * a state that no lifecycle has is refused.
  */
 import { InvalidTransition, type PawlError } from '../../core/errors.ts'
 import { type Fact, hopsOf } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
-import { CLIENT } from '../../stores/asker.ts'
-import type { QueueRecord } from '../../stores/queue-records.ts'
+import { withTrace } from '../../core/trace.ts'
+import { CLIENT } from '../../stores/contract/requester.ts'
+import type { Firing } from '../../stores/contract/schedules.ts'
 import type {
   Answer,
-  Asker,
   CommitAnswer,
   Enqueued,
+  EnqueueItem,
+  EnqueueOptions,
   Held,
   OnMoved,
   Recovered,
+  Requester,
   Store,
-} from '../../stores/store.ts'
+  TailEntry,
+} from '../../stores/contract/store.ts'
+import { RateLimited } from '../../stores/errors.ts'
+import type { QueueRecord } from '../../stores/queue-records.ts'
 import { wrapStore } from '../../stores/wrap-store.ts'
 import { checkStates } from '../known-states.ts'
 import type { PawlEvent } from './events.ts'
+import { observeLimits } from './observe-limits.ts'
+import { observeSchedules } from './observe-schedules.ts'
 
 export interface Watch {
   /** Null if the program itself calls the store. */
@@ -43,7 +52,7 @@ export function observeStore(store: Store, watch: Watch): Store {
   const observed: Partial<Store> = {
     async enqueue(items, options) {
       const results = await store.enqueue(items, options)
-      noteCreatedAll(watch, results, options?.asker)
+      noteEnqueued(watch, items, results, options)
       return results
     },
     async claim(request) {
@@ -51,13 +60,13 @@ export function observeStore(store: Store, watch: Watch): Store {
       noteClaimed(watch, claimed)
       return claimed
     },
-    async tell(ids, command, asker, seqs) {
-      const answers = await store.tell(ids, command, asker, seqs)
+    async applyCommand(ids, command, requester, seqs) {
+      const answers = await store.applyCommand(ids, command, requester, seqs)
       noteAll(watch, answers, (i) => ({ jobId: ids[i] as string, command: command.kind }))
       return answers
     },
-    async cancel(ids, asker, seqs) {
-      const answers = await store.cancel(ids, asker, seqs)
+    async cancel(ids, requester, seqs) {
+      const answers = await store.cancel(ids, requester, seqs)
       noteAll(watch, answers, (i) => ({ jobId: ids[i] as string, command: 'cancel' }))
       return answers
     },
@@ -70,8 +79,8 @@ export function observeStore(store: Store, watch: Watch): Store {
       })
       return settled
     },
-    async commit(held, work, usage) {
-      const answer = await store.commit(held, work, usage)
+    async commit(held, work, closing) {
+      const answer = await store.commit(held, work, closing)
       noteAll(watch, [answer], () => ({ jobId: held.job.id, command: 'commit', job: held.job }))
       return answer
     },
@@ -86,13 +95,30 @@ export function observeStore(store: Store, watch: Watch): Store {
       for (const answer of answers) noteRecovered(watch, answer)
       return answers
     },
-    async migrate(request, asker) {
-      const page = await store.migrate(request, asker)
+    async migrate(request, requester) {
+      const page = await store.migrate(request, requester)
       for (const { job, facts } of request.dryRun ? [] : page.items) {
         if (job !== undefined) noteMigrated(watch, job, facts)
       }
       return page
     },
+  }
+  const schedules = observeSchedules(store.schedules, (...noted) => noteFiring(watch, ...noted))
+  const verbs = {
+    ...observed,
+    ...observeMaintenance(store, watch),
+    schedules,
+    limits: observeLimits(store.limits, watch),
+    ...observeQueues(store, watch),
+    ...checkFilters(store, watch),
+    ...traceFacts(store),
+  }
+  return wrapStore(store, verbs)
+}
+
+/** What workers do for all jobs. */
+function observeMaintenance(store: Store, watch: Watch): Partial<Store> {
+  return {
     async isolate() {
       const isolated = await store.isolate()
       for (const { jobId, lane, why } of isolated) {
@@ -106,8 +132,6 @@ export function observeStore(store: Store, watch: Watch): Store {
       return answers
     },
   }
-  const verbs = { ...observed, ...observeQueues(store, watch), ...checkFilters(store, watch) }
-  return wrapStore(store, verbs)
 }
 
 /** The verbs with filters by state. */
@@ -120,20 +144,49 @@ function checkFilters(store: Store, { lifecycles }: Watch): Partial<Store> {
     async audit(filter, options) {
       const { fromState, toState } = filter ?? {}
       await checkStates(store, lifecycles, { fromState, toState })
-      return store.audit(filter, options)
+      const page = await store.audit(filter, options)
+      return { ...page, items: page.items.map(inTrace) }
     },
   }
 }
 
+/** Every fact that leaves the engine names a span: the one it was written in, or its own. */
+function traceFacts(store: Store): Partial<Store> {
+  return {
+    facts: async (id) => (await store.facts(id)).map(withTrace),
+    async tail(after, limit) {
+      const entries = await store.tail(after, limit)
+      return entries.map((entry) => ('fact' in entry ? inTrace(entry) : entry))
+    },
+  }
+}
+
+function inTrace<Entry extends TailEntry>(entry: Entry): Entry {
+  return { ...entry, fact: withTrace(entry.fact) }
+}
+
+/** Changes of queues and limits. */
 function observeQueues(store: Store, watch: Watch): Partial<Store> {
   const note = (record: QueueRecord | undefined) => {
     if (record !== undefined) watch.observe({ type: 'queue', worker: watch.worker, record })
     return record
   }
   return {
-    pauseQueue: async (queue, asker) => note(await store.pauseQueue(queue, asker)),
-    resumeQueue: async (queue, asker) => note(await store.resumeQueue(queue, asker)),
+    pauseQueue: async (queue, requester) => note(await store.pauseQueue(queue, requester)),
+    resumeQueue: async (queue, requester) => note(await store.resumeQueue(queue, requester)),
     limitQueue: async (...asked) => note(await store.limitQueue(...asked)),
+    limits: observeLimits(store.limits, watch),
+  }
+}
+
+/** Emits the ticks and changes of schedules, and what became of jobs by them. */
+function noteFiring(watch: Watch, firing: Firing, requester: Requester): void {
+  const { worker } = watch
+  for (const job of firing.jobs) noteCreated(watch, job, requester)
+  noteMovedAll(watch, firing.cancelled)
+  for (const record of firing.records) watch.observe({ type: 'schedule', worker, record })
+  for (const { schedule, error } of firing.failed) {
+    watch.observe({ type: 'schedule-failed', worker, schedule, error })
   }
 }
 
@@ -225,14 +278,46 @@ function noteMigrated(watch: Watch, job: Job, facts: readonly Fact[] = []): void
 
 const CLAIMED = { trigger: 'claim', actor: 'worker' } as const
 
-function noteCreatedAll(watch: Watch, results: readonly Enqueued[], asker = CLIENT): void {
+function noteEnqueued(
+  watch: Watch,
+  items: readonly EnqueueItem[],
+  results: readonly Enqueued[],
+  options: EnqueueOptions | undefined,
+): void {
+  noteCreatedAll(watch, results, options)
+  noteAdmissions(watch, items, results)
+}
+
+/** In a transaction, a rejection usually takes the other jobs back, so they are not noted. */
+function noteCreatedAll(
+  watch: Watch,
+  results: readonly Enqueued[],
+  { tx, requester = CLIENT }: EnqueueOptions = {},
+): void {
+  if (tx !== undefined && results.some(({ kind }) => kind === 'rejected')) return
   for (const result of results) {
-    if (result.kind === 'created') noteCreated(watch, result.job, asker)
+    if (result.kind === 'created') noteCreated(watch, result.job, requester)
+  }
+}
+
+/** Emits what became of jobs that are subject to admission. */
+function noteAdmissions(
+  { worker, observe }: Watch,
+  items: readonly EnqueueItem[],
+  results: readonly Enqueued[],
+): void {
+  for (const [i, { admission, command }] of items.entries()) {
+    const result = admission === undefined ? undefined : results[i]
+    if (result === undefined || result.kind === 'removed') continue
+    const isLimited = result.kind === 'rejected' && result.error instanceof RateLimited
+    const kind = result.kind === 'rejected' ? 'limited' : result.kind
+    if (result.kind === 'rejected' && !isLimited) continue
+    observe({ type: 'admission', worker, jobType: command.type, result: kind })
   }
 }
 
 /** Emits the edges from the initial state of the lifecycle to the state after the enqueue. */
-function noteCreated(watch: Watch, job: Job, { actor, operator }: Asker): void {
+function noteCreated(watch: Watch, job: Job, { actor, operator }: Requester): void {
   watch.observe({ type: 'enqueued', job })
   const lifecycle = lifecycleOf(watch, job)
   const initial = lifecycle?.machine.initial
@@ -306,5 +391,6 @@ function noteRecovered(watch: Watch, answer: Recovered): void {
     holder: holder ?? null,
     isStalled: job.stalled,
     expiredForMs: Math.max(0, fact.at - endedAt),
+    retryAt: fact.trigger === 'expire' || fact.trigger === 'release' ? job.runAt : null,
   })
 }

@@ -7,53 +7,63 @@
  * handler writes later. The slot stays occupied until the handler ends; see `isStuck`.
  */
 import type { JsonBounds } from '../../core/canonical-json.ts'
-import { encode } from '../../core/canonical-json.ts'
-import { name as checkName } from '../../core/checks.ts'
-import { CommandInvalid, Committed, LeaseLost, messageOf, StaleFence } from '../../core/errors.ts'
-import { classify, type Failure, toBoundedText } from '../../core/failure.ts'
-import { USAGE_MAX } from '../../core/job/checks.ts'
-import type { Fence, Usage } from '../../core/job/commands.ts'
-import type { Job } from '../../core/job/job.ts'
-import { pathOf } from '../../core/lifecycles/lifecycle.ts'
+import { Committed, DeadlinePassed, LeaseLost, StaleFence } from '../../core/errors.ts'
+import {
+  type Failure,
+  type FailureContext,
+  failureOf,
+  ownFailure,
+  Snooze,
+  Throttled,
+} from '../../core/failure.ts'
+import type { Fence } from '../../core/job/commands.ts'
+import { isPastDeadline, type Job } from '../../core/job/job.ts'
 import type { Logger, Timer } from '../../core/ports.ts'
+import { encodeValue, notStoredIn } from '../../core/values.ts'
 import type { Environment } from '../../environment/system.ts'
+import type { Held, Settlement, Store } from '../../stores/contract/store.ts'
 import { isOutage, JobDamaged } from '../../stores/errors.ts'
 import { assertOutside, runInside } from '../../stores/inside-commit.ts'
-import type { Held, Settlement, Store } from '../../stores/store.ts'
 import type { Handler, JobContext, JobDefinition } from '../define-job.ts'
-import { openTx, type Tx } from '../effects/effects.ts'
-import {
-  AttemptStalled,
-  AttemptTimeout,
-  Cancelled,
-  DeadlinePassed,
-  ShuttingDown,
-} from '../errors.ts'
-import { validate } from '../schema.ts'
+import { type Effects, type EnqueueInside, type Tx, toHandlerTx } from '../effects/effects.ts'
+import { AttemptStalled, AttemptTimeout, Cancelled, ShuttingDown } from '../errors.ts'
+import type { ScheduleContext } from '../schedules/schedule-context.ts'
+import { readResult } from '../stored-values.ts'
+import { type AttemptTrace, commitIn, fieldIn, runIn } from '../tracing/attempt-trace.ts'
 import { jobLogger } from '../watching/log.ts'
+import { Children, type EnqueueOne, parentOf } from './children.ts'
+import { findDeadline } from './deadline.ts'
+import { HandedPromises, type Leftover } from './handed.ts'
 import { LazyAbort } from './lazy-abort.ts'
-import { Steps } from './steps.ts'
+import { readInput, resultTextOf } from './payloads.ts'
+import type { Report, SettleReport } from './report.ts'
+import { stallFailure } from './stall.ts'
+import { type StepStore, Steps } from './steps.ts'
+import { throttledCommand, throttledError } from './throttled.ts'
+import { UsageCounters } from './usage.ts'
 
 /** How long a handler may run on after its signal is aborted, before it is reported without it. */
 const GRACE_MS = 5000
 
-/** The outcome of an attempt, and what the store still has to record. */
-export type Report =
-  | { readonly kind: 'settle'; readonly settlement: Settlement }
-  | { readonly kind: 'committed'; readonly job: Job }
-  /** The lease is lost, so nothing can be reported. */
-  | { readonly kind: 'lost' }
-
 export interface AttemptParts {
   readonly environment: Environment
   readonly bounds: JsonBounds
-  readonly store: Pick<Store, 'commit' | 'settle' | 'steps'>
+  readonly store: Pick<Store, 'commit'> & StepStore
   /** Returns the store's time, in which deadlines are given. */
   readonly now: () => number
   /** The deadline of a job by its facts; absent if there are none. */
   readonly deadlineBy?: (job: Job) => Promise<number | null>
   readonly onProgress: (text: string) => void
+  /** Called for each promise that the handler did not await. */
+  readonly onLeftover?: (leftover: Leftover) => void
+  /** Changes texts of errors before they are stored. */
+  readonly redact?: FailureContext['redact']
   readonly logger: Logger
+  readonly enqueue: EnqueueOne
+  /** The schedule that made the job; absent if there is no store. */
+  readonly scheduleOf?: (job: Job) => Promise<ScheduleContext | undefined>
+  /** The spans of the attempt; absent without tracing. */
+  readonly trace?: AttemptTrace | undefined
 }
 
 /** One attempt, from its claim to its report. */
@@ -66,10 +76,11 @@ export class Attempt {
   readonly #definition: JobDefinition
   readonly #parts: AttemptParts
   readonly #abort = new LazyAbort()
-  /** A Map, because a counter may have any name, `constructor` included. */
-  readonly #usage = new Map<string, number>()
+  readonly #usage = new UsageCounters()
   readonly #timers: Timer[] = []
+  #handed: HandedPromises | undefined
   #steps: Steps | undefined
+  #children: Children | undefined
   /** The job after the last step of this attempt: each step adds a fact. */
   #job: Job
   #settle: (report: Report) => void = () => {}
@@ -79,6 +90,8 @@ export class Attempt {
   #isCommitted = false
   /** Whether the last commit or step of this attempt failed because of an outage of the store. */
   #hasStoreFailed = false
+  /** The last progress; a heartbeat may not have stored it yet. */
+  #progress: string | undefined
   /** When the handler last called progress, count, step or commit. */
   #aliveAt: number
 
@@ -133,18 +146,19 @@ export class Attempt {
   }
 
   #openSteps(): Steps {
-    const { bounds, store: inner } = this.#parts
-    const store: Pick<Store, 'settle' | 'steps'> = {
-      settle: (...values) => this.#inStore(() => inner.settle(...values)),
-      steps: (...values) => this.#inStore(() => inner.steps(...values)),
-    }
+    const { bounds, store: inner, trace } = this.#parts
     return new Steps({
       held: () => this.#heldNow(),
       fence: this.fence,
       bounds,
-      store,
+      store: {
+        isReplay: inner.isReplay === true,
+        settle: (...values) => this.#inStore(() => inner.settle(...values)),
+        steps: (...values) => this.#inStore(() => inner.steps(...values)),
+      },
       signal: this.#abort.signal,
-      assertLive: () => this.#assertLive(),
+      ...(trace && { during: (name, work) => trace.during(name, work) }),
+      assertLive: () => this.#assertLive('step'),
       onStored: (job) => {
         if (job.seq > this.#job.seq) this.#job = job
       },
@@ -157,9 +171,17 @@ export class Attempt {
     return { ...this.held, job: this.#job }
   }
 
+  #openChildren(): Children {
+    return new Children({
+      job: this.held.job,
+      enqueue: this.#parts.enqueue,
+      assertLive: () => this.#assertLive('enqueue'),
+    })
+  }
+
   /** Throws if the attempt is over: a later step would be rejected or run twice. */
-  #assertLive(): void {
-    if (this.#isCommitted) throw new Committed(this.held.job.id, 'step')
+  #assertLive(command: string): void {
+    if (this.#isCommitted) throw new Committed(this.held.job.id, command)
     assertOutside(this)
     if (this.#isClear) throw this.#abort.reason ?? new StaleFence(this.held.job.id, 'not-held')
   }
@@ -170,34 +192,44 @@ export class Attempt {
     if (timeoutMs !== null) {
       this.#after(timeoutMs, () => this.#expire(new AttemptTimeout(job.id, timeoutMs), 'timeout'))
     }
-    if (deadlineAt !== null) this.#armDeadline(deadlineAt, () => this.#passDeadline(deadlineAt))
+    if (deadlineAt !== null) this.#armDeadline(deadlineAt)
     const { stallTimeoutMs } = this.#definition
     if (stallTimeoutMs !== undefined) this.#armStall(stallTimeoutMs, stallTimeoutMs)
   }
 
-  #armDeadline(deadlineAt: number, callback: () => void): void {
-    this.#after(Math.max(0, deadlineAt - this.#parts.now()), callback)
+  #armDeadline(deadlineAt: number): void {
+    const left = Math.max(0, deadlineAt - this.#parts.now())
+    this.#after(left, () => void this.#isInTime(deadlineAt))
   }
 
   /**
-   * A deadline ends a job for good, so that of the row is compared with that of the facts first. If
-   * they differ the row is damaged, and the facts count. If they cannot be read, the row counts.
+   * Ends the job if its deadline has passed; returns whether the attempt may go on. A deadline ends
+   * a job for good, so it is compared with the facts first.
    */
-  #passDeadline(deadlineAt: number): void {
-    const { deadlineBy } = this.#parts
+  async #isInTime(deadlineAt: number): Promise<boolean> {
     const { job } = this.held
-    const end = (at = deadlineAt) => this.#expire(new DeadlinePassed(job.id, at), 'deadline')
-    const compare = (own: number | null) => {
-      if (own === deadlineAt) return end()
-      const fields = { event: 'job.deadline_damaged', job_id: job.id, row: deadlineAt, facts: own }
-      this.#parts.logger.warn(
-        fields,
-        'The deadline of the row is not that of the facts, which counts. Run "pawl doctor --plan"',
-      )
-      if (own !== null) this.#armDeadline(own, () => end(own))
-    }
-    if (deadlineBy === undefined) end()
-    else void deadlineBy(job).then(compare, () => end())
+    const known = await findDeadline(job, deadlineAt, this.#parts)
+    if (known !== deadlineAt) this.#job = { ...this.#job, deadlineAt: known }
+    const isPast = isPastDeadline({ deadlineAt: known }, this.#parts.now())
+    if (isPast) this.#expire(new DeadlinePassed(job.id, known as number), 'deadline')
+    else if (known !== null) this.#armDeadline(known)
+    return !isPast
+  }
+
+  /** Returns whether the handler may run. Past the deadline of its job it may not. */
+  async #mayStart(): Promise<boolean> {
+    const { deadlineAt, execution } = this.#job
+    const { store, now } = this.#parts
+    const isLate = isPastDeadline(this.#job, now()) || execution?.status === 'LEASED'
+    if (!isLate || deadlineAt === null) return true
+    if (!(await this.#isInTime(deadlineAt))) return false
+    if (execution?.status !== 'LEASED') return true
+    // The claim did not start the attempt because of a damaged deadline.
+    const command = { kind: 'start', fence: this.fence } as const
+    const [answer] = (await store.settle([{ held: this.#heldNow(), command }])).answers
+    if (answer?.kind === 'rejected') throw answer.error
+    if (answer?.kind === 'done') this.#job = answer.job
+    return true
   }
 
   #showLife(): void {
@@ -212,32 +244,19 @@ export class Attempt {
     })
   }
 
-  /**
-   * Reports a failure that may be retried, with the delay that the lifecycle sets for crashes. If
-   * recovery needs an operator, or the lifecycle has no retry edge, nothing is reported: the lease
-   * expires and recovery decides.
-   */
   #stall(reason: AttemptStalled): void {
     if (this.#isClear) return
     this.#abort.abort(reason)
-    const { lifecycle } = this.#definition
-    const { recovery } = this.held.job.policy ?? lifecycle.policy
-    const { delayMs } = lifecycle.crash
-    const failure: Failure = { class: 'retryable', kind: 'timeout', message: reason.message }
-    if (recovery === 'operator' || pathOf(lifecycle, lifecycle.held, 'retry') === undefined) {
-      this.#conclude({ kind: 'lost' })
-    } else if (delayMs === 'as-retry') {
-      this.#conclude(this.#failed(failure))
-    } else {
-      this.#conclude(this.#failed({ ...failure, retryAfterMs: delayMs }))
-    }
+    const failure = stallFailure(reason, this.held.job, this.#definition.lifecycle, this.#failing())
+    this.#conclude(failure === undefined ? { kind: 'lost' } : this.#failed(failure))
   }
 
   #expire(reason: AttemptTimeout | DeadlinePassed, kind: 'timeout' | 'deadline'): void {
     if (this.#isClear) return
     this.#abort.abort(reason)
     const failureClass = kind === 'timeout' ? 'retryable' : 'terminal'
-    this.#conclude(this.#failed({ class: failureClass, kind, message: reason.message }))
+    const failure = ownFailure(reason, { class: failureClass, kind }, this.#failing())
+    this.#conclude(this.#failed(failure))
   }
 
   #after(delayMs: number, callback: () => void): void {
@@ -250,75 +269,91 @@ export class Attempt {
     this.#isClear = true
     this.#isStuck = this.#abort.isAborted
     for (const timer of this.#timers) timer.cancel()
+    this.#parts.trace?.end(report)
     this.#settle(report)
   }
 
   async #run(): Promise<void> {
+    let hasReturned = false
     try {
-      const input = await this.#readInput()
+      if (this.#job.deadlineAt !== null && !(await this.#mayStart())) return
+      const input = await readInput(this.#definition.schema, this.held.input)
       if ('failure' in input) return this.#conclude(this.#failed(input.failure))
+      // Most jobs have no key, and then no schedule.
+      const find = async () => this.#parts.scheduleOf?.(this.held.job)
+      const schedule = this.held.job.key === null ? undefined : await this.#inStore(find)
       const run = this.#definition.run as Handler<unknown, unknown>
-      const output = await (run(this.#context(input.value)) as Promise<unknown>)
+      const call = () => run(this.#context(input.value, schedule)) as Promise<unknown>
+      const output = await runIn(this.#parts.trace, call)
+      if (!this.#isClear && this.#children !== undefined) await this.#children.settled()
+      hasReturned = true
       this.#conclude(this.#committed(output))
     } catch (error) {
       this.#conclude(this.#refused(error))
+    } finally {
+      this.#handed?.end(hasReturned)
     }
   }
 
-  async #readInput(): Promise<{ value: unknown } | { failure: Failure }> {
-    let value: unknown
-    try {
-      value = JSON.parse(this.held.input)
-    } catch {
-      return { failure: invalidInput('it is not JSON') }
-    }
-    const checked = await validate(this.#definition.schema, value)
-    return checked.ok ? { value: checked.value } : { failure: invalidInput(checked.why) }
-  }
-
-  #context(input: unknown): JobContext<unknown> {
+  #context(
+    input: unknown,
+    schedule: ScheduleContext | undefined,
+  ): JobContext<unknown, Effects, string> {
     const { job } = this.held
     const { id, type, queue, attempt, tags } = job
-    const { logger } = this.#parts
+    const { logger, trace } = this.#parts
     const abort = this.#abort
     return {
       input,
       step: (name, work) => {
         this.#showLife()
         this.#steps ??= this.#openSteps()
-        return this.#steps.run(name, work)
+        return this.#give(`step "${name}"`, this.#steps.run(name, work))
       },
-      commit: (work) => this.#inStore(() => this.#commit(work)),
+      commit: (work) => {
+        const commit = () => commitIn(trace, work, (inSpan) => this.#commit(inSpan))
+        return this.#give('commit', this.#inStore(commit))
+      },
+      snooze: (delay) => {
+        throw new Snooze(delay)
+      },
+      throttled: (throttle, options) => throttledError(this.#definition, job, throttle, options),
+      enqueue: (definition, input, options) => {
+        this.#showLife()
+        this.#children ??= this.#openChildren()
+        const children = this.#children
+        const enqueued = this.#inStore(() => children.enqueue(definition, input, options))
+        return this.#give('enqueue', enqueued) as never
+      },
       jobId: id,
       type,
       queue,
       attempt,
       tags,
+      schedule,
       get signal() {
         return abort.signal
       },
       progress: (value) => {
         this.#showLife()
-        if (!this.#isClear) this.#parts.onProgress(encode(value, this.#parts.bounds))
+        if (this.#isClear) return
+        this.#progress = encodeValue(value, this.#parts.bounds)
+        this.#parts.onProgress(this.#progress)
       },
-      count: (name, by = 1) => this.#count(name, by),
+      count: (name, by = 1) => {
+        this.#showLife()
+        this.#usage.add(name, by)
+      },
       get log() {
-        return jobLogger(logger, job)
+        return jobLogger(logger, job, trace?.fields)
       },
     }
   }
 
-  /**
-   * Throws in the handler's call, where the mistake is, and not later when the attempt is reported.
-   */
-  #count(name: string, by: number): void {
-    this.#showLife()
-    const total = (this.#usage.get(name) ?? 0) + by
-    const why = checkName(name) ?? (Number.isFinite(total) ? undefined : 'must stay finite')
-    if (why !== undefined) throw new CommandInvalid('count', why)
-    const isFull = this.#usage.size >= USAGE_MAX && !this.#usage.has(name)
-    if (isFull) throw new CommandInvalid('count', `must not have more than ${USAGE_MAX} names`)
-    this.#usage.set(name, total)
+  /** Hands a promise to the handler, which may forget to await it. */
+  #give<T>(what: string, work: Promise<T>): Promise<T> {
+    this.#handed ??= new HandedPromises((leftover) => this.#parts.onLeftover?.(leftover))
+    return this.#handed.give(what, work)
   }
 
   /**
@@ -330,7 +365,19 @@ export class Attempt {
     const { reason } = this.#abort
     if (reason instanceof Cancelled) return this.#cancelled()
     if (reason instanceof ShuttingDown || this.#hasStoreFailed) return this.#released()
-    return this.#failed(classify(error))
+    if (error instanceof Snooze) return this.#snoozed(error)
+    if (error instanceof Throttled) return this.#throttled(error)
+    if (error instanceof DeadlinePassed) return this.#failed(this.#deadlineFailure(error))
+    return { ...this.#failed(failureOf(error, this.#failing())), thrown: { error } }
+  }
+
+  #deadlineFailure(error: DeadlinePassed): Failure {
+    return ownFailure(error, { class: 'terminal', kind: 'deadline' }, this.#failing())
+  }
+
+  #failing(): FailureContext {
+    const { redact } = this.#parts
+    return { type: this.held.job.type, ...(redact !== undefined && { redact }) }
   }
 
   /** Calls the store, and remembers whether the call failed because of an outage. */
@@ -353,21 +400,29 @@ export class Attempt {
     this.#conclude({ kind: 'lost' })
   }
 
-  /** If the output cannot be stored, the job fails without retries. */
   #committed(output: unknown): Report {
-    try {
-      const payload = encode(output ?? null, this.#parts.bounds)
-      const command = { kind: 'commit', fence: this.fence, ...this.#usageField() } as const
-      return this.#settlement({ held: this.#heldNow(), command, payload })
-    } catch (error) {
-      const message = toBoundedText(`The result cannot be stored: ${messageOf(error)}`)
-      return this.#failed({ class: 'terminal', kind: 'validation', message })
-    }
+    const payload = resultTextOf(output, this.held.job, this.#parts)
+    const command = { kind: 'commit', fence: this.fence, ...this.#usage.field } as const
+    const held = this.#heldNow()
+    return this.#settlement(payload === undefined ? { held, command } : { held, command, payload })
   }
 
-  #failed(failure: Failure): Report {
-    const command = { kind: 'fail', fence: this.fence, failure, ...this.#usageField() } as const
+  #failed(failure: Failure): SettleReport {
+    const command = { kind: 'fail', fence: this.fence, failure, ...this.#usage.field } as const
     return this.#settlement({ held: this.held, command })
+  }
+
+  #snoozed({ delayMs }: Snooze): Report {
+    const runAt = this.#parts.now() + delayMs
+    const command = { kind: 'suspend', fence: this.fence, runAt, reason: 'snoozed' } as const
+    return this.#settlement({ held: this.held, command })
+  }
+
+  #throttled(error: Throttled): Report {
+    const { held, fence } = this
+    const now = this.#parts.now()
+    const command = throttledCommand(this.#definition, held.job, fence, error, now)
+    return this.#settlement({ held, command })
   }
 
   #cancelled(): Report {
@@ -380,36 +435,60 @@ export class Attempt {
 
   /** The report that replaces one that the store rejected. */
   refusedBy(error: Error): Settlement {
-    const message = toBoundedText(`The report was rejected: ${error.message}`)
-    const failure = { class: 'terminal', kind: 'validation', message } as const
-    return { held: this.held, command: { kind: 'fail', fence: this.fence, failure } }
+    const context = this.#failing()
+    const isLate = error instanceof DeadlinePassed
+    const invalid = { class: 'terminal', kind: 'validation' } as const
+    const rejected = () => ownFailure(error, invalid, context, 'The report was rejected: ')
+    const failure = isLate ? this.#deadlineFailure(error) : rejected()
+    const command = { kind: 'fail', fence: this.fence, failure } as const
+    return { held: this.held, command, ...fieldIn(this.#parts.trace) }
   }
 
-  #settlement(settlement: Settlement): Report {
-    return { kind: 'settle', settlement }
+  #settlement(settlement: Settlement): SettleReport {
+    const progress = this.#progress
+    const own = { ...settlement, ...fieldIn(this.#parts.trace) }
+    return { kind: 'settle', settlement: progress === undefined ? own : { ...own, progress } }
   }
 
   /** Commits at most once. A repeated call returns the result of the first. */
   async #commit<Output>(work: (tx: Tx) => Output | Promise<Output>): Promise<Output> {
-    const { bounds, store } = this.#parts
+    const { bounds, store, enqueue } = this.#parts
     const { name, effects } = this.#definition
+    const parent = parentOf(this.held.job)
     this.#showLife()
     if (this.#abort.reason instanceof JobDamaged) throw this.#abort.reason
+    let made: { readonly output: Output } | undefined
+    const { deadlineAt } = this.#job
     const answer = await store.commit(
-      this.held,
+      { ...this.held, job: { ...this.held.job, deadlineAt } },
       (inner) =>
         runInside(this, async () => {
-          const { tx, assertSound } = openTx(inner, name, effects, bounds)
+          const enqueueInside: EnqueueInside = (definition, input, options) =>
+            enqueue(definition, input, { ...options, tx: inner }, parent)
+          const own = { name, effects, bounds, enqueueInside }
+          const { tx, assertSound } = toHandlerTx(inner, own)
+          const { query } = tx
+          tx.query = (...values) => this.#give('tx.query', query(...values))
           const output = await work(tx)
-          assertSound()
-          return encode(output ?? null, bounds)
+          await assertSound()
+          made = { output }
+          return resultTextOf(output, this.held.job, this.#parts)
         }),
-      () => this.#usageField().usage,
+      () => {
+        const progress = this.#progress
+        const own = progress === undefined ? {} : { progress }
+        return { ...this.#usage.field, ...own, ...fieldIn(this.#parts.trace) }
+      },
     )
     if (answer.kind === 'rejected') throw answer.error
     this.#isCommitted = true
     this.#conclude({ kind: 'committed', job: answer.job })
-    return JSON.parse(answer.result) as Output
+    // The handler goes on with the result even if it could not be stored.
+    const { result } = answer
+    if (made !== undefined && result !== undefined && notStoredIn(result) !== undefined) {
+      return made.output
+    }
+    return readResult(this.held.job.id, result) as Output
   }
 
   /** The fence of this attempt: it authorises writes to the job. */
@@ -417,13 +496,4 @@ export class Attempt {
     const { attempt, execution } = this.held.job
     return { attempt, claim: execution?.claim ?? '' }
   }
-
-  #usageField(): { usage?: Usage } {
-    return this.#usage.size === 0 ? {} : { usage: Object.fromEntries(this.#usage) }
-  }
-}
-
-function invalidInput(why: string): Failure {
-  const message = toBoundedText(`The input is invalid: ${why}`)
-  return { class: 'invalid_input', kind: 'invalid_input', message }
 }

@@ -10,7 +10,7 @@
 import type { Timer } from '../../core/ports.ts'
 import type { Doctor } from '../../doctor/doctor.ts'
 import type { Environment } from '../../environment/system.ts'
-import type { Store } from '../../stores/store.ts'
+import type { Store } from '../../stores/contract/store.ts'
 import type { PawlEvent } from '../watching/events.ts'
 
 /** The name of the duty in the store; one worker holds it at a time. */
@@ -53,7 +53,7 @@ export class Checkup {
     try {
       const duty = await examination.takeDuty(DUTY, worker, everyMs)
       if (duty !== undefined) {
-        const { findings, next } = await doctor.round(duty.place)
+        const { findings, next } = await doctor.round(duty.cursor)
         for (const finding of findings) observe({ type: 'finding', worker, finding })
         await examination.leaveDuty(DUTY, worker, next)
       }

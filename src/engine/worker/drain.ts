@@ -22,17 +22,26 @@ export interface Draining {
   readonly running: RunningAttempts
   readonly reports: Reports
   readonly nudge: Nudge
+  /** Shows other processes that the worker is draining, and that it is alive. */
+  readonly reportRow: () => Promise<void>
   readonly noteError: (error: unknown) => void
 }
 
 /** Resolves when no attempt is left, or when the time for reports is over. */
 export async function drain(draining: Draining): Promise<void> {
-  const { parts, running, reports, nudge, noteError } = draining
+  const { parts, running, reports, nudge, reportRow, noteError } = draining
   const { environment, settings, dispatcher, store } = parts
   const now = () => environment.clock.now()
   const timer = environment.timers.after(settings.drainMs, () => running.releaseAll())
   let end = now() + settings.drainMs + GIVE_UP_MS
+  let row: Promise<void> | undefined
   while (running.count > 0 && now() < end) {
+    // Not awaited: the store may be away, and reports must not wait for this row.
+    row ??= reportRow()
+      .catch(() => {})
+      .finally(() => {
+        row = undefined
+      })
     if (reports.count === 0) await nudge.wait(ERROR_WAIT_MS)
     try {
       if (reports.count > 0) await reports.send(undefined)
@@ -48,5 +57,7 @@ export async function drain(draining: Draining): Promise<void> {
   // The dispatcher delivers the effects of these jobs in the remaining time.
   await dispatcher?.stop(end - GIVE_UP_MS)
   await running.close()
+  // A row that is written after the removal would stay.
+  await row
   await store.removeWorker(settings.id).catch(noteError)
 }

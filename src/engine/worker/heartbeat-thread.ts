@@ -1,36 +1,38 @@
 /**
  * Renews leases in a separate thread with its own connection, so that a handler that blocks the
- * event loop keeps its lease. This file contains both ends: the host in the worker's thread, which
- * forwards calls, and the code of the thread, in which a `TimerHeartbeat` renews the leases.
+ * event loop keeps its lease. This is the host in the worker's thread, which forwards calls. The
+ * code of the thread, in which a `TimerHeartbeat` renews the leases, is an entry of the package
+ * (`src/entries/heartbeat-thread.ts`), so that bundled programs can bring it as a file.
  */
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { PawlError } from '../../core/errors.ts'
-import { LIFECYCLES } from '../../core/lifecycles/index.ts'
-import { type Environment, systemEnvironment } from '../../environment/system.ts'
-import { codeOf } from '../../stores/outage.ts'
-import type { Beat, Heartbeat, Ref, Store } from '../../stores/store.ts'
-import { openStore } from '../open-store.ts'
-import { SILENT } from '../watching/log.ts'
-import {
-  type BeatStore,
-  type HeartbeatEvents,
-  type HeartbeatHost,
-  TimerHeartbeat,
-} from './heartbeat.ts'
+import { Worker } from 'node:worker_threads'
+import { type Moment, momentNow } from '../../environment/moments.ts'
+import { VERSION } from '../../environment/version.ts'
+import type { Beat, Ref } from '../../stores/contract/store.ts'
+import type { Place } from '../store-options.ts'
+import type { HeartbeatEvents, HeartbeatHost } from './heartbeat.ts'
 
-type Order =
-  | { readonly kind: 'track'; readonly beats: readonly Beat[]; readonly agesMs: readonly number[] }
+export type Order =
+  | {
+      readonly kind: 'track'
+      readonly beats: readonly Beat[]
+      /** How long before `at` each lease was renewed; empty for leases that are new at `at`. */
+      readonly agesMs: readonly number[]
+      /** When the order was sent. */
+      readonly at: Moment
+    }
   | { readonly kind: 'untrack'; readonly refs: readonly Ref[] }
   | { readonly kind: 'progress'; readonly ref: Ref; readonly text: string }
   | { readonly kind: 'close' }
 
-type Message =
+export type Message =
+  /** The thread has tried to open the store, and can renew leases. */
+  | { readonly kind: 'ready' }
   | { readonly kind: 'lost' | 'cancel'; readonly beat: Beat }
   | { readonly kind: 'renewed'; readonly refs: readonly Ref[]; readonly agoMs: number }
   | { readonly kind: 'error'; readonly error: ErrorMessage }
 
 /** An error as sent by the thread: messages between threads do not keep classes. */
-interface ErrorMessage {
+export interface ErrorMessage {
   readonly name: string
   readonly message: string
   readonly code?: string
@@ -38,33 +40,29 @@ interface ErrorMessage {
   readonly details?: object
 }
 
-function toMessage(error: unknown): ErrorMessage {
-  if (!(error instanceof Error)) return { name: 'Error', message: String(error) }
-  const { name, message } = error
-  const code = codeOf(error)
-  const ours = error instanceof PawlError && { hint: error.hint, details: error.details }
-  return { name, message, ...(code !== '' && { code }), ...ours }
-}
-
-interface Renewing {
-  readonly storeName: string
+export interface Renewing {
+  /** A value that can be passed to a thread. */
+  readonly place: Place
   readonly leaseMs: number
   /** How long a call of the store may take; the store's default if absent. */
   readonly timeoutMs: number | undefined
 }
 
-interface ThreadData {
+export interface ThreadData {
   readonly pawlHeartbeat: Renewing
+  /** The version of the package that starts the thread. */
+  readonly version: string
 }
 
-/** Whether a thread can renew the leases: it must be able to open the store by its name. */
-export function canHaveThread(storeName: string): boolean {
-  // A thread of Node 20 cannot load TypeScript sources.
-  return storeName !== 'sqlite::memory:' && import.meta.url.endsWith('.js')
+/** The file of the thread in the built package; `url` is that of a module in this folder. */
+export function threadFileBy(url: string): URL {
+  return new URL('../../entries/heartbeat-thread.js', url)
 }
 
 /** The delay before an ended thread is replaced. */
 const RESTART_MS = 500
+/** How long a worker waits for its thread. After that it works without, until the thread starts. */
+const READY_MAX_MS = 10_000
 
 /**
  * The host in the worker's thread. If the thread ends, it is replaced, and the new one receives all
@@ -74,22 +72,32 @@ const RESTART_MS = 500
 export class ThreadHeartbeat implements HeartbeatHost {
   readonly #data: ThreadData
   readonly #events: HeartbeatEvents
+  /** The file of the thread's code. */
+  readonly #file: URL
   readonly #tracked = new Map<Ref, { readonly beat: Beat; renewedAt: number }>()
   #thread: Worker
   #exited: Promise<void>
   #isClosing = false
+  #isReady = false
+  readonly #readyTimer: NodeJS.Timeout
 
-  constructor(renewing: Renewing, events: HeartbeatEvents) {
-    this.#data = { pawlHeartbeat: renewing }
+  constructor(renewing: Renewing, events: HeartbeatEvents, file = threadFileBy(import.meta.url)) {
+    this.#data = { pawlHeartbeat: renewing, version: VERSION }
+    this.#file = file
     this.#events = events
     this.#thread = this.#start()
     this.#exited = exitOf(this.#thread)
+    this.#readyTimer = setTimeout(() => this.#becomeReady(), READY_MAX_MS)
+  }
+
+  get isReady(): boolean {
+    return this.#isReady
   }
 
   track(beats: readonly Beat[]): void {
-    const renewedAt = performance.now()
+    const renewedAt = momentNow().elapsedMs
     for (const beat of beats) this.#tracked.set(beat.ref, { beat, renewedAt })
-    this.#order({ kind: 'track', beats, agesMs: [] })
+    this.#order({ kind: 'track', beats, agesMs: [], at: momentNow() })
   }
 
   untrack(refs: readonly Ref[]): void {
@@ -103,6 +111,7 @@ export class ThreadHeartbeat implements HeartbeatHost {
 
   async close(): Promise<void> {
     this.#isClosing = true
+    clearTimeout(this.#readyTimer)
     this.#order({ kind: 'close' })
     await this.#exited
   }
@@ -110,7 +119,7 @@ export class ThreadHeartbeat implements HeartbeatHost {
   #start(): Worker {
     // Options of the Node command line must not apply to the thread.
     const options = { workerData: this.#data, execArgv: [] }
-    const thread = new Worker(new URL(import.meta.url), options)
+    const thread = new Worker(this.#file, options)
     thread.on('message', (message: Message) => this.#receive(message))
     thread.on('error', this.#events.onError)
     thread.on('exit', () => this.#replace())
@@ -118,14 +127,22 @@ export class ThreadHeartbeat implements HeartbeatHost {
   }
 
   #receive(message: Message): void {
-    if (message.kind === 'error') this.#events.onError(errorOf(message.error))
+    if (message.kind === 'ready') this.#becomeReady()
+    else if (message.kind === 'error') this.#events.onError(errorOf(message.error))
     else if (message.kind === 'lost') this.#events.onLost(message.beat)
     else if (message.kind === 'renewed') this.#noteRenewed(message.refs, message.agoMs)
     else this.#events.onCancel(message.beat)
   }
 
+  #becomeReady(): void {
+    if (this.#isReady) return
+    this.#isReady = true
+    clearTimeout(this.#readyTimer)
+    this.#events.onReady?.()
+  }
+
   #noteRenewed(refs: readonly Ref[], agoMs: number): void {
-    const renewedAt = performance.now() - agoMs
+    const renewedAt = momentNow().elapsedMs - agoMs
     for (const ref of refs) {
       const tracked = this.#tracked.get(ref)
       if (tracked !== undefined) tracked.renewedAt = Math.max(tracked.renewedAt, renewedAt)
@@ -133,6 +150,8 @@ export class ThreadHeartbeat implements HeartbeatHost {
   }
 
   #replace(): void {
+    // A thread that cannot start must not keep the worker from jobs with short handlers.
+    this.#becomeReady()
     if (this.#isClosing) return
     this.#events.onError(new Error('The thread that renews leases has ended; starting another'))
     setTimeout(() => {
@@ -141,14 +160,15 @@ export class ThreadHeartbeat implements HeartbeatHost {
       this.#exited = exitOf(this.#thread)
       this.#giveUp()
       const all = [...this.#tracked.values()]
-      const now = performance.now()
+      const now = momentNow().elapsedMs
       const agesMs = all.map(({ renewedAt }) => Math.ceil(now - renewedAt))
-      this.#order({ kind: 'track', beats: all.map(({ beat }) => beat), agesMs })
+      const beats = all.map(({ beat }) => beat)
+      this.#order({ kind: 'track', beats, agesMs, at: momentNow() })
     }, RESTART_MS)
   }
 
   #giveUp(): void {
-    const before = performance.now() - this.#data.pawlHeartbeat.leaseMs
+    const before = momentNow().elapsedMs - this.#data.pawlHeartbeat.leaseMs
     for (const { beat, renewedAt } of [...this.#tracked.values()]) {
       if (renewedAt > before) continue
       this.#tracked.delete(beat.ref)
@@ -169,70 +189,3 @@ function errorOf({ message, ...fields }: ErrorMessage): Error {
 function exitOf(thread: Worker): Promise<void> {
   return new Promise((resolve) => thread.on('exit', () => resolve()))
 }
-
-/**
- * The thread's connection to the store. If the database cannot be reached when the thread starts,
- * the thread continues, and each renewal tries to open the store again.
- */
-class ReopeningStore implements BeatStore {
-  readonly #open: () => Promise<Store>
-  #opening: Promise<Store> | undefined
-
-  constructor(name: string, timeoutMs: number | undefined, environment: Environment) {
-    // The thread has no logger, so it must not change the time of a file unnoticed.
-    const own = { logger: SILENT, connections: 1, changesTime: false }
-    const timed = timeoutMs === undefined ? own : { ...own, timeoutMs }
-    const options = { lifecycles: LIFECYCLES, environment, ...timed }
-    this.#open = () => openStore(name, options)
-    // The next renewal opens the store again and reports the failure.
-    this.#opened().catch(() => {})
-  }
-
-  async heartbeat(beats: readonly Beat[], leaseMs: number): Promise<Heartbeat> {
-    return (await this.#opened()).heartbeat(beats, leaseMs)
-  }
-
-  async close(): Promise<void> {
-    const store = await this.#opening?.catch(() => undefined)
-    await store?.close()
-  }
-
-  async #opened(): Promise<Store> {
-    this.#opening ??= this.#open()
-    try {
-      return await this.#opening
-    } catch (error) {
-      this.#opening = undefined
-      throw error
-    }
-  }
-}
-
-/** The code of the thread. */
-function runThread({ storeName, leaseMs, timeoutMs }: Renewing): void {
-  const port = parentPort
-  if (port === null) return
-  const send = (message: Message) => port.postMessage(message)
-  const environment = systemEnvironment()
-  const store = new ReopeningStore(storeName, timeoutMs, environment)
-  const host = new TimerHeartbeat(store, environment, leaseMs, {
-    onRenewed: (refs, agoMs) => send({ kind: 'renewed', refs, agoMs }),
-    onLost: (beat) => send({ kind: 'lost', beat }),
-    onCancel: (beat) => send({ kind: 'cancel', beat }),
-    onError: (error) => send({ kind: 'error', error: toMessage(error) }),
-  })
-  port.on('message', (order: Order) => {
-    if (order.kind === 'track') host.track(order.beats, order.agesMs)
-    else if (order.kind === 'untrack') host.untrack(order.refs)
-    else if (order.kind === 'progress') host.progress(order.ref, order.text)
-    else {
-      void host.close().then(async () => {
-        await store.close()
-        port.close()
-      })
-    }
-  })
-}
-
-const data = workerData as ThreadData | null
-if (!isMainThread && data?.pawlHeartbeat !== undefined) runThread(data.pawlHeartbeat)

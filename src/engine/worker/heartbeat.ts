@@ -12,7 +12,7 @@
  */
 import type { Timer } from '../../core/ports.ts'
 import type { Environment } from '../../environment/system.ts'
-import type { Beat, Heartbeat, Ref } from '../../stores/store.ts'
+import type { Beat, Heartbeat, Ref } from '../../stores/contract/store.ts'
 
 /** Called by a host. */
 export interface HeartbeatEvents {
@@ -22,9 +22,13 @@ export interface HeartbeatEvents {
   readonly onError: (error: unknown) => void
   /** These leases were renewed by a request that was sent `agoMs` ago. */
   readonly onRenewed?: (refs: readonly Ref[], agoMs: number) => void
+  /** The host has become ready. Not called if it was ready from the start. */
+  readonly onReady?: () => void
 }
 
 export interface HeartbeatHost {
+  /** Whether leases can be renewed. A worker claims nothing before that. */
+  readonly isReady: boolean
   track(beats: readonly Beat[]): void
   untrack(refs: readonly Ref[]): void
   /** Stores the progress of an attempt, as JSON text, with a renewal within a short time. */
@@ -51,6 +55,7 @@ const RETRY_MAX_MS = 5000
 
 /** Renews leases by timers of this thread. A handler that blocks the thread blocks the renewal. */
 export class TimerHeartbeat implements HeartbeatHost {
+  readonly isReady = true
   readonly #store: BeatStore
   readonly #environment: Environment
   readonly #leaseMs: number
@@ -79,13 +84,15 @@ export class TimerHeartbeat implements HeartbeatHost {
   /** `agesMs`: how long ago each lease was renewed; if absent, just now. */
   track(beats: readonly Beat[], agesMs: readonly number[] = []): void {
     const now = this.#environment.clock.now()
+    let oldestMs = 0
     for (const [i, beat] of beats.entries()) {
-      const since = now - (agesMs[i] ?? 0)
+      const ageMs = agesMs[i] ?? 0
+      const since = now - ageMs
       const [renewAt, liveUntil] = [since + this.#leaseMs / 3, since + this.#leaseMs]
       this.#tracked.set(beat.ref, { beat, renewAt, liveUntil, progress: undefined })
+      oldestMs = Math.max(oldestMs, ageMs)
     }
-    if (agesMs.length > 0) this.#armForFirst()
-    else if (beats.length > 0) this.#arm(now + this.#leaseMs / 3)
+    if (beats.length > 0) this.#arm(now - oldestMs + this.#leaseMs / 3)
     this.#armExpiry()
   }
 

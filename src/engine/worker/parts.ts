@@ -1,8 +1,9 @@
 import type { Job } from '../../core/job/job.ts'
 import type { Environment } from '../../environment/system.ts'
-import type { Store } from '../../stores/store.ts'
+import type { Store } from '../../stores/contract/store.ts'
 import type { JobDefinition } from '../define-job.ts'
 import type { Dispatcher } from '../effects/dispatcher.ts'
+import type { Tracer } from '../tracing/tracer.ts'
 import type { PawlEvent } from '../watching/events.ts'
 import type { AttemptParts } from './attempt.ts'
 import type { HeartbeatEvents, HeartbeatHost } from './heartbeat.ts'
@@ -34,9 +35,19 @@ export interface WorkerParts {
   readonly settings: WorkerSettings
   readonly bounds: AttemptParts['bounds']
   readonly logger: AttemptParts['logger']
+  readonly enqueue: AttemptParts['enqueue']
+  readonly redact: AttemptParts['redact']
   readonly heartbeats: (events: HeartbeatEvents) => HeartbeatHost
+  /** Whether a separate thread renews the leases, or a timer of the main thread. */
+  /** The names of the schedules of this process; absent if there are many. */
+  readonly schedules: readonly string[] | undefined
+  readonly renewal: 'thread' | 'timer'
+  /** What to do so that a thread renews them; absent if there is one, or cannot be one. */
+  readonly renewalAdvice?: string
   /** Delivers effects; stops together with the worker. */
   readonly dispatcher: Dispatcher | undefined
+  /** Makes spans; absent without tracing. */
+  readonly tracer: Tracer | undefined
   readonly observe: (event: PawlEvent) => void
   /** Called after the store has recorded a report, with the job after it. */
   readonly onReported: (job: Job) => void

@@ -4,15 +4,18 @@
  * repeated report harmless.
  */
 import { Committed, StaleFence } from '../../core/errors.ts'
-import type { Answer, ClaimRequest, Held, Settlement } from '../../stores/store.ts'
-import type { Report } from './attempt.ts'
+import type { JobError } from '../../core/job/job.ts'
+import type { Answer, ClaimRequest, Held, Settlement } from '../../stores/contract/store.ts'
 import type { WorkerParts } from './parts.ts'
+import type { Report } from './report.ts'
 import type { Running, RunningAttempts } from './running.ts'
 import type { Slots } from './slots.ts'
 
 interface WaitingReport {
   readonly running: Running
   readonly settlement: Settlement
+  /** What the handler threw, if that is why the attempt failed. */
+  readonly thrown?: { readonly error: unknown } | undefined
   /** Replaces a report that the store rejected. */
   readonly isFallback?: true
 }
@@ -43,11 +46,11 @@ export class Reports {
   add(running: Running, report: Report): void {
     if (report.kind === 'lost' && !running.isOver) this.#running.noteLost(running)
     running.isOver = true
-    const isCommit = report.kind === 'settle' && report.settlement.command.kind === 'commit'
-    const isOk = isCommit || report.kind === 'committed'
+    const isOk = report.kind === 'settle' ? isFine(report.settlement) : report.kind === 'committed'
     this.#slots.moveOne(running.slot, isOk ? 'execution-ok' : 'execution-error')
     if (report.kind === 'settle') {
-      this.#waiting.push({ running, settlement: report.settlement })
+      const { settlement, thrown } = report
+      this.#waiting.push({ running, settlement, thrown })
       return
     }
     this.#running.untrack([running])
@@ -72,21 +75,44 @@ export class Reports {
     return claimed
   }
 
-  #take({ running, isFallback }: WaitingReport, answer: Answer | undefined): void {
+  #take(report: WaitingReport, answer: Answer | undefined): void {
+    const { running, isFallback, thrown } = report
     if (answer?.kind === 'rejected') {
       const { error } = answer
       const isOver = error instanceof StaleFence || error instanceof Committed
       if (!isOver && !isFallback) {
         // The same report would be rejected again, so a failure is reported instead, once.
         const settlement = running.attempt.refusedBy(error)
-        this.#waiting.push({ running, settlement, isFallback: true })
+        this.#waiting.push({ running, settlement, thrown, isFallback: true })
         this.#running.track(running)
         return
       }
       if (error instanceof StaleFence) this.#running.noteLost(running)
     } else if (answer !== undefined) {
+      this.#noteFailure(report, answer)
       this.#parts.onReported(answer.job)
     }
     this.#running.release(running)
   }
+
+  /** Emits a failure that the store has recorded. */
+  #noteFailure({ settlement, thrown }: WaitingReport, answer: Answer): void {
+    if (settlement.command.kind !== 'fail' || answer.kind !== 'done') return
+    const { job, fact } = answer
+    this.#parts.observe({
+      type: 'failed',
+      worker: this.#parts.settings.id,
+      job,
+      attempt: settlement.held.job.attempt,
+      error: fact.error as JobError,
+      retryAt: fact.trigger === 'retry' ? (fact.runAt as number) : null,
+      ...(fact.thrown !== undefined && { thrown: fact.thrown }),
+      ...(thrown !== undefined && { original: thrown.error }),
+    })
+  }
+}
+
+/** Whether the attempt did what the handler wanted: it was committed or snoozed. */
+function isFine({ command }: Settlement): boolean {
+  return command.kind === 'commit' || command.kind === 'suspend'
 }

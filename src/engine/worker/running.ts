@@ -2,12 +2,16 @@
  * The attempts that run in a worker, with the slot that each occupies and the lease that each
  * holds. A lease is renewed from its claim until the store has the attempt's report.
  */
-import type { Beat, Held, Ref } from '../../stores/store.ts'
+import type { Beat, Held, Ref } from '../../stores/contract/store.ts'
 import type { JobDefinition } from '../define-job.ts'
 import { HeartbeatFailed } from '../errors.ts'
-import { Attempt, type Report } from './attempt.ts'
+import { scheduleOf } from '../schedules/schedule-context.ts'
+import { AttemptTrace } from '../tracing/attempt-trace.ts'
+import type { Tracer } from '../tracing/tracer.ts'
+import { Attempt } from './attempt.ts'
 import type { HeartbeatHost } from './heartbeat.ts'
 import type { WorkerParts } from './parts.ts'
+import type { Report } from './report.ts'
 import type { Slots } from './slots.ts'
 import { StuckHandlers, type StuckParts } from './stuck.ts'
 
@@ -26,6 +30,8 @@ export interface RunningEvents {
   readonly onExit: StuckParts['onExit']
   /** The slot of a stuck handler is free again. */
   readonly onFree: () => void
+  /** Leases can be renewed from now on. */
+  readonly onReady: () => void
 }
 
 /** All attempts of one worker. */
@@ -58,7 +64,13 @@ export class RunningAttempts {
       onLost: (beat) => this.#lose(this.#find(beat)),
       onCancel: (beat) => this.#find(beat)?.attempt.cancel(),
       onError: (error) => events.onError(new HeartbeatFailed(error)),
+      onReady: events.onReady,
     })
+  }
+
+  /** Whether the leases of jobs can be renewed. */
+  get isReady(): boolean {
+    return this.#heartbeats.isReady
   }
 
   get count(): number {
@@ -81,7 +93,9 @@ export class RunningAttempts {
 
   /** Starts a handler for each job; there must be a free slot for each. Returns their number. */
   start(claimed: readonly Held[]): number {
-    const { jobs, environment, bounds, store, logger, observe, settings } = this.#parts
+    const { jobs, environment, bounds, store, logger, enqueue, observe, settings, redact } =
+      this.#parts
+    const { tracer } = this.#parts
     // Renewal begins before any handler runs: a handler may block this thread beyond its lease.
     if (claimed.length > 0) {
       environment.crashPoint?.('worker.claimed')
@@ -94,9 +108,15 @@ export class RunningAttempts {
         bounds,
         store,
         now: () => store.now(),
+        scheduleOf: (job) => scheduleOf(job, store),
         deadlineBy: async ({ id, seq }) => (await store.asOf(id, seq))?.deadlineAt ?? null,
         onProgress: (text) => this.#heartbeats.progress(held.ref, text),
+        onLeftover: (leftover) =>
+          observe({ type: 'leftover', worker: settings.id, job: held.job, ...leftover }),
+        ...(redact !== undefined && { redact }),
         logger,
+        enqueue,
+        ...(tracer !== undefined && { trace: traceOf(tracer, held, this.#parts) }),
       })
       const running: Running = { slot: this.#slots.take(), attempt }
       // An earlier attempt at this job has lost its lease, even if no heartbeat has said so yet.
@@ -163,6 +183,11 @@ export class RunningAttempts {
     this.noteLost(running)
     running.attempt.loseLease()
   }
+}
+
+function traceOf(tracer: Tracer, held: Held, { settings, redact }: WorkerParts): AttemptTrace {
+  const failing = { type: held.job.type, ...(redact !== undefined && { redact }) }
+  return new AttemptTrace(tracer, held, { worker: settings.id, failing })
 }
 
 /** The lease of a claimed job, as heartbeats identify it. */

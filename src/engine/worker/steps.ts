@@ -6,12 +6,14 @@
  * The store records a result under the fence of its attempt. Steps of any attempts that finish
  * together share one transaction. If the function of a step throws, nothing is stored.
  */
-import { encode, type JsonBounds } from '../../core/canonical-json.ts'
+import type { JsonBounds } from '../../core/canonical-json.ts'
 import { name as checkName } from '../../core/checks.ts'
 import { CommandInvalid, StaleFence } from '../../core/errors.ts'
 import type { Fence } from '../../core/job/commands.ts'
 import type { Job } from '../../core/job/job.ts'
-import type { Held, Store } from '../../stores/store.ts'
+import type { TraceContext } from '../../core/trace.ts'
+import { decodeValue, encodeValue } from '../../core/values.ts'
+import type { Held, Store } from '../../stores/contract/store.ts'
 
 /** What the function of a step receives. */
 export interface StepContext {
@@ -23,6 +25,12 @@ export interface StepContext {
 /** The function of a step. */
 export type StepFunction<Result> = (context: StepContext) => Result | Promise<Result>
 
+/** @internal */
+export type StepStore = Pick<Store, 'settle' | 'steps'> & {
+  /** Results are read also for a first attempt, which is replayed. */
+  readonly isReplay?: boolean
+}
+
 /** What steps need from their attempt. @internal */
 export interface StepParts {
   /** Returns the job with its latest facts; the store compares it with the stored row. */
@@ -30,7 +38,12 @@ export interface StepParts {
   readonly fence: Fence
   readonly bounds: JsonBounds
   readonly signal: AbortSignal
-  readonly store: Pick<Store, 'settle' | 'steps'>
+  readonly store: StepStore
+  /** Runs a step in a span of its own; absent without tracing. */
+  readonly during?: (
+    name: string,
+    work: (span: { readonly trace: TraceContext | undefined }) => Promise<string>,
+  ) => Promise<string>
   /** Throws if the attempt is over. */
   readonly assertLive: () => void
   /** Called with the job after a step was stored. */
@@ -65,23 +78,37 @@ export class Steps {
     const n = (this.#counts.get(name) ?? 0) + 1
     this.#counts.set(name, n)
     const known = (await this.#load()).get(keyOf(name, n))
-    const text = known ?? (await this.#make(name, n, work))
-    return JSON.parse(text) as Result
+    const { during } = this.#parts
+    const make = (trace?: TraceContext) => this.#make(name, n, work, trace)
+    const text =
+      known ?? (await (during === undefined ? make() : during(name, ({ trace }) => make(trace))))
+    return decodeValue(text) as Result
   }
 
-  async #make<Result>(name: string, n: number, work: StepFunction<Result>): Promise<string> {
+  async #make<Result>(
+    name: string,
+    n: number,
+    work: StepFunction<Result>,
+    trace: TraceContext | undefined,
+  ): Promise<string> {
     const { held, signal, bounds, assertLive } = this.#parts
     assertLive()
     const result = await work({ signal, key: `${held().job.id}/step/${keyOf(name, n)}` })
-    const payload = encode(result ?? null, bounds)
+    const payload = encodeValue(result, bounds)
     assertLive()
-    return this.#store(name, n, payload)
+    return this.#store(name, n, payload, trace)
   }
 
-  async #store(name: string, n: number, payload: string): Promise<string> {
+  async #store(
+    name: string,
+    n: number,
+    payload: string,
+    trace: TraceContext | undefined,
+  ): Promise<string> {
     const { held, fence, store, onStored, onLost } = this.#parts
     const command = { kind: 'step', fence, name, n } as const
-    const { answers } = await store.settle([{ held: held(), command, payload }])
+    const own = trace === undefined ? {} : { trace }
+    const { answers } = await store.settle([{ held: held(), command, payload, ...own }])
     const [answer] = answers
     if (answer?.kind === 'rejected') {
       if (answer.error instanceof StaleFence) onLost()
@@ -97,7 +124,8 @@ export class Steps {
   /** The first attempt has no earlier results. */
   #load(): Promise<ReadonlyMap<string, string>> {
     if (this.#known === undefined) {
-      const isFirst = this.#parts.held().job.attempt <= 1
+      const { held, store } = this.#parts
+      const isFirst = held().job.attempt <= 1 && store.isReplay !== true
       this.#known = isFirst ? Promise.resolve(new Map()) : this.#read()
       // After a failure the next step reads again.
       this.#known.catch(() => {

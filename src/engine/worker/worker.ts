@@ -13,12 +13,15 @@
  * No error of the store or of a handler ends the loop. An unexpected error leads to ErrorWait and
  * then to Connecting. Finished attempts keep their slots until they are reported.
  */
+
 import type { Timer } from '../../core/ports.ts'
 import { ERROR_WAIT_MS } from '../../core/worker.ts'
+import { VERSION } from '../../environment/version.ts'
+import type { ClaimRequest, Held, Settlement } from '../../stores/contract/store.ts'
 import { isOutage, StoreUnsafe } from '../../stores/errors.ts'
-import type { ClaimRequest, Held, Settlement } from '../../stores/store.ts'
 import { WorkerStuck } from '../errors.ts'
 import { Nudge } from '../nudge.ts'
+import { zoneDataVersion } from '../schedules/cron.ts'
 import { drain } from './drain.ts'
 import { Pace } from './pace.ts'
 import type { WorkerParts } from './parts.ts'
@@ -32,6 +35,8 @@ const IDLE_MIN_MS = 20
 /** The longest delay after a hint if earlier hints led to nothing. */
 const HINT_MAX_MS = 5
 const WORKER_ROW_MS = 5000
+/** A change of the reported state is written at most this often: short jobs change it often. */
+const STATE_CHANGE_MS = 1000
 /** How long handlers may run on after their abort if `stop` is called a second time. */
 const HURRY_MS = 200
 
@@ -78,6 +83,7 @@ export class JobWorker implements AsyncDisposable {
       onError: (error) => this.#noteError(error),
       onExit: ({ job, forMs }) => this.#end(new WorkerStuck(worker, job.id, forMs)),
       onFree: () => this.#nudge.now(),
+      onReady: () => this.#nudge.now(),
     })
     this.#reports = new Reports(parts, this.#slots, this.#running)
     const { stallWarningMs } = settings
@@ -153,6 +159,9 @@ export class JobWorker implements AsyncDisposable {
   async #loop(): Promise<void> {
     // Connecting
     await this.#reportRow()
+    // A handler may block this thread at once, so the lease must be renewable before the claim.
+    const mayGoOn = () => this.#running.isReady || this.#isStopping
+    while (!mayGoOn()) await this.#nudge.wait(WORKER_ROW_MS, { onlyIf: mayGoOn })
     this.#slots.moveShared('connected')
     // Recovery
     this.#slots.moveShared(await this.#recovery.run())
@@ -249,18 +258,31 @@ export class JobWorker implements AsyncDisposable {
     else this.#hint = this.#parts.environment.timers.after(delay, follow)
   }
 
+  /**
+   * Writes the row by which others see this worker. The loop writes it between two sleeps, so the
+   * state of the loop would always be Connecting. The row has the state that describes the worker.
+   */
   async #reportRow(): Promise<void> {
     const { store, settings, jobs } = this.#parts
-    const state = this.#slots.shared
-    if (this.#now() < this.#rowAt && this.#row === state) return
+    const state = this.#visibleState()
+    const wait = this.#row === state ? 0 : WORKER_ROW_MS - STATE_CHANGE_MS
+    if (this.#row !== '' && this.#now() < this.#rowAt - wait) return
     const { concurrency, queues } = settings
     const types = [...jobs.keys()]
     const silent = this.#silent.look(this.#running.attempts)
     const counts = { running: this.running, stuck: this.stuck }
-    const info = { concurrency, queues, types, ...counts, ...(silent.length > 0 && { silent }) }
+    const { renewal, renewalAdvice, schedules } = this.#parts
+    const made = { version: VERSION, zoneData: zoneDataVersion(), schedules }
+    const own = { ...made, concurrency, queues, types, renewal, renewalAdvice, ...counts }
+    const info = { ...own, ...(silent.length > 0 && { silent }) }
     await store.reportWorker({ id: settings.id, state, info: JSON.stringify(info) })
     this.#rowAt = this.#now() + WORKER_ROW_MS
     this.#row = state
+  }
+
+  #visibleState(): WorkerState {
+    if (this.#slots.shared === 'Draining') return 'Draining'
+    return this.running > 0 ? 'Processing' : 'Idle'
   }
 
   #now(): number {
@@ -290,7 +312,10 @@ export class JobWorker implements AsyncDisposable {
     this.#slots.moveShared('drain')
     this.#unsubscribe()
     this.#hint?.cancel()
+    // The state changes only once, so this write does not have to wait.
+    this.#rowAt = 0
     await drain({
+      reportRow: () => this.#reportRow(),
       parts: this.#parts,
       running: this.#running,
       reports: this.#reports,

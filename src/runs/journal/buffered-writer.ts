@@ -1,11 +1,10 @@
 /**
- * What the writers of both journals share. Facts become lines at once, after everything that was
- * appended before them, so that `run` is always what the next decision must be made on. The lines
- * wait until the write under way has ended and the event loop has turned, and then go out together:
- * one write and one sync for all of them.
+ * The common part of the writers of both journals. `append` makes lines of facts at once, so that
+ * `run` includes them for the next decision. The lines wait until the current write has ended and
+ * the event loop has turned. Then all waiting lines go out with one write and one sync.
  *
- * When a write fails, everything that waited was decided on events that do not exist: all of it is
- * refused, and the run is again what is durable.
+ * If a write fails, the waiting lines were decided on events that do not exist. All of them are
+ * rejected, and `run` returns to the durable state.
  */
 import { type RunEvent, type RunFact, toEvents } from '../../core/run/events.ts'
 import type { Run } from '../../core/run/run.ts'
@@ -16,12 +15,12 @@ import { type Extension, extend, type OpenLog } from './event-line.ts'
 import type { ArtifactHashes, Author, CancelRequest, RunWriter, StoredArtifact } from './journal.ts'
 import { encodeSnapshot } from './snapshot.ts'
 
-/** Lines that go out together. */
+/** Lines of one write. */
 export interface Batch {
   readonly lines: readonly string[]
-  /** Where the log ends once they are written. */
+  /** The end of the log after the write. */
   readonly end: { readonly seq: number; readonly hash: string }
-  /** The snapshot of that end, where it is time for one. */
+  /** The snapshot at that end, if one is due. */
   readonly snapshot: string | undefined
 }
 
@@ -32,34 +31,34 @@ interface Waiting {
 }
 
 /**
- * How many events pass, at least, before the snapshot follows them. Where the snapshot is long, the
- * log must also have grown by some times its length, so that an event costs the same in every run.
+ * The least number of events between two snapshots. The log must also have grown by a multiple of
+ * the snapshot's length, so that the cost of an event does not depend on the size of the run.
  */
 const SNAPSHOT_EVERY = 256
 const SNAPSHOT_LENGTHS = 4
-/** Of events that are only assumed, nothing but the content counts. */
+/** The envelope of previewed events. Only their data is used. */
 const ASSUMED = { ts: '', trace_id: '', span_id: '', actor: '' }
-/** How many lines may wait for the write under way. */
+/** How many lines may wait for the current write. */
 const WAITING_MAX = 100_000
 
-/** A writer; its kinds say how lines are kept. */
+/** A writer. Subclasses store the lines. */
 export abstract class BufferedWriter implements RunWriter {
   readonly runId: string
   protected readonly environment: Environment
   readonly #lost = new AbortController()
   readonly #log: OpenLog
   #lastHash: string
-  /** What is on the disk. */
+  /** The durable end of the log. */
   #durable: { readonly seq: number; readonly hash: string; readonly state: string }
-  /** The last event of which the snapshot knows; 0 where there is no valid one. */
+  /** The last event of the snapshot; 0 if there is no valid one. */
   #snapshotSeq: number
-  /** How long the last snapshot was, and how much was added since then. */
+  /** The length of the last snapshot, and of the lines since then. */
   #snapshotLength = 0
   #grown = 0
   #waiting: Waiting[] = []
   #waitingLines = 0
   #writing: Promise<void> | undefined
-  /** Whether several appends went out together the last time. */
+  /** True if the last write contained several appends. */
   #wasShared = false
   readonly #turns: Turns
   #ended: JournalClosed | undefined
@@ -91,7 +90,7 @@ export abstract class BufferedWriter implements RunWriter {
     this.assertOpen()
     if (facts.length === 0) return []
     if (this.#waitingLines + facts.length > WAITING_MAX) {
-      throw new JournalFailed(this.runId, 'append', `more than ${WAITING_MAX} events wait already`)
+      throw new JournalFailed(this.runId, 'append', `more than ${WAITING_MAX} events are waiting`)
     }
     const { runId, fold } = this.#log
     const log = { runId, fold, lastHash: this.#lastHash }
@@ -126,13 +125,13 @@ export abstract class BufferedWriter implements RunWriter {
   abstract cancelRequest(): Promise<CancelRequest | undefined>
 
   /**
-   * Makes a batch durable, and then, if it can, its snapshot; says whether the snapshot is kept.
-   * Throws when nothing was added, and calls `breakOff` where even that is not sure.
+   * Makes a batch durable, then its snapshot. Returns whether the snapshot was written. Throws if
+   * nothing was added. Calls `breakOff` if it is unknown whether something was added.
    */
   protected abstract persist(batch: Batch): Promise<boolean>
-  /** Keeps the snapshot of what is durable. */
+  /** Writes the snapshot of the durable state. */
   protected abstract persistSnapshot(snapshot: string): Promise<void>
-  /** Gives the run free. */
+  /** Releases the run. */
   protected abstract release(): Promise<void>
 
   close(): Promise<void> {
@@ -144,7 +143,7 @@ export abstract class BufferedWriter implements RunWriter {
     return this.close()
   }
 
-  /** Writes the snapshot if it is behind, while nothing is being written. */
+  /** Writes the snapshot if it is late. Must not be called during a write. */
   async catchUp(): Promise<void> {
     const { seq, hash } = this.#durable
     if (this.#snapshotSeq === seq) return
@@ -153,7 +152,7 @@ export abstract class BufferedWriter implements RunWriter {
     this.#noteSnapshot(seq, snapshot)
   }
 
-  /** Whether the writer refuses everything. */
+  /** True if the writer rejects all calls. */
   protected get isEnded(): boolean {
     return this.#ended !== undefined
   }
@@ -162,7 +161,7 @@ export abstract class BufferedWriter implements RunWriter {
     if (this.#ended !== undefined) throw this.#ended
   }
 
-  /** Refuses everything from now on. */
+  /** Rejects all calls from now on. */
   protected breakOff(why: string, lost?: Error): void {
     this.#ended ??= new JournalClosed(`The writer of run ${this.runId}`, why)
     if (lost !== undefined) this.#lost.abort(lost)
@@ -192,15 +191,15 @@ export abstract class BufferedWriter implements RunWriter {
   }
 
   /**
-   * Waits for those who append at the same time. A turn of the event loop costs a fifth of a write,
-   * so one who appends alone waits for it only as often as others need it to get on.
+   * Waits a turn of the event loop, so that other appends of the same moment join the write. A turn
+   * costs a fifth of a write, so a single appender waits only when a turn is due.
    */
   #gathered(): Promise<void> {
     const isAlone = this.#waiting.length === 1 && !this.#wasShared
     return isAlone && !this.#turns.isDue ? Promise.resolve() : this.#turns.next()
   }
 
-  /** The group is all that was appended, so that at its beginning the run is the run after it. */
+  /** The group is everything that was appended, so `run` is already the state after it. */
   async #writeGroup(group: readonly Waiting[]): Promise<void> {
     const { last_seq: seq, run_state: state } = this.run
     const end = { seq, hash: this.#lastHash }

@@ -1,5 +1,5 @@
 /**
- * A run as one file, to carry it from one journal to another, version 1.
+ * A bundle: a run as one file, to move it to another journal. Version 1.
  *
  * Lines in UTF-8, each ended by a line feed. The first is an object in canonical JSON:
  *
@@ -10,11 +10,11 @@
  *   last_hash  the SHA-256 of the last of them
  *   artifacts  how many lines of artifacts follow those
  *
- * Then the lines of the log as they are, so that their chain of hashes vouches for them, and the
- * header for their end. Then one object for each version of each artifact that the log speaks of,
- * in the order of name and hash: `name`, `sha256` and `content`, in base64.
+ * Then the unchanged lines of the log. Their chain of hashes protects them, and the header protects
+ * their end. Then one object for each version of each artifact in the log, in the order of name and
+ * hash: `name`, `sha256` and `content`, in base64.
  *
- * The same run gives the same bundle, byte for byte, from whichever journal it comes.
+ * The same run makes the same bundle in every journal, byte for byte.
  */
 import { encode } from '../../core/canonical-json.ts'
 import { ArtifactMissing, BundleInvalid, RunLogDamaged, RunNameInvalid } from './errors.ts'
@@ -22,14 +22,14 @@ import { LINE_BYTES_MAX } from './event-line.ts'
 import { sha256Of } from './hash.ts'
 import type { Journal, RestoredRun, RunReader } from './journal.ts'
 import { checkRunId } from './names.ts'
-import { checkRestored } from './restored.ts'
+import { checkRestored } from './verify.ts'
 
 const FORMAT = 'pawl-run-bundle'
 const CONTENT_BOUNDS = { depthMax: 2, bytesMax: 512 * 1024 * 1024 }
-/** An imported run is held in memory until all of it was checked. */
+/** An imported run is in memory until all of it was checked. */
 const BUNDLE_CHARACTERS_MAX = 2 ** 30
 
-/** The lines of a run's bundle, without line feeds; throws where anything of it is damaged. */
+/** Yields the lines of a run's bundle, without line feeds. Throws if the run is damaged. */
 export async function* exportRun(journal: Journal, runId: string): AsyncGenerator<string> {
   const reader = await journal.read(runId)
   const { run, lastHash, damage } = await reader.replay()
@@ -55,7 +55,7 @@ export async function* exportRun(journal: Journal, runId: string): AsyncGenerato
   }
 }
 
-/** Takes over the run of a bundle. Nothing is kept before all of it was checked. */
+/** Imports the run of a bundle. Nothing is written before all of it was checked. */
 export async function importRun(
   journal: Journal,
   lines: AsyncIterable<string> | Iterable<string>,
@@ -64,7 +64,7 @@ export async function importRun(
   return { runId: restored.runId, outcome: await journal.restore(restored) }
 }
 
-/** Every version of every artifact that the events up to one speak of, by name and hash. */
+/** Returns every version of every artifact in the events up to one, sorted by name and hash. */
 export async function artifactsOf(
   reader: RunReader,
   to: number,
@@ -109,7 +109,6 @@ async function readBundle(lines: AsyncIterable<string> | Iterable<string>): Prom
   return restored
 }
 
-/** A bundle that was cut short says in its header how much of it is missing. */
 function assertCounted(lines: number, what: string, wanted: number, found: number): void {
   if (found === wanted) return
   throw new BundleInvalid(lines + 1, `is missing: the bundle has ${found} of ${wanted} ${what}`)
@@ -121,7 +120,7 @@ interface Artifact {
   readonly content: Uint8Array
 }
 
-/** The lines are a log that ends as the header says, and have all contents that they speak of. */
+/** Checks the log, its end and its contents. */
 function checkWhole(restored: RestoredRun, { last_hash }: Header): void {
   let lastHash: string
   try {
@@ -131,7 +130,7 @@ function checkWhole(restored: RestoredRun, { last_hash }: Header): void {
     if (error instanceof ArtifactMissing) {
       const { name } = error.details
       const line = 2 + restored.lines.length + restored.artifacts.length
-      throw new BundleInvalid(line, `should be the content of artifact "${name}", and is missing`)
+      throw new BundleInvalid(line, `is missing: it should be the content of artifact "${name}"`)
     }
     if (!(error instanceof RunLogDamaged)) throw error
     throw new BundleInvalid(error.damage.line + 1, `is not a line of the log: ${error.damage.why}`)
@@ -142,7 +141,8 @@ function checkWhole(restored: RestoredRun, { last_hash }: Header): void {
 function readHeader(line: string): Header {
   const { format, version, run_id, events, last_hash, artifacts } = readObject(line, 1)
   if (format !== FORMAT) throw new BundleInvalid(1, 'is not the beginning of a bundle')
-  if (version !== 1) throw new BundleInvalid(1, `has version ${version}, which is not known here`)
+  if (version !== 1)
+    throw new BundleInvalid(1, `has version ${version}, which this version of Pawl does not know`)
   checkRunId(run_id)
   const counts = [events, artifacts].every((count) => Number.isSafeInteger(count))
   if (!counts || typeof last_hash !== 'string') throw new BundleInvalid(1, 'lacks a field')

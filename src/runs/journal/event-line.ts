@@ -8,11 +8,11 @@
  *   actor, data, event_id, prev, run_id, seq, span_id, trace_id, ts, type
  *
  * `seq` counts from 1 without gaps: event n is in line n. `prev` is the SHA-256 of the line before,
- * without its line feed, in lower-case hex; in the first line it is 64 zeros. So a change anywhere
- * shows in the line after it, and a change of the last line in the snapshot, which holds its hash.
+ * without its line feed, in lower-case hex; in the first line it is 64 zeros. So the line after a
+ * changed line reveals the change. For the last line, the snapshot does, which contains its hash.
  *
- * Bytes after the last line feed are no event, even where they would be a whole object: the write
- * that put them there was cut short, and nobody was told that it was done.
+ * Bytes after the last line feed are not an event, even if they are a whole object: their write was
+ * interrupted and was not acknowledged.
  */
 import { encode, encodeText } from '../../core/canonical-json.ts'
 import { type RunEvent, type RunFact, toEvents } from '../../core/run/events.ts'
@@ -29,23 +29,22 @@ export const NO_HASH = '0'.repeat(64)
 /** The longest line, without its line feed. */
 export const LINE_BYTES_MAX = 16 * 1024 * 1024
 
-/** What stands around the data of an event is far shorter than this. */
+/** The other fields of an event are far shorter than the difference. */
 const DATA_BOUNDS = { depthMax: 7, bytesMax: LINE_BYTES_MAX - 8192 }
 
-/** A log to which lines are added, by its end. */
+/** The end of a log to which lines are appended. */
 export interface OpenLog {
   readonly runId: string
-  /** The fold of everything that was added; must be undoable. */
+  /** The fold of all lines. Must be undoable. */
   readonly fold: RunFold
   readonly lastHash: string
 }
 
-/** A log that has no line yet. */
 export function emptyLog(runId: string): OpenLog {
   return { runId, fold: new RunFold().toUndoable(), lastHash: NO_HASH }
 }
 
-/** What is added to a log. */
+/** Events and lines that were appended to a log. */
 export interface Extension {
   readonly events: readonly RunEvent[]
   /** Without line feeds. */
@@ -54,7 +53,7 @@ export interface Extension {
   readonly lastHash: string
 }
 
-/** Adds new facts to a log; throws where they do not follow from it, and leaves it as it was. */
+/** Appends facts. If they do not follow from the log, throws and leaves the log unchanged. */
 export function extend(
   log: OpenLog,
   facts: readonly RunFact[],
@@ -70,7 +69,7 @@ export function extend(
   )
 }
 
-/** Adds events to a log; throws where they do not follow from it, and leaves it as it was. */
+/** Appends events. If they do not follow from the log, throws and leaves the log unchanged. */
 export function chain(log: OpenLog, events: readonly RunEvent[]): Extension {
   const { runId, fold } = log
   const before = fold.run?.last_seq ?? 0
@@ -93,7 +92,7 @@ export function chain(log: OpenLog, events: readonly RunEvent[]): Extension {
   }
 }
 
-/** Field by field, in the order of a line, which is the quickest to make and to write. */
+/** Field by field, in the order of a line: faster than a spread. */
 function chainedTo(prev: string, event: RunEvent): ChainedEvent {
   const { actor, data, event_id, run_id, seq, span_id, trace_id, ts, type } = event
   const fields = { actor, data, event_id, prev, run_id, seq, span_id, trace_id, ts, type }
@@ -101,8 +100,8 @@ function chainedTo(prev: string, event: RunEvent): ChainedEvent {
 }
 
 /**
- * The canonical text of an event that fits its schema. Written out, because all its names and their
- * order are known, and so are the signs of most of its values.
+ * Returns the canonical text of an event that conforms to the schema. Written out, because its
+ * names and their order are known, and most values need no escaping.
  */
 function lineOf(event: ChainedEvent): string {
   const { actor, data, event_id, prev, run_id, seq, span_id, trace_id, ts, type } = event

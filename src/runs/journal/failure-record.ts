@@ -1,25 +1,24 @@
 /**
- * What is recorded beside a damaged log, version 1: `events.failed-<n>.ndjson`.
+ * The record of a failure beside a damaged log, version 1: `events.failed-<n>.ndjson`.
  *
  * The first line is an object in canonical JSON:
  *
  *   format   "pawl-run-failure"
  *   version  1
- *   sha256   of all bytes of the damaged log; of no bytes where the log is missing
- *   line, offset, why   what is wrong with it, and where
+ *   sha256   of all bytes of the damaged log; of no bytes if the log is missing
+ *   line, offset, why   the damage
  *
- * The lines after it are events in the form of the log (`event-line.ts`). They follow the last line
- * before the damage, by seq and by hash, so that the good part of the log and these lines together
- * are a log that can be read, and which ends in the failure of the run. Where nothing of the log
- * can be read, they begin with a RUN_CREATED of their own.
+ * The lines after it are events in the format of the log (`event-line.ts`). They follow the last
+ * line before the damage, by seq and by hash. So the sound part of the log and these lines together
+ * are a valid log, which ends with the failure of the run. If no line of the log can be read, they
+ * begin with RUN_CREATED.
  *
- * A record counts only while the log still has the hash that it names: a log that was restored is
- * read as if there were no record.
+ * A record is valid only while the log has the hash in it. After the log was restored, the record
+ * is ignored.
  */
 import { encode } from '../../core/canonical-json.ts'
 import type { Damage } from './journal.ts'
 
-/** A record, as it was read. */
 export interface FailureRecord {
   readonly sha256: string
   readonly damage: Damage
@@ -29,14 +28,13 @@ export interface FailureRecord {
 
 const FORMAT = 'pawl-run-failure'
 
-/** The text of a record. */
 export function encodeFailure({ sha256, damage, lines }: FailureRecord): string {
   const { line, offset, why } = damage
   const header = encode({ format: FORMAT, version: 1, sha256, line, offset, why })
   return [header, ...lines, ''].join('\n')
 }
 
-/** Reads the text of a record; nothing where it is not one. */
+/** Parses the text of a record. Returns `undefined` if it is invalid. */
 export function decodeFailure(text: string): FailureRecord | undefined {
   const [first = '', ...lines] = text.split('\n')
   if (lines.pop() !== '' || lines.length === 0) return undefined

@@ -1,10 +1,10 @@
 /**
- * A fork is a run of its own that begins with what another had done up to an event. Its events are
- * those of the other in envelopes of their own: a new run id, new event ids and a new chain. Times,
- * traces and actors stay, because that is when and by whom it was done. The first event names where
- * the fork comes from. Every content that its events speak of is copied.
+ * A fork is a new run that begins with the events of another run, up to one event. The events get
+ * the new run id, new event ids and a new chain; times, traces and actors stay. The first event
+ * names the other run and the event (`origin`). All contents that the events name are copied.
  */
 import { CommandInvalid } from '../../core/errors.ts'
+import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
 import type { RunEvent } from '../../core/run/events.ts'
 import type { Environment } from '../../environment/system.ts'
 import { artifactsOf } from './bundle.ts'
@@ -13,23 +13,27 @@ import { chain, emptyLog } from './event-line.ts'
 import { sha256Of } from './hash.ts'
 import type { Damage, Journal, RunReader } from './journal.ts'
 
-/** Which run is forked after which event, and what the fork is called. */
+/** The run to fork, the last event to copy, and the id of the new run. */
 export interface Fork {
   readonly from: string
-  /** The last event that the fork shares. */
   readonly seq: number
   readonly runId: string
 }
 
+// The journal checks the names of runs, and the reader the number of the event.
+const FORK: FieldChecks<Fork> = { from: unchecked, seq: unchecked, runId: unchecked }
+
 /**
- * Makes a run that goes on from an event of another; it is there as a whole, or not at all. The log
- * of the other may be damaged behind that event: what comes before its damage can be forked.
+ * Forks a run. The new run exists completely or not at all. The log of the other run may be damaged
+ * after the event.
  */
 export async function forkRun(
   journal: Journal,
-  { from, seq, runId }: Fork,
+  fork: Fork,
   { ids }: Pick<Environment, 'ids'>,
 ): Promise<void> {
+  checkFields(fork, FORK, { what: 'fork' })
+  const { from, seq, runId } = fork
   const reader = await journal.read(from)
   await assertGood(reader, seq)
   const hash = await hashOfLine(reader, seq)
@@ -47,7 +51,7 @@ export async function forkRun(
   await journal.restore({ runId, lines, artifacts })
 }
 
-/** Throws `RunLogDamaged` if the damage of a log begins with this event or before it. */
+/** Throws `RunLogDamaged` if the log is damaged at this event or before it. */
 async function assertGood(reader: RunReader, seq: number): Promise<void> {
   const damage = await findDamage(reader)
   if (damage !== undefined && damage.line <= seq) throw new RunLogDamaged(reader.runId, damage)

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** The SHA-256 of bytes, or of a text in UTF-8, in lower-case hex. */
+/** Returns the SHA-256 of bytes, or of a text in UTF-8, in lower-case hex. */
 export function sha256Of(content: Uint8Array | string): string {
   return hash('sha256', content, 'hex')
 }

@@ -3,18 +3,18 @@ import { hostname } from 'node:os'
 import type { Clock } from '../../core/ports.ts'
 import type { Holder } from './journal.ts'
 
-/** This process, as the holder of a run from now on. */
+/** Returns this process as a holder since now. */
 export function thisProcess(clock: Clock): Holder {
   const since = new Date(clock.now()).toISOString()
   return { host: hostname(), pid: process.pid, since }
 }
 
-/** A process whose time of start is this much later than a note was not the one that wrote it. */
+/** A process that started this much later than the note did not write it. */
 const START_SLACK_MS = 5000
 
 /**
- * Whether a holder may still be at work: of another machine nothing is known. A note outlives the
- * process that wrote it, and its number may have been given to another process since then.
+ * Returns false if the holder's process has ended. Of a process on another machine nothing is
+ * known, so the answer is true. The system may have given the process id to another process since.
  */
 export function mayLive({ host, pid, since }: Holder): boolean {
   if (host !== hostname()) return true
@@ -22,7 +22,7 @@ export function mayLive({ host, pid, since }: Holder): boolean {
   try {
     process.kill(pid, 0)
   } catch (error) {
-    // It is there, and belongs to somebody else.
+    // EPERM: the process exists and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
   const startedAtMs = statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.ctimeMs

@@ -1,45 +1,45 @@
 /**
- * THE contract of a journal: the place where runs live. There are two kinds, a folder of files
- * (`folder/`) and tables in a store (`store-journal.ts`). Both keep the same lines, byte for byte,
- * so that a run can be carried from one to the other, and both pass the same suite.
+ * The contract of a journal, which stores runs. There are two journals: a folder of files
+ * (`folder/`) and tables in a store (`store/`). Both store the same lines, byte for byte, so that a
+ * run can be moved from one to the other. Both pass the same suite (`test/contract/journal/`).
  *
- * A run in a journal is
+ * A run in a journal has
  *
- *   its log        events in order, each in one canonical line that holds the hash of the line
- *                  before it (`event-line.ts`): the truth
- *   its snapshot   the fold of the log (`snapshot.ts`): derived, for fast looks
- *   its artifacts  named contents, kept by name and sha256: an earlier version is never replaced
- *   its holder     at most one at a time; only the holder appends
+ *   a log        the events in order, one canonical line each, with the hash of the line before it
+ *                (`event-line.ts`); all other data except the artifacts can be derived from it
+ *   a snapshot   the fold of the log (`snapshot.ts`), for fast reads
+ *   artifacts    named contents, stored by name and SHA-256; earlier versions are never replaced
+ *   a holder     at most one at a time; only the holder appends
  *
- * Rules that hold for every kind:
+ * Rules of both journals:
  *
  *  1. An append is durable when it resolves. Its events are one write: a crash before it resolves
- *     leaves none of them, all of them, or the first few, in order and whole, and never a part of
- *     one that counts.
- *  2. An append that throws `JournalFailed` has added nothing, nor have those that were made after
- *     it, and the writer can go on. If even that cannot be made sure, the writer is broken: it
- *     refuses everything with `JournalClosed`, and the run must be opened again.
+ *     leaves none of them, all of them, or the first few, whole and in order. A part of an event is
+ *     never read as an event.
+ *  2. An append that throws `JournalFailed` has added nothing. The appends after it fail as well,
+ *     and the writer can continue. If the journal cannot ensure that nothing was added, the writer
+ *     is broken: it rejects all calls with `JournalClosed`, and the run must be opened again.
  *  3. A snapshot is written after its events are durable, never before. It is written when the
- *     state of the run changed, on `close`, and when 256 events have passed since the last one and
- *     the log has grown by four times its length.
- *     A failure to write it fails no append; `close` reports it.
- *  4. Whatever is read is checked: the chain of hashes, the schema of each event, its place in the
- *     order, and that it follows from the run before it. What does not pass is `RunLogDamaged`,
- *     with its place. Nothing is skipped, and nothing damaged is ever overwritten.
- *  5. Bytes after the last whole line are no event: a write that was cut short, or one under way.
- *     Readers leave them out and say so. Whoever opens the run for writing sets them aside, cuts
- *     them off and records LOG_TAIL_DISCARDED.
- *  6. A snapshot that is missing, older than the log or not valid is made anew from the log. One
- *     that its own hash fits, and that speaks of events that the log does not have, proves that the
- *     log was cut or replaced: `RunLogDamaged`.
+ *     state of the run changes, on `close`, and when at least 256 events were added since the last
+ *     snapshot and the log has grown by four times the length of the snapshot. If it cannot be
+ *     written, no append fails; `close` throws.
+ *  4. Every read is checked: the chain of hashes, the schema of each event, its number, and that it
+ *     follows from the events before it. The first event that fails is reported as `RunLogDamaged`
+ *     with its line and offset. No event is skipped, and damaged data is never overwritten.
+ *  5. Bytes after the last whole line are not an event: a write was interrupted, or is running.
+ *     Readers ignore them and report their number. `open` copies them to another file, removes them
+ *     from the log and records LOG_TAIL_DISCARDED.
+ *  6. A snapshot that is missing, older than the log or invalid is written again from the log. If
+ *     a snapshot has its correct hash and contains events that the log does not have, the log was
+ *     cut or replaced: `RunLogDamaged`.
  */
 import type { RunEnvelope, RunEvent, RunFact } from '../../core/run/events.ts'
 import type { Run } from '../../core/run/run.ts'
 
-/** Who appends, and in which trace; the journal adds the time. */
+/** The author and trace of events. The journal adds the time. */
 export type Author = Omit<RunEnvelope, 'ts'>
 
-/** Who holds a run. */
+/** The process that holds a run. */
 export interface Holder {
   readonly host: string
   readonly pid: number
@@ -47,67 +47,66 @@ export interface Holder {
   readonly since: string
 }
 
-/** A wish of somebody who does not hold the run; its holder honours it. */
+/** A request to cancel a run that another process holds. Its holder cancels it. */
 export interface CancelRequest {
   readonly reason: string
-  /** Who asked. */
   readonly actor: string
   /** UTC, ISO 8601. */
   readonly ts: string
 }
 
-/** A run as its log tells it. */
+/** A run, read from its log. */
 export interface Replayed {
   readonly run: Run
   /** The hash of the last line. */
   readonly lastHash: string
-  /** How many bytes after the last whole line were left out; see rule 5. */
+  /** The number of bytes after the last whole line; see rule 5. */
   readonly tornBytes: number
-  /** Why the log cannot be read to its end, where that was recorded by `failDamaged`. */
+  /** The damage of the log, if `failDamaged` recorded it. */
   readonly damage?: Damage
 }
 
-/** What is wrong with a log, and where. */
+/** The first damaged line of a log. */
 export interface Damage {
-  /** Counted from 1; 0 where the log is missing. */
+  /** Counted from 1; 0 if the log is missing. */
   readonly line: number
-  /** Where the line begins, in bytes from the beginning of the log. */
+  /** The offset of the line in the log, in bytes. */
   readonly offset: number
   readonly why: string
 }
 
-/** How a run whose log is damaged has failed. */
+/** The recorded failure of a run with a damaged log. */
 export interface RunFailureRecord {
   /** The SHA-256 of the damaged log. */
   readonly id: string
   readonly damage: Damage
-  /** They follow the last event before the damage. */
+  /** The events of the failure. They follow the last event before the damage. */
   readonly events: readonly RunEvent[]
 }
 
-/** The facts by which a damaged run fails. */
+/** Returns the facts by which a damaged run fails. */
 export type DecideFailure = (
   run: Run | null,
   damage: Damage,
 ) => readonly RunFact[] | Promise<readonly RunFact[]>
 
-/** Something that `verify` found. */
+/** A finding of `verify`. */
 export interface RunFinding {
   readonly kind: 'log' | 'tail' | 'snapshot' | 'artifact' | 'lease'
-  /** Whether the run is still whole: tail, late snapshot and lease are mended by opening it. */
+  /** `notice`: opening the run repairs it (tail, late snapshot, lease). */
   readonly severity: 'error' | 'notice'
   readonly message: string
   readonly details: Readonly<Record<string, unknown>>
 }
 
-/** A content that was stored. */
+/** A stored content. */
 export interface StoredArtifact {
-  /** Where it is, from the run's folder on; made of name and hash alone (`names.ts`). */
+  /** Its path in the run's folder, made of name and hash (`names.ts`). */
   readonly path: string
   readonly sha256: string
 }
 
-/** A run that comes from another journal. */
+/** A run from another journal. */
 export interface RestoredRun {
   readonly runId: string
   readonly lines: readonly string[]
@@ -117,125 +116,133 @@ export interface RestoredRun {
 /** Artifacts by name. */
 export type ArtifactHashes = Readonly<Record<string, { readonly sha256: string }>>
 
-/** The events of a run that are asked for; both ends are included. */
+/** A range of events, both ends included. */
 export interface EventRange {
   readonly from?: number
   readonly to?: number
 }
 
-/** A run, for those who only read it. Nothing is kept open between calls. */
+/** Reads a run. Nothing stays open between calls. */
 export interface RunReader {
   readonly runId: string
   /**
-   * Reads and checks the whole log. A run whose damage was recorded is shown as it failed.
-   * `onEvent` is told of every event up to the end or the damage.
+   * Reads and checks the whole log. Returns a run with recorded damage as it failed. `onEvent`
+   * receives every event up to the end or the damage.
    */
   replay(onEvent?: (event: RunEvent) => void): Promise<Replayed>
-  /** The lines of the log as they are, checked as they are read, without their line feeds. */
+  /** Yields the lines of the log without line feeds. Each line is checked. */
   lines(range?: Pick<EventRange, 'to'>): AsyncIterable<string>
   /**
-   * Every event in order, checked as it is read. At the first that is damaged it goes on with those
-   * by which the run failed, if they were recorded, and throws if not.
+   * Yields the events in order. Each event is checked. At the damage it continues with the events
+   * of the recorded failure, or throws `RunLogDamaged` if none was recorded.
    */
   events(range?: EventRange): AsyncIterable<RunEvent>
-  /** What was recorded of the damage that the log has now; nothing if nothing was. */
+  /** Returns the record of the current damage, or `undefined` if there is none. */
   failure(): Promise<RunFailureRecord | undefined>
-  /** The run as it was after an event; nothing where the log has no such event. */
+  /**
+   * Returns the run after an event, or `undefined` if the log has no such event. If the log is
+   * damaged up to this event, returns the run as it failed, or throws `RunLogDamaged` if the damage
+   * was not recorded.
+   */
   asOf(seq: number): Promise<Run | undefined>
-  /** The content of an artifact; throws `ArtifactMissing` or `ArtifactChanged`. */
+  /** Returns the content of an artifact. Throws `ArtifactMissing` or `ArtifactChanged`. */
   readArtifact(name: string, sha256: string): Promise<Uint8Array>
   /**
-   * The names of artifacts whose content is gone or was changed, sorted. In a folder, a file that
-   * looks as it did when its content was last found right is not read, unless `paranoid`.
+   * Returns the names of artifacts with a missing or changed content, sorted. In a folder, a file
+   * with the same size and times as at the last check is not read, unless `paranoid`.
    */
   findDamaged(
     artifacts: ArtifactHashes,
     options?: { readonly paranoid?: boolean },
   ): Promise<string[]>
-  /** Who holds the run now, as far as can be told; a hint. */
+  /** Returns the current holder. The answer may be outdated at once. */
   holder(): Promise<Holder | undefined>
   cancelRequest(): Promise<CancelRequest | undefined>
 }
 
-/** A run, for the one who holds it. */
+/** Writes to a run that this process holds. */
 export interface RunWriter extends AsyncDisposable {
   readonly runId: string
   /**
-   * The fold of everything that was appended, also of what is not durable yet. Decide on it and
-   * append in the same turn of the event loop, and nothing can come between. It is the run as it
-   * is, not as it was: the next append changes it in place, because a copy for every event would
-   * be dear where a run holds much.
+   * The fold of all appended events, including those that are not durable yet. If you decide on it
+   * and append in the same turn of the event loop, no other append comes between. The next append
+   * changes the object in place: copying a large run for every event would be slow.
    */
   readonly run: Run
-  /** The hash of the line of its last event. */
+  /** The hash of the last line. */
   readonly lastHash: string
-  /** Aborted with `RunLost` when the right to write was lost: in a store, an expired lease. */
+  /** Aborted with `RunLost` if this process no longer holds the run: its lease expired. */
   readonly signal: AbortSignal
   /**
-   * Adds events for these facts, which were decided on `run`; resolves when they are durable, see
-   * rules 1 to 3. Appends keep their order, and those that wait while one is being written share
-   * the next write. Facts that do not follow from the run are refused with `LedgerBroken`, and
-   * nothing is written. Throws `RunLost` where another holds the run by now.
+   * Appends events for these facts, which were decided on `run`. Resolves when they are durable
+   * (rules 1 to 3). Appends keep their order; those that wait for a write share the next one.
+   * Throws `LedgerBroken` if the facts do not follow from the run, and `RunLost` if another process
+   * holds the run; nothing is written then.
    */
   append(facts: readonly RunFact[], author: Author): Promise<RunEvent[]>
   /**
-   * Lets somebody see the run as it would be after facts that are not appended: `assume` adds them
-   * to `run`, and when `look` returns or throws, they are taken back.
+   * Calls `look` with a function that adds facts to `run` without appending them. When `look`
+   * returns or throws, these facts are removed from `run`.
    */
   preview<T>(look: (assume: (facts: readonly RunFact[]) => void) => T): T
-  /** Keeps a content, durably; the event that makes it an artifact is the caller's to append. */
+  /** Stores a content durably. The caller appends the event that makes it an artifact. */
   writeArtifact(name: string, content: Uint8Array): Promise<StoredArtifact>
   readArtifact(name: string, sha256: string): Promise<Uint8Array>
-  /** As a reader does, and remembers what the files look like. */
+  /** The same as `RunReader.findDamaged`; also stores the sizes and times of the files. */
   findDamaged(
     artifacts: ArtifactHashes,
     options?: { readonly paranoid?: boolean },
   ): Promise<string[]>
-  /** Whether somebody asked that the run be cancelled. */
+  /** Returns the last request to cancel the run. */
   cancelRequest(): Promise<CancelRequest | undefined>
-  /** Brings the snapshot up to date and gives the run free; a second call does nothing. */
+  /** Writes the snapshot and releases the run. A second call does nothing. */
   close(): Promise<void>
 }
 
-/** A place where runs live. Ids are checked first: see `names.ts`, `RunNameInvalid`. */
+/** Stores runs. Every method throws `RunNameInvalid` for an invalid id (`names.ts`). */
 export interface Journal extends AsyncDisposable {
   /**
-   * Begins a run with its first facts, and holds it. Throws `RunExists` where its log has an event.
-   * A creation that a crash cut short left nothing, and can be repeated.
+   * Creates a run with its first facts and holds it. Throws `RunExists` if its log has an event. A
+   * creation that a crash interrupted left nothing and can be repeated.
    */
   create(runId: string, facts: readonly RunFact[], author: Author): Promise<RunWriter>
   /**
-   * Takes the right to write; throws `RunHeld` where another has it, `RunNotFound` and
-   * `RunLogDamaged`. Mends what may be mended: the tail (rule 5) and the snapshot (rule 6).
-   * `onEvent` is told of every event as it is read, so that nobody has to read the log again.
+   * Opens a run for writing. Throws `RunHeld` if another process holds it, `RunNotFound` and
+   * `RunLogDamaged`. Repairs the tail (rule 5) and the snapshot (rule 6).
+   * `onEvent` receives every event while the log is read, so that the log need not be read again.
+   * `author` may be a function; it is called after that.
    */
-  open(runId: string, author: Author, onEvent?: (event: RunEvent) => void): Promise<RunWriter>
+  open(
+    runId: string,
+    author: Author | (() => Author),
+    onEvent?: (event: RunEvent) => void,
+  ): Promise<RunWriter>
   /** Throws `RunNotFound`. */
   read(runId: string): Promise<RunReader>
-  /** The ids of all runs, sorted. */
+  /** Returns the ids of all runs, sorted. */
   list(): Promise<string[]>
   /**
-   * The run by its snapshot, perhaps behind its log, or as it failed if its damage was recorded;
-   * nothing if there is no valid snapshot. The log is not read.
+   * Returns the run from its snapshot, which may be older than the log, or as it failed if its
+   * damage was recorded. Returns `undefined` if there is no valid snapshot.
    */
   peek(runId: string): Promise<Run | undefined>
-  /** Checks log, chain, schemas, order, snapshot and artifacts; changes nothing. */
+  /** Checks log, chain, schemas, order, snapshot and artifacts. Changes nothing. */
   verify(runId: string): Promise<RunFinding[]>
-  /** Asks whoever holds the run to cancel it; durable, and repeated at will. */
+  /** Asks the holder to cancel the run. The request is durable and may be repeated. */
   requestCancel(runId: string, request: Omit<CancelRequest, 'ts'>): Promise<void>
   /**
-   * Records that a damaged run has failed, beside its log, which stays as it is. `decide` gets the
-   * run up to the damage, or null where not even its first event can be read, and gives the facts:
-   * the issue SnapshotInvalid and the failure. Once recorded for the same bytes, nothing is added.
-   * Throws `RunNotDamaged` where the log can be read.
+   * Records beside the log that a damaged run has failed. The log is not changed. `decide` receives
+   * the run before the damage, or null if not even the first event can be read, and returns the
+   * facts: the issue SnapshotInvalid and the failure. Does nothing if this was recorded for the
+   * same bytes. Throws `RunNotDamaged` if the log can be read.
    */
   failDamaged(runId: string, decide: DecideFailure, author: Author): Promise<Replayed>
   /**
-   * Takes over a whole run with lines that came from elsewhere, checked before anything is kept;
-   * all of it is there afterwards, or nothing that counts. Nothing is done where the run exists
-   * with the same lines; throws `RunExists` where it has others.
+   * Imports a whole run. Checks it before anything is written; afterwards the run exists completely
+   * or not at all. Returns `same` if the run exists with the same lines, and throws `RunExists` if
+   * it has others.
    */
   restore(restored: RestoredRun): Promise<'restored' | 'same'>
-  /** Closes every writer that is still open. */
+  /** Closes all open writers. */
   close(): Promise<void>
 }

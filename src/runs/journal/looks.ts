@@ -1,22 +1,21 @@
 /**
- * What a file looks like from outside. One that looks as it did when it was read holds what it held
- * then, and need not be read again, with one exception: if it had changed just before it was looked
- * at, another change in the same tick of the clock would not show.
+ * Recognizes unchanged files by size, time of change and inode, to avoid reading them again. If a
+ * file was changed shortly before it was read, another change in the same tick of the file system's
+ * clock does not change its time. Such a file must be read again.
  */
 import type { FileInfo } from '../../core/ports.ts'
 
-/** What changes when a file is written or replaced. */
+/** The properties that change when a file is written or replaced. */
 export type Look = Pick<FileInfo, 'size' | 'modified' | 'inode'>
 
-/** The coarsest clock of a file system that is in use. */
+/** The coarsest clock of common file systems (FAT). */
 const TICK_MS = 2000
 
-/** Whether two looks are of the same file with the same content. */
 export function isSameLook(a: Look, b: Look): boolean {
   return a.size === b.size && a.modified === b.modified && a.inode === b.inode
 }
 
-/** Whether a file that was looked at could not have changed after that without looking changed. */
+/** Returns true if a later change of the file will change its time. */
 export function isSettled(
   { modifiedAtMs }: Pick<FileInfo, 'modifiedAtMs'>,
   lookedAtMs: number,

@@ -1,4 +1,4 @@
-/** Reading a run: log, snapshot, what was recorded beside them, and artifacts. */
+/** Reads a run: log, snapshot, record of failure, and artifacts. */
 import { createHash } from 'node:crypto'
 import { RunNotFound } from '../../core/errors.ts'
 import type { RunEvent } from '../../core/run/events.ts'
@@ -7,7 +7,6 @@ import type { Environment } from '../../environment/system.ts'
 import { ArtifactChanged, ArtifactMissing, RunLogDamaged, RunNotDamaged } from './errors.ts'
 import { extend } from './event-line.ts'
 import type { FailureRecord } from './failure-record.ts'
-import { guarded } from './guarded.ts'
 import { sha256Of } from './hash.ts'
 import type {
   ArtifactHashes,
@@ -23,23 +22,23 @@ import type {
 } from './journal.ts'
 import { LogReplay, type ReplayOptions } from './log-replay.ts'
 import { artifactPath } from './names.ts'
+import { guarded } from './open-journal.ts'
 import type { ChainedEvent } from './schemas.ts'
 import { claimOf, decodeSnapshot, isSnapshotOf, type ReadSnapshot, runOf } from './snapshot.ts'
 import type { KnownLine, RunSource } from './source.ts'
 
-/** A run whose log was read to its end. */
 export interface Examined {
   readonly log: LogReplay
-  /** The snapshot, read and checked by itself. */
+  /** Parses and checks the snapshot. */
   snapshot(): ReadSnapshot | { readonly kind: 'missing' }
-  /** Whether the snapshot is, byte for byte, what the log folds to, and fits its schema. */
+  /** Returns true if the snapshot equals the fold of the log, byte for byte. */
   isCurrent(): boolean
 }
 
 /**
- * Reads and checks everything but the artifacts; throws `RunLogDamaged`. The snapshot is read
- * first: a writer at work can only have added to the log since then, so that a snapshot that knows
- * more than the log proves damage.
+ * Reads and checks everything except the artifacts. Throws `RunLogDamaged`. The snapshot is read
+ * before the log, because a writer may add to the log meanwhile: a snapshot that contains more
+ * events than the log proves damage.
  */
 export async function examine(
   source: RunSource,
@@ -60,7 +59,7 @@ export async function examine(
   }
 }
 
-/** A snapshot in other than the canonical form, which nobody writes, must be read as a whole. */
+/** A snapshot that is not in canonical form must be parsed as a whole. */
 function knownBy(runId: string, text: string): KnownLine | undefined {
   const claim = claimOf(runId, text)
   if (claim !== undefined) return claim
@@ -69,18 +68,18 @@ function knownBy(runId: string, text: string): KnownLine | undefined {
   return { seq: read.snapshot.last_seq, hash: read.snapshot.last_event_hash }
 }
 
-/** A snapshot is written after its events, so the log must have every event that it knows. */
+/** A snapshot is written after its events, so the log must have all of them. */
 function findContradiction(
   log: LogReplay,
   hasSnapshot: boolean,
   known: KnownLine | undefined,
 ): Damage | undefined {
   if (log.lines === 0) {
-    const why = 'the log is missing, though the run has a snapshot'
+    const why = 'the log is missing, although the run has a snapshot'
     return hasSnapshot ? { line: 0, offset: 0, why } : undefined
   }
   if (known === undefined || known.seq <= log.lines) return undefined
-  const why = `the log ends here, though event ${known.seq} was written`
+  const why = `the log ends here, although event ${known.seq} was written`
   return { line: log.lines + 1, offset: log.wholeBytes, why }
 }
 
@@ -92,7 +91,7 @@ async function feed(log: LogReplay, source: RunSource): Promise<void> {
   }
 }
 
-/** What was recorded of the damage that the log has now; nothing where nothing was. */
+/** Returns the record of the current damage. Reads the log only if there are records. */
 export async function findFailure(source: RunSource): Promise<FailureRecord | undefined> {
   const records = await source.failures()
   if (records.length === 0) return undefined
@@ -100,7 +99,7 @@ export async function findFailure(source: RunSource): Promise<FailureRecord | un
   return records.find((record) => record.sha256 === sha256)
 }
 
-/** The run as the snapshot has it, or as it failed if its damage was recorded. */
+/** Returns the run from its snapshot, or as it failed if its damage was recorded. */
 export async function peekRun(source: RunSource): Promise<Run | undefined> {
   const record = await findFailure(source)
   if (record !== undefined) return (await replayFailed(source, record)).run
@@ -109,7 +108,7 @@ export async function peekRun(source: RunSource): Promise<Run | undefined> {
   return read?.kind === 'valid' ? runOf(read.snapshot) : undefined
 }
 
-/** The SHA-256 of the log as it is, damaged or not; of nothing where it is missing. */
+/** Returns the SHA-256 of the log, or of no bytes if it is missing. */
 async function hashOfLog(source: RunSource): Promise<string> {
   const hash = createHash('sha256')
   for await (const chunk of source.log()) hash.update(chunk)
@@ -117,8 +116,8 @@ async function hashOfLog(source: RunSource): Promise<string> {
 }
 
 /**
- * Finds the damage of a run and what is to be recorded of it. A record that is there already is
- * given back, and `decide` is not asked. Throws `RunNotDamaged`.
+ * Makes the record of a run's damage. If the damage was recorded before, returns that record and
+ * does not call `decide`. Throws `RunNotDamaged`.
  */
 export async function describeFailure(
   source: RunSource,
@@ -146,7 +145,7 @@ async function findDamage(source: RunSource): Promise<Damage> {
   throw new RunNotDamaged(source.runId)
 }
 
-/** The run up to its damage, and then as it failed. */
+/** Replays the log up to the damage, then the events of the record. */
 export async function replayFailed(
   source: RunSource,
   { damage, lines }: FailureRecord,
@@ -167,18 +166,17 @@ async function replayBefore(
   return log
 }
 
-/** The content of an artifact, which must have its hash. */
 export async function readArtifact(
   source: RunSource,
   name: string,
   sha256: string,
 ): Promise<Uint8Array> {
   const content = await source.artifact(artifactPath(name, sha256))
-  assertRight(source.runId, name, sha256, content)
+  assertContent(source.runId, name, sha256, content)
   return content
 }
 
-function assertRight(
+function assertContent(
   runId: string,
   name: string,
   sha256: string,
@@ -189,10 +187,10 @@ function assertRight(
   if (found !== sha256) throw new ArtifactChanged(runId, name, sha256, found)
 }
 
-/** How many contents are looked at side by side. */
+/** How many contents are checked at the same time. */
 const LOOKS_AT_ONCE = 16
 
-/** The names of artifacts whose content is gone or was changed, sorted; see `RunReader`. */
+/** See `RunReader.findDamaged`. */
 export async function findDamaged(
   source: RunSource,
   artifacts: ArtifactHashes,
@@ -208,7 +206,7 @@ export async function findDamaged(
         if (looks === undefined) await readArtifact(source, name, sha256)
         else {
           await looks.check(artifactPath(name, sha256), paranoid, (content) =>
-            assertRight(source.runId, name, sha256, content),
+            assertContent(source.runId, name, sha256, content),
           )
         }
       } catch (error) {
@@ -223,12 +221,16 @@ export async function findDamaged(
   return damaged.sort()
 }
 
-/** The hash of the line before belongs to the log, not to what happened. */
+interface ReadLine {
+  readonly event: ChainedEvent
+  readonly line: Buffer
+}
+
+/** Removes `prev`, which belongs to the log and not to the event. */
 function eventOf({ prev: _prev, ...event }: ChainedEvent): RunEvent {
   return event
 }
 
-/** A run, for those who only read it. */
 export class SourceReader implements RunReader {
   readonly #source: RunSource
 
@@ -287,8 +289,12 @@ export class SourceReader implements RunReader {
 
   asOf(seq: number): Promise<Run | undefined> {
     return guarded(this.runId, 'replay', async () => {
-      const log = new LogReplay(this.runId, { to: seq })
+      const { damage, lines } = await this.#damageUpTo(seq)
+      const log = damage
+        ? await replayBefore(this.#source, damage)
+        : new LogReplay(this.runId, { to: seq })
       await feed(log, this.#source)
+      log.continueWith(lines.slice(0, Math.max(0, seq - log.lines)))
       return log.lines === seq ? (log.run ?? undefined) : undefined
     })
   }
@@ -314,18 +320,51 @@ export class SourceReader implements RunReader {
     return guarded(this.runId, 'read', () => this.#source.cancelRequest())
   }
 
-  async *#read(to: number | undefined): AsyncGenerator<{ event: ChainedEvent; line: Buffer }> {
-    let read: { event: ChainedEvent; line: Buffer }[] = []
+  /**
+   * Returns the record of damage in the first lines, if any. A line can be valid by itself and
+   * still be changed: only the next line or the snapshot shows that, so the whole log is checked.
+   * Throws `RunLogDamaged` if the damage was not recorded.
+   */
+  async #damageUpTo(seq: number): Promise<{ damage?: Damage; lines: readonly string[] }> {
+    try {
+      await examine(this.#source)
+    } catch (error) {
+      if (!(error instanceof RunLogDamaged)) throw error
+      if (error.damage.line <= seq) {
+        const record = await findFailure(this.#source)
+        if (record === undefined) throw error
+        return record
+      }
+    }
+    return { lines: [] }
+  }
+
+  /**
+   * Yields events up to `to`. A line can be valid by itself and still be changed, which only the
+   * next line shows. So each event waits for the line after it, and the line after `to` is read.
+   */
+  async *#read(to = Number.POSITIVE_INFINITY): AsyncGenerator<ReadLine> {
+    if (to < 1) return
+    let read: ReadLine[] = []
     const log = new LogReplay(this.runId, {
-      ...(to !== undefined && { to }),
+      to: to + 1,
       onEvent: (event, line) => read.push({ event, line }),
     })
-    if (log.done) return
-    for await (const chunk of this.#source.log()) {
-      log.feed(chunk)
-      yield* read
-      read = []
-      if (log.done) return
+    try {
+      for await (const chunk of this.#source.log()) {
+        log.feed(chunk)
+        const last = read.splice(-1)
+        yield* read
+        read = last
+        if (log.done) return
+      }
+    } catch (error) {
+      if (!(error instanceof RunLogDamaged)) throw error
+      const { line } = error.damage
+      yield* read.filter(({ event }) => event.seq < line && event.seq <= to)
+      if (line <= to) throw error
+      return
     }
+    yield* read
   }
 }

@@ -1,38 +1,38 @@
-/** What a kind of journal can read of one of its runs; what it means is worked out in one place. */
+/** What each journal reads of a run. `reading.ts` interprets it for both. */
 import type { FailureRecord } from './failure-record.ts'
 import type { CancelRequest, Holder } from './journal.ts'
 
-/** The raw record of a run. Whatever is missing is answered with nothing. */
+/** The stored data of a run. Returns `undefined` for missing parts. */
 export interface RunSource {
   readonly runId: string
-  /** The text of the snapshot; must be asked for before the log. */
+  /** The text of the snapshot. Must be read before the log. */
   snapshot(): Promise<string | undefined>
-  /** The end of the log, where something beside the snapshot vouches for it. */
+  /** The end of the log, if it is stored outside of the snapshot. */
   known(): Promise<KnownLine | undefined>
-  /** The bytes of the log in pieces; none where there is no log. */
+  /** Yields the bytes of the log; nothing if the log is missing. */
   log(): AsyncIterable<Uint8Array>
-  /** What was recorded of damage, of whatever bytes. */
+  /** All records of failure, also those of logs that were restored since. */
   failures(): Promise<readonly FailureRecord[]>
   artifact(path: string): Promise<Uint8Array | undefined>
-  /** What is known of the contents; nothing where each must be read. */
+  /** The cache of checked contents; `undefined` if each content must be read. */
   looks(): Promise<ArtifactLooks | undefined>
   holder(): Promise<Holder | undefined>
   cancelRequest(): Promise<CancelRequest | undefined>
 }
 
-/** A line of which the hash is known from elsewhere. */
+/** The number and hash of a line, from another source than the log. */
 export interface KnownLine {
   readonly seq: number
   readonly hash: string
 }
 
-/** What is known of contents without reading them. */
+/** A cache of the sizes and times of contents that were checked. */
 export interface ArtifactLooks {
-  /** Has a content judged, unless it is known to be right and nobody is `paranoid`. */
+  /** Calls `judge` with a content, unless its file is unchanged since the last check. */
   check(path: string, paranoid: boolean, judge: JudgeContent): Promise<void>
-  /** Remembers what was checked; fails for nobody. */
+  /** Stores what was checked. Never throws. */
   keep(): Promise<void>
 }
 
-/** Throws where a content is not the right one; it gets nothing where there is none. */
+/** Throws if a content is wrong. Receives `undefined` if it is missing. */
 export type JudgeContent = (content: Uint8Array | undefined) => void

@@ -1,16 +1,25 @@
-/** A sink that is a telemetry server: events go there as lines of JSON, in one request. */
+/** A sink that sends events to a telemetry server as lines of JSON, in one request. */
+import { NOTE_MAX, text } from '../../core/checks.ts'
+import { checkDefinition, type FieldChecks } from '../../core/fields.ts'
 import { TelemetryRefused } from '../errors.ts'
 import type { TelemetrySink } from './telemetry.ts'
 
-/** Where the server is. */
+/** The options of `httpSink`. */
 export interface HttpSinkOptions {
-  /** Of the server, such as `http://127.0.0.1:7171`. */
+  /** The address of the server, such as `http://127.0.0.1:7171`. */
   readonly url: string
   readonly token?: string
 }
 
+const SINK: FieldChecks<HttpSinkOptions> = {
+  url: (value) => (URL.canParse(value) ? undefined : 'must be a URL'),
+  token: (value) => text(value, NOTE_MAX),
+}
+
 /** Sends events to a telemetry server. */
-export function httpSink({ url, token }: HttpSinkOptions): TelemetrySink {
+export function httpSink(options: HttpSinkOptions): TelemetrySink {
+  checkDefinition('httpSink', options, SINK)
+  const { url, token } = options
   const target = new URL('/api/v1/telemetry/events', url)
   return {
     name: target.origin,

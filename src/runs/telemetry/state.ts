@@ -1,12 +1,12 @@
 /**
- * What telemetry remembers between processes, in two files for each sink:
+ * The state of telemetry between processes, in two files for each sink:
  *
  *   <sink>.cursors.json   { <run id>: <seq of the last event that the sink has> }
- *   <sink>.spool.ndjson   what is not in any log, one event for each line; its first line may be
- *                         `{"dropped":<n>}`, how many did not fit
+ *   <sink>.spool.ndjson   events that are in no log, one in each line; its first line may be
+ *                         `{"dropped":<n>}`, the number of dropped events
  *
- * Several processes may send to one sink. Each writes its files as a whole, so the worst that can
- * happen is that an event is sent again; receivers know it by its id.
+ * Several processes may send to one sink. Each writes whole files, so one can overwrite the cursors
+ * of another. Then an event is sent again; receivers recognize it by its id.
  */
 import { basename, dirname } from 'node:path'
 import type { FileSystem } from '../../core/ports.ts'
@@ -17,16 +17,14 @@ import { type Disk, readWhole, writeAtomically } from '../journal/folder/disk.ts
 import { withHeld } from '../journal/folder/held.ts'
 import type { RefusedEvent } from '../run-log.ts'
 
-/** The longest spool, in bytes. */
 const SPOOL_BYTES_MAX = 256 * 1024
 
-/** What waits to be sent and is in no log. */
+/** The events that wait and are in no log. */
 export interface Spool {
   readonly events: readonly RefusedEvent[]
   readonly dropped: number
 }
 
-/** The files of one sink. */
 export class TelemetryState {
   readonly #disk: Disk
   readonly #folder: string
@@ -41,12 +39,12 @@ export class TelemetryState {
     this.#name = encodeURIComponent(sink)
   }
 
-  /** The last event of a run that the sink has; 0 where it has none. */
+  /** Returns the last event of a run that the sink has, or 0. */
   async cursorOf(runId: string): Promise<number> {
     return (await this.#loadCursors()).get(runId) ?? 0
   }
 
-  /** Remembers, durably, that the sink has the events up to one. */
+  /** Stores durably that the sink has the events up to one. */
   async advance(runId: string, seq: number): Promise<void> {
     const cursors = await this.#loadCursors()
     cursors.set(runId, seq)
@@ -54,7 +52,7 @@ export class TelemetryState {
     await this.#write('cursors.json', text)
   }
 
-  /** Keeps an event that is in no log; the oldest make room, and are counted. */
+  /** Adds an event to the spool. If the spool is full, drops the oldest and counts them. */
   async add(event: RefusedEvent): Promise<void> {
     const spool = await this.#loadSpool()
     spool.events.push(event)
@@ -66,18 +64,17 @@ export class TelemetryState {
     await this.#writeSpool()
   }
 
-  /** What waits in the spool. */
   async spooled(): Promise<Spool> {
     const { events, dropped } = await this.#loadSpool()
     return { events: [...events], dropped }
   }
 
-  /** Forgets what the sink has. */
+  /** Removes events that were sent. */
   async sent({ events, dropped }: Spool): Promise<void> {
     const spool = await this.#loadSpool()
     for (const event of events) {
-      const place = spool.events.indexOf(event)
-      if (place >= 0) spool.bytes -= lengthOf(spool.events.splice(place, 1)[0] as RefusedEvent)
+      const index = spool.events.indexOf(event)
+      if (index >= 0) spool.bytes -= lengthOf(spool.events.splice(index, 1)[0] as RefusedEvent)
     }
     spool.dropped -= dropped
     await this.#writeSpool()
@@ -87,7 +84,7 @@ export class TelemetryState {
     if (this.#cursors !== undefined) return this.#cursors
     const text = await this.#read('cursors.json')
     const known = text === undefined ? {} : (parse(text) ?? {})
-    // A file that cannot be read means that everything is sent again.
+    // If the file is invalid, everything is sent again.
     this.#cursors ??= new Map(
       Object.entries(known).filter((entry): entry is [string, number] =>
         Number.isSafeInteger(entry[1]),

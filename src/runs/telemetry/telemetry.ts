@@ -1,10 +1,10 @@
 /**
- * Events of runs, for those who watch from outside. The log is the buffer: an event is sent after
- * it is durable, and a cursor says how far the sink has come, so that what could not be sent is
- * sent later, by this process or the next. An event may be sent twice, and is known by its id.
+ * Sends the events of runs to a sink. The log is the buffer: an event is sent after it is durable,
+ * and a cursor stores the last event that the sink has. So events that could not be sent are sent
+ * later, by this process or another. An event may be sent twice; receivers recognize it by its id.
  *
- * Refused transitions are in no log. They wait in a spool of bounded size; when it overflows, the
- * oldest go, and the sink is told how many: TELEMETRY_DROPPED.
+ * Refused transitions are not in a log. They wait in a spool of bounded size. When it overflows,
+ * the oldest are dropped, and the sink receives their number: TELEMETRY_DROPPED.
  */
 import { RunNotFound } from '../../core/errors.ts'
 import type { Logger, Timer } from '../../core/ports.ts'
@@ -15,7 +15,7 @@ import type { Journal, RunFailureRecord, RunReader } from '../journal/journal.ts
 import type { RefusedEvent, RunObserver } from '../run-log.ts'
 import { TelemetryState } from './state.ts'
 
-/** What a sink is sent: an event of a log, or something that is in none, and has no seq. */
+/** An event of a log, or an event that is in no log and has no `seq`. */
 export interface TelemetryEvent {
   readonly event_id: string
   readonly run_id: string
@@ -28,25 +28,24 @@ export interface TelemetryEvent {
   readonly data: object
 }
 
-/** Where telemetry goes. */
+/** Receives telemetry. */
 export interface TelemetrySink {
-  /** What it is remembered by. */
+  /** The name of its cursors. Must stay the same over restarts. */
   readonly name: string
-  /** Takes events, all of them or none; whatever it throws means that they are sent again. */
+  /** Accepts all events or none. If it throws, the events are sent again. */
   send(events: readonly TelemetryEvent[], signal: AbortSignal): Promise<void>
 }
 
-/** What telemetry works with. */
 export interface TelemetryParts {
   readonly journal: Journal
   readonly sink: TelemetrySink
-  /** Where cursors and spool are kept. */
+  /** The folder of cursors and spool. */
   readonly folder: string
   readonly environment: Environment
   readonly logger: Logger
 }
 
-/** What sending again does not cure. */
+/** Errors of one run, which sending again does not remove. */
 const UNREADABLE = [RunLogDamaged, PathRefused, RunNotFound]
 
 const BATCH_MAX = 500
@@ -54,7 +53,6 @@ const BACK_OFF_MIN_MS = 500
 const BACK_OFF_MAX_MS = 60_000
 const CLOSE_MS = 5000
 
-/** Sends the events of a journal to a sink. */
 export class Telemetry implements RunObserver {
   readonly #parts: TelemetryParts
   readonly #state: TelemetryState
@@ -71,7 +69,7 @@ export class Telemetry implements RunObserver {
     this.#state = new TelemetryState(parts.folder, parts.sink.name, parts.environment)
   }
 
-  /** Sends what earlier processes could not. */
+  /** Sends the events that earlier processes could not send. */
   async start(): Promise<void> {
     for (const runId of await this.#parts.journal.list()) this.#dirty.add(runId)
     this.#wake()
@@ -88,17 +86,17 @@ export class Telemetry implements RunObserver {
       .then(() => this.#state.add(event))
       .catch((error) => {
         const fields = { event: 'telemetry.spool_failed', error: String(error) }
-        logger.error(fields, 'A refused transition could not be kept for telemetry')
+        logger.error(fields, 'A refused transition could not be stored for telemetry')
       })
       .then(() => this.#wake())
   }
 
-  /** Sends what can be sent within five seconds; the rest is sent by whoever comes next. */
+  /** Sends what it can within five seconds. The next process sends the rest. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#timer?.cancel()
     const { timers } = this.#parts.environment
-    const timer = timers.after(CLOSE_MS, () => this.#stop.abort(new Error('telemetry closes')))
+    const timer = timers.after(CLOSE_MS, () => this.#stop.abort(new Error('telemetry was closed')))
     await this.#spooling
     await this.#sending
     if (this.#dirty.size > 0 && this.#failures === 0) await this.#send()
@@ -121,7 +119,7 @@ export class Telemetry implements RunObserver {
     })
   }
 
-  /** Sends everything that waits; never throws. */
+  /** Sends everything that waits. Never throws. */
   async #send(): Promise<void> {
     try {
       for (const runId of [...this.#dirty].sort()) {
@@ -130,7 +128,7 @@ export class Telemetry implements RunObserver {
           await this.#sendRun(runId)
         } catch (error) {
           if (UNREADABLE.some((Unreadable) => error instanceof Unreadable)) {
-            this.#passOver(runId, error)
+            this.#skip(runId, error)
             continue
           }
           this.#dirty.add(runId)
@@ -143,7 +141,7 @@ export class Telemetry implements RunObserver {
       this.#failures++
       const { logger, sink } = this.#parts
       const fields = { event: 'telemetry.failed', sink: sink.name, error: String(error) }
-      // The first failure is news, the others are the same news.
+      // Only the first failure in a row is a warning.
       logger[this.#failures === 1 ? 'warn' : 'debug'](fields, 'Telemetry waits for its sink')
     }
   }
@@ -175,8 +173,8 @@ export class Telemetry implements RunObserver {
   }
 
   /**
-   * Of a log whose damage was recorded, the failure is sent once. Its events have numbers that the
-   * damaged ones had too, and which the sink may have had, so they have a cursor of their own.
+   * Sends the recorded failure of a damaged log once. Its events have the numbers of the damaged
+   * events, which the sink may have received, so they have their own cursor.
    */
   async #sendFailure(runId: string, { id, events }: RunFailureRecord): Promise<void> {
     const cursor = `${runId} failed`
@@ -186,11 +184,11 @@ export class Telemetry implements RunObserver {
     await this.#state.advance(cursor, known)
   }
 
-  /** A run that cannot be read holds up no other; it is tried again when it has new events. */
-  #passOver(runId: string, error: unknown): void {
+  /** Skips an unreadable run until it has new events, so that other runs are sent. */
+  #skip(runId: string, error: unknown): void {
     const { logger } = this.#parts
     const fields = { event: 'telemetry.run_unreadable', run_id: runId, error: String(error) }
-    logger.warn(fields, 'A run cannot be read, and is left out of telemetry')
+    logger.warn(fields, 'A run cannot be read. Its events are not sent to telemetry.')
   }
 
   async #sendSpool(): Promise<void> {
@@ -202,15 +200,15 @@ export class Telemetry implements RunObserver {
     if (dropped > 0) {
       const ts = new Date(environment.clock.now()).toISOString()
       const event_id = environment.ids.next()
-      const nobody = { run_id: '-', trace_id: '-', span_id: '-', actor: 'telemetry' }
-      sent.unshift({ ...nobody, event_id, ts, type: 'TELEMETRY_DROPPED', data: { dropped } })
+      const noRun = { run_id: '-', trace_id: '-', span_id: '-', actor: 'telemetry' }
+      sent.unshift({ ...noRun, event_id, ts, type: 'TELEMETRY_DROPPED', data: { dropped } })
     }
     await sink.send(sent, this.#stop.signal)
     await this.#state.sent(spool)
   }
 }
 
-/** The same for the same refusal, however often it is sent. */
+/** Returns the same id for the same refusal, however often it is sent. */
 function idOf({ run_id, span_id, ts, data }: RefusedEvent): string {
   return `${run_id}/${span_id}/${ts}/${data.from_state}/${data.to_state}`
 }

@@ -1,8 +1,8 @@
 /**
- * How decided facts reach the database: the folded rows under the numbers of the facts that they
- * were decided on, the facts, and the roll-up of ended jobs, by one statement. A row that is no
- * longer what the decision was made on is neither changed nor recorded; inside a transaction that
- * locked it, that cannot happen, and is an error.
+ * Writes what was decided: the folded rows, each under the number of the fact that it was decided
+ * on, the facts, and the roll-up of ended jobs, by one statement. A row that has changed since the
+ * decision is neither written nor recorded. Inside a transaction that locked it, that cannot happen
+ * and is an error.
  */
 import { TransitionRace } from '../../core/errors.ts'
 import { evolve } from '../../core/job/evolve.ts'
@@ -16,8 +16,9 @@ import { codeOf } from '../outage.ts'
 import { type Changes, type EndedCount, EndedCounts } from '../verbs/changes.ts'
 import type { Patience } from './busy.ts'
 import { type Database, type Session, statement, type Trail } from './connect.ts'
-import { insertNotices } from './notices.ts'
 import { arrayOf, arraysOf, type Column, columnOf, namesOf, unnest } from './rows-at-once.ts'
+import { freeSlots } from './statements/gates.ts'
+import { insertNotices } from './statements/notices.ts'
 
 interface Row extends JobFold {
   readonly before: Job
@@ -44,21 +45,21 @@ const COUNT: readonly Column<EndedCount>[] = [
   ['jobs', 'bigint', ({ jobs }) => jobs],
 ]
 
-/** The number of the present transaction; as a query of its own it is asked for once. */
+/** The number of the present transaction, as a subquery that is evaluated once. */
 export const TX = '(SELECT pg_current_xact_id()::text::bigint)'
 
 /**
- * Where facts of the present transaction stand in the order of the ledger, see `rebase` in
- * `migrate.ts`: by its number, from where the numbers of this server began for this store.
+ * The position of facts of the present transaction in the ledger (see `rebase` in `migrate.ts`):
+ * its number, counted from where the numbers of this server began for this store.
  */
-export const placeOf = (s: string) =>
+export const positionOf = (s: string) =>
   `(SELECT base + pg_current_xact_id()::text::bigint FROM ${s}.store)`
 
 const ITEM = [...KEYS, ...CHANGED]
 
 /**
- * Records facts, from parameters of which the first has the number `first`, each at the place that
- * the query `moved` has given to the row of its job.
+ * Records facts, from parameters of which the first has the number `first`, each at the position
+ * that the query `moved` has written into the row of its job.
  */
 export const recordMoved = (s: string, first: number) => `
     INSERT INTO ${s}.ledger (tx, ${namesOf(FACT)})
@@ -74,8 +75,9 @@ const APPLY = statement(
   (s) => `
   WITH moved AS (
     UPDATE ${s}.jobs SET ${CHANGED.map(([name]) => `${name} = item.${name}`).join(', ')},
-      place = greatest(jobs.place, ${placeOf(s)}),
-      cancel_asked_at = CASE WHEN item.lane <> ${LANES.ended} THEN jobs.cancel_asked_at END
+      place = greatest(jobs.place, ${positionOf(s)}),
+      cancel_asked_at = CASE WHEN item.lane <> ${LANES.ended} THEN jobs.cancel_asked_at END,
+      slots = CASE WHEN item.lane = ${LANES.held} THEN jobs.slots END
     FROM ${unnest(ITEM, 1, 'item')}
     WHERE jobs.id = item.id AND jobs.id = ANY ($1::uuid[]) AND jobs.seq = item.before
     RETURNING jobs.id, jobs.place
@@ -87,7 +89,7 @@ const APPLY = statement(
   SELECT id, ${TX} AS tx, place FROM moved`,
 )
 
-/** By a statement of its own, so that changes without a migration do not write the column. */
+/** A separate statement, so that changes without a migration do not write the column. */
 const RENUMBER = statement(
   (s) => `
   UPDATE ${s}.jobs SET machine = item.machine
@@ -115,8 +117,8 @@ export async function writeChanges(session: Session, changes: Changes): Promise<
   const moved = await session.query<Moved>(APPLY, values)
   const [{ fact: first }] = changes.facts as unknown as [FactEntry]
   const { jobId: job, seq } = first
-  const place = moved.find(({ id }) => id === job)?.place ?? 0
-  session.wrote = { tx: moved[0]?.tx ?? 0, fact: { job, seq, place } }
+  const position = moved.find(({ id }) => id === job)?.place ?? 0
+  session.wrote = { tx: moved[0]?.tx ?? 0, fact: { job, seq, position } }
   const done = new Set(moved.map(({ id }) => id))
   const stuck = rows.find((row) => !done.has(row.job.id))
   if (stuck !== undefined) throw new TransitionRace(stuck.job.id)
@@ -124,6 +126,7 @@ export async function writeChanges(session: Session, changes: Changes): Promise<
     session,
     changes.notices.map(({ notice }) => notice),
   )
+  await freeSlots(session, changes.now, changes.freed(), changes.closed, changes.left())
 }
 
 function byId({ job: a }: Row, { job: b }: Row): number {
@@ -147,29 +150,29 @@ export async function overwrite(
   type Moved = { tx: number; place: number }
   const [moved] = await session.query<Moved>(APPLY, values)
   if (moved === undefined) throw new TransitionRace(job.id)
-  const { tx, place } = moved
-  session.wrote = { tx, fact: { job: fact.jobId, seq: fact.seq, place } }
+  const { tx, place: position } = moved
+  session.wrote = { tx, fact: { job: fact.jobId, seq: fact.seq, position } }
   const notice = noticeOf(lifecycle, before, fact)
   if (notice !== undefined) await insertNotices(session, [notice])
 }
 
-/** Locks the row of one job, or all rows of its id where several were made. */
+/** Locks the row of one job, or all rows of its id if there are several. */
 export const LOCK_JOB = statement((s) => `SELECT 1 FROM ${s}.jobs WHERE id = $1 FOR UPDATE`)
 const FIND_FACT = statement(
   (s) => `SELECT 1 FROM ${s}.ledger WHERE job = $1 AND seq = $2 AND tx = $3`,
 )
 const SELECT_STATUS = statement(() => 'SELECT pg_xact_status($1::text::xid8) AS status')
 
-/** The code of a lock that is not free, by which a verb knows that it may try again. */
+/** The code of a lock that is not free, after which a verb tries again. */
 const BUSY = { code: '55P03' }
-/** The code of an argument that makes no sense, such as a number that was never given out. */
+/** The code of an invalid argument, such as a transaction number that was never used. */
 const SENSELESS = '22023'
 
 /**
- * Whether a transaction whose end was not heard has committed. A server that crashed gives numbers
- * out again, so its number alone proves nothing where a fact can be looked for; and whoever gets
- * the lock of the fact's job knows that the transaction has ended. Only where nothing but counts
- * and lanes were written the number has to do.
+ * Whether a transaction has committed whose answer was lost. A server that crashed uses numbers
+ * again, so the number alone proves nothing: if the transaction wrote a fact, that fact is looked
+ * for. The lock of its job is free only when the transaction has ended. The number decides only if
+ * nothing but counts and lanes were written.
  */
 export async function hasCommitted(
   database: Database,
@@ -181,7 +184,7 @@ export async function hasCommitted(
       // The lock is a write of its own: with synchronous replication its COMMIT waits until the
       // fact, too, has reached a standby.
       await session.query(LOCK_JOB, [fact.job])
-      const found = await session.query(FIND_FACT, [fact.job, fact.seq, fact.place])
+      const found = await session.query(FIND_FACT, [fact.job, fact.seq, fact.position])
       return found.length > 0
     }, patience)
   }
@@ -212,7 +215,7 @@ const COMPACT = statement(
   SELECT queue, state, sum(jobs) FROM gone GROUP BY queue, state HAVING sum(jobs) <> 0`,
 )
 
-/** Makes one row of many; whoever has written many does it, now and then. */
+/** Merges rows of the roll-up; a store calls it after many writes. */
 export async function compactCounts(session: Session): Promise<void> {
   await session.query(COMPACT)
 }

@@ -1,11 +1,11 @@
 /**
- * Facts of all jobs, by filter, in the order of the ledger: transaction, job, number. Only what was
- * written by transactions that began before every one that is still open, as by `tail`: nothing can
- * appear later at a place that was passed.
+ * Facts of all jobs, by filter, in the order of the ledger: transaction, job, number. As for
+ * `tail`, only facts of transactions that began before every open one: no fact can appear later at
+ * a position that was already read.
  *
- * The index by transactions is a coarse one and cannot give rows in order, so a window is a range
- * of transactions. How wide it is follows from how many facts were found in the last one: it grows
- * where there is little, and shrinks where there is much, down to one transaction.
+ * The index by transactions is a coarse one and cannot return rows in order, so a window is a range
+ * of transactions. Its width follows from the number of facts in the last one: it grows if there
+ * are few, and shrinks if there are many, down to one transaction.
  */
 import {
   type AuditEntry,
@@ -17,8 +17,8 @@ import {
   columnsOf,
   conditionsOf,
 } from '../audit.ts'
+import type { Page } from '../contract/store.ts'
 import type { Value } from '../rows.ts'
-import type { Page } from '../store.ts'
 import { type Session, type Statement, statement } from './connect.ts'
 import { isUuid } from './context.ts'
 import { firstOpen, NO_JOB } from './query.ts'
@@ -28,7 +28,7 @@ const wordsOf = (s: string): AuditWords => ({
   ledger: `${s}.ledger`,
 })
 
-/** How many transactions are looked through at first. */
+/** How many transactions the first window has. */
 const WIDTH = 32
 const GROWTH = 4
 
@@ -36,14 +36,14 @@ const COUNT = statement(
   (s) => `SELECT count(*) AS seen FROM ${s}.ledger WHERE tx >= $1 AND tx < $2`,
 )
 
-type Place = readonly [tx: number, job: string, seq: number]
+type Position = readonly [tx: number, job: string, seq: number]
 
-function parsePlace(text: string): Place {
+function parsePosition(text: string): Position {
   const [tx, job = NO_JOB, seq] = text.split('.')
   return [Number(tx), job, Number(seq)]
 }
 
-/** A page of facts; stops at the time budget and says where to go on. */
+/** Returns a page of facts; one that takes too long ends early, with a cursor to go on from. */
 export async function audit(
   session: Session,
   filter: AuditFilter,
@@ -55,8 +55,8 @@ export async function audit(
   if (filter.jobId !== undefined) return auditJob(session, page, filter, options)
   const isNewest = options.order === 'newest'
   const open = await firstOpen(session)
-  let cursor: Place = isNewest ? [open, NO_JOB, 0] : [0, NO_JOB, 0]
-  if (options.after !== undefined) cursor = parsePlace(options.after)
+  let cursor: Position = isNewest ? [open, NO_JOB, 0] : [0, NO_JOB, 0]
+  if (options.after !== undefined) cursor = parsePosition(options.after)
   const [select, values] = selectIn(filter, options, page.chunk)
   for (let width = WIDTH; ; ) {
     const [tx, job] = cursor
@@ -74,19 +74,19 @@ export async function audit(
     const full = page.take(rows)
     if (full !== undefined) return full
     const isThrough = rows.length < page.chunk
-    cursor = isThrough ? [isNewest ? low : high, NO_JOB, 0] : placeOf(rows)
+    cursor = isThrough ? [isNewest ? low : high, NO_JOB, 0] : positionOf(rows)
     if (expired()) return page.end(cursor.join('.'))
     if (seen < page.chunk / GROWTH) width *= GROWTH
   }
 }
 
-/** The first transaction after those of a window that goes back from a place. */
+/** The first transaction after those of a window that goes back from a position. */
 function highOf(tx: number, job: string, open: number): number {
   return Math.min(open, job === NO_JOB ? tx : tx + 1)
 }
 
-function placeOf(rows: readonly AuditRow[]): Place {
-  return parsePlace((rows[rows.length - 1] as AuditRow).place)
+function positionOf(rows: readonly AuditRow[]): Position {
+  return parsePosition((rows[rows.length - 1] as AuditRow).position)
 }
 
 /** The facts of one job are few, and found by its id; their numbers are in the ledger's order. */
@@ -99,17 +99,17 @@ async function auditJob(
   if (!isUuid(filter.jobId)) return page.end()
   const [select, values] = selectIn(filter, options, page.chunk)
   const isNewest = options.order === 'newest'
-  let cursor: Place = isNewest ? [Number.MAX_SAFE_INTEGER, NO_JOB, 0] : [0, NO_JOB, 0]
-  if (options.after !== undefined) cursor = parsePlace(options.after)
+  let cursor: Position = isNewest ? [Number.MAX_SAFE_INTEGER, NO_JOB, 0] : [0, NO_JOB, 0]
+  if (options.after !== undefined) cursor = parsePosition(options.after)
   for (;;) {
     const rows = await session.query<AuditRow>(select, [...values, filter.jobId, ...cursor])
     const full = page.take(rows)
     if (full !== undefined || rows.length < page.chunk) return full ?? page.end()
-    cursor = placeOf(rows)
+    cursor = positionOf(rows)
   }
 }
 
-/** The facts beyond a place: of one job, or of a range of transactions. */
+/** The facts after a position: of one job, or of a range of transactions. */
 function selectIn(
   filter: AuditFilter,
   options: AuditOptions,
@@ -123,7 +123,7 @@ function selectIn(
     filter.jobId === undefined
       ? `l.tx >= ${nextValue('bigint')} AND l.tx < ${nextValue('bigint')}`
       : `l.job = ${nextValue('uuid')}`
-  const place = `(${nextValue('bigint')}, ${nextValue('uuid')}, ${nextValue('int')})`
+  const start = `(${nextValue('bigint')}, ${nextValue('uuid')}, ${nextValue('int')})`
   const order =
     filter.jobId === undefined ? `l.tx ${sort}, l.job ${sort}, l.seq ${sort}` : `l.seq ${sort}`
   const select = statement((s) => {
@@ -131,9 +131,9 @@ function selectIn(
       ([condition], i) => `AND ${condition.replace('?', `$${i + 1}`)}`,
     )
     return `
-    SELECT ${columnsOf(options)}, l.tx || '.' || l.job || '.' || l.seq AS place, l.job AS job_id
+    SELECT ${columnsOf(options)}, l.tx || '.' || l.job || '.' || l.seq AS position, l.job AS job_id
     FROM ${s}.ledger AS l
-    WHERE ${range} AND (l.tx, l.job, l.seq) ${beyond} ${place} ${where.join(' ')}
+    WHERE ${range} AND (l.tx, l.job, l.seq) ${beyond} ${start} ${where.join(' ')}
     ORDER BY ${order} LIMIT ${limit}`
   })
   return [select, values]

@@ -1,15 +1,15 @@
 /**
- * How errors of the database are told apart, and which of them a verb meets by trying again.
+ * Classifies errors of the database, and says after which of them a verb tries again.
  *
  *   conflict   others were in the way (deadlock, serialization, lock time-out): nothing was done
  *   away       the server cannot be reached, or takes no writes now, as a standby does or a primary
  *              that is being switched: nothing was done by this try
- *   lost       the connection broke, or no answer came: what was asked may have been done or not,
- *              so the next try is told, and must find out
+ *   lost       the connection broke, or no answer came: the statement may have been done or not, so
+ *              the next try gets `redo`, and must find out
  *   failed     anything else; trying again would not help
  *
- * After a lost try of a write nothing is final until a later try has found out what became of it.
- * If that fails, the caller is told that the outcome is unknown (`OutcomeUnknown`).
+ * After a lost try of a write nothing is final until a later try has found out what it did. If that
+ * fails, the caller gets `OutcomeUnknown`.
  */
 import { messageOf, PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
@@ -72,7 +72,7 @@ export function kindOf(error: unknown): Kind {
   return GONE.test(message) ? 'lost' : 'failed'
 }
 
-/** Whether the connection on which an error came is of no more use. */
+/** Whether the connection cannot be used any more after an error. */
 export function endsConnection(error: unknown): boolean {
   const kind = kindOf(error)
   return kind === 'lost' || kind === 'away'
@@ -86,10 +86,13 @@ export class Patience {
   readonly environment: Environment
   readonly #start = performance.now()
   readonly #timeoutMs: number
+  readonly #refusedMs: number
 
-  constructor(environment: Environment, timeoutMs: number) {
+  /** `refusedMs` bounds the time in which nothing listens at the address; see `isRefused`. */
+  constructor(environment: Environment, timeoutMs: number, refusedMs = timeoutMs) {
     this.environment = environment
     this.#timeoutMs = timeoutMs
+    this.#refusedMs = refusedMs
   }
 
   get waitedMs(): number {
@@ -100,13 +103,27 @@ export class Patience {
     return this.#timeoutMs - this.waitedMs
   }
 
+  /** Returns true if the time is up for calls that fail with this error. */
+  isUpFor(error: unknown): boolean {
+    return this.leftMs <= 0 || (this.waitedMs >= this.#refusedMs && isRefused(error))
+  }
+
   /**
    * Whether the wait for a lock would still end in time. A try whose answer comes too late is worse
-   * than no further try: nobody would know what it did.
+   * than no further try: its outcome would be unknown.
    */
   get allowsLocks(): boolean {
     return this.leftMs >= this.#timeoutMs * LOCK_SHARE
   }
+}
+
+/**
+ * Returns true if nothing listens at the address, or the host does not exist. A wrong address looks
+ * the same, so an opening does not try for as long as during other outages.
+ */
+function isRefused(error: unknown): boolean {
+  const code = error instanceof StoreUnavailable ? error.details.cause : codeOf(error)
+  return code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'ENOENT'
 }
 
 /** What is repeated. */
@@ -121,8 +138,8 @@ interface Repeated {
 }
 
 /**
- * Does what may meet conflicts or a broken connection, again and again until it is done. `redo`
- * tells that an earlier try may have been done already.
+ * Repeats `action` after conflicts and broken connections until it is done. `redo` says that an
+ * earlier try may have been done already.
  */
 export async function untilDone<T>(
   patience: Patience,
@@ -141,7 +158,7 @@ export async function untilDone<T>(
       if (kind === 'failed') throw isUnknown() ? new OutcomeUnknown(error) : toPawlError(error)
       const delay = Math.min(Math.ceil(pause * (0.5 + random.next() / 2)), patience.leftMs)
       if (delay > 0) await new Promise<void>((done) => timers.after(delay, done))
-      const isLate = patience.leftMs <= 0 || (kind === 'conflict' && !patience.allowsLocks)
+      const isLate = patience.isUpFor(error) || (kind === 'conflict' && !patience.allowsLocks)
       if (isLate) throw givenUp(kind, patience.waitedMs, error, isUnknown())
     }
   }

@@ -1,13 +1,14 @@
 /**
- * What a schema has, as the catalogue of PostgreSQL tells it: each table, function, constraint,
- * index and trigger as the statement that makes it. The catalogue spells names as they must be
- * written, and leaves out a schema that is searched anyway; so it is asked under settings of its
- * own. What a statement cannot say is added to it as a comment: that an index is not valid, or a
- * trigger not enabled.
+ * What a schema has, read from the catalogue of PostgreSQL: each table, function, constraint, index
+ * and trigger as the statement that makes it. The catalogue writes names as they must be quoted,
+ * and leaves out a schema that is on the search path; so it is read with settings of its own. What
+ * a statement cannot contain is added to it as a comment: that an index is not valid, or a trigger
+ * not enabled.
  *
- * Of a view only the columns are told: servers of different releases write its query differently.
+ * Of a view only the columns are compared: servers of different releases write its query
+ * differently.
  *
- * NOT NULL is told with the columns. From release 18 on it is also a constraint, which is left out.
+ * NOT NULL is part of the columns. From release 18 on it is also a constraint, which is left out.
  */
 import { type Session, statement } from './connect.ts'
 
@@ -24,7 +25,7 @@ export interface CatalogueObject {
 export const CATALOGUE_SETTINGS = `SET TRANSACTION READ ONLY;
   SET LOCAL search_path = pg_catalog; SET LOCAL quote_all_identifiers = off`
 
-/** Around the bodies of functions: longer than any name, so that no name can end one. */
+/** Encloses the bodies of functions: longer than any name, so that no name can end one. */
 const QUOTE = `$${'_'.repeat(64)}$`
 
 /** Tables and functions come before what needs them. */

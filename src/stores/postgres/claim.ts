@@ -1,15 +1,17 @@
 /**
- * Takes leases. Claiming needs no rule of a lifecycle: every one has exactly one ready and one held
- * state, and the lane says which jobs may go from the one to the other now. So it is decided in
- * SQL, for many jobs at once, and the contract's tests compare its facts with those of the decider.
+ * A fast path: takes leases. Equals `decideClaim` in `src/core/job/decide-attempt.ts`, without
+ * reading the jobs first. Every lifecycle has one ready and one held state, and the lane says which
+ * jobs may go from one to the other now. So it is decided in SQL, for many jobs at once.
+ * `test/contract/store/claim.ts` ("facts of a claim") compares its facts with those of the decider.
  *
  * The text is a part of a statement, so that settling and claiming can be one (see `settle.ts`).
  */
 
 import { FACT_CODES } from '../../core/job/facts.ts'
 import { LANES } from '../../core/job/lanes.ts'
+import { orderAt as orderTime } from '../../core/job/priority.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
-import { contextOf, ENGINE } from '../asker.ts'
+import type { Gate } from '../../core/limits/gates.ts'
 import {
   CLAIM_COLUMNS,
   type CommonRow,
@@ -17,19 +19,23 @@ import {
   type JobColumn,
   NOTHING_RARE,
   namesOf,
+  orderAt,
   RARE_COLUMNS,
   type RareRow,
 } from '../columns.ts'
+import { contextOf, ENGINE } from '../contract/requester.ts'
+import type { ClaimRequest, Held } from '../contract/store.ts'
 import { readJob } from '../damage.ts'
 import { JobDamaged } from '../errors.ts'
 import { followRoute } from '../machines.ts'
 import { toJob, type Value } from '../rows.ts'
-import type { ClaimRequest, Held } from '../store.ts'
 import { Changes } from '../verbs/changes.ts'
-import { placeOf, writeChanges } from './apply.ts'
+import type { GrantedJob } from '../verbs/claim-limited.ts'
+import { positionOf, TX, writeChanges } from './apply.ts'
 import { type Session, type Statement, statement } from './connect.ts'
 import { atOf, type Shared } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
+import { gateArrays, wroteGates } from './statements/gates.ts'
 import { JOBS } from './statements/jobs.ts'
 
 /** How many parameters a claim has; those of another part of the statement come after them. */
@@ -38,36 +44,37 @@ export const CLAIM_PARAMETERS = 12
 /**
  * What may be claimed now from a queue, by index alone: priority, due time, then age. `$2` has the
  * ready state of each lifecycle that this process knows: a job in any other state is never taken,
- * whatever its lane says.
+ * whatever its lane is.
  */
 const claimable = (s: string, queue: string) => `
-  SELECT id, priority, run_at FROM ${s}.jobs
+  SELECT id, priority, run_at, ahead_ms, limit_key FROM ${s}.jobs
   WHERE lane = ${LANES.ready} AND queue = ${queue} AND run_at <= $1
     AND state = ($2::text[])[machine]
     AND ($3::text[] IS NULL OR type = ANY ($3::text[]))
     AND NOT EXISTS (
-      SELECT 1 FROM ${s}.queues WHERE name = ${queue} AND paused_at IS NOT NULL)
-  ORDER BY priority, run_at, id LIMIT $4 FOR UPDATE SKIP LOCKED`
+      SELECT 1 FROM ${s}.queues
+      WHERE name = ${queue} AND (paused_at IS NOT NULL OR gated = 1 OR rotates = 1))
+  ORDER BY priority, ${orderAt()}, id LIMIT $4 FOR UPDATE SKIP LOCKED`
 
 /** The first jobs of one queue. */
 const pickFromOne = (s: string) => claimable(s, '($5::text[])[1]')
 
 /**
- * The first jobs of several queues: in the order of the queues as they were asked for or, where
- * none were, of all that have something ready, as if they were one.
+ * The first jobs of several queues: in the order of the given queues or, if none are given, of all
+ * queues with ready jobs, as if they were one.
  */
 const pickFromMany = (s: string) => `
-  SELECT first.id FROM (
+  SELECT first.id, first.limit_key FROM (
     SELECT name, place FROM unnest($5::text[]) WITH ORDINALITY AS asked (name, place)
     UNION ALL
     SELECT name, 0 FROM ready WHERE $5::text[] IS NULL AND name IS NOT NULL
   ) AS wanted CROSS JOIN LATERAL (${claimable(s, 'wanted.name')}) AS first
-  ORDER BY wanted.place, first.priority, first.run_at, first.id LIMIT $4`
+  ORDER BY wanted.place, first.priority, ${orderAt('first.')}, first.id LIMIT $4`
 
-/** Queues with something ready, found by skipping through the index from one to the next. */
-const readyQueues = (s: string) => `
+/** Queues with ready jobs, found by skipping through the index from one to the next. */
+export const readyQueues = (s: string, asked = '$5') => `
   ready (name) AS (
-    (SELECT queue FROM ${s}.jobs WHERE lane = ${LANES.ready} AND $5::text[] IS NULL
+    (SELECT queue FROM ${s}.jobs WHERE lane = ${LANES.ready} AND ${asked}::text[] IS NULL
       ORDER BY queue LIMIT 1)
     UNION ALL
     SELECT (
@@ -80,7 +87,7 @@ const COMMON = namesOf(CLAIM_COLUMNS)
 const rareBy = (text: (column: JobColumn) => string, separator: string) =>
   RARE_COLUMNS.map(text).join(separator)
 
-/** What most jobs have not: null if a job has none of it, and else all of it as one JSON. */
+/** Columns that are empty in most jobs: null if all of them are, else all as one JSON text. */
 const RARE = `CASE WHEN ${rareBy(isAbsent, ' AND ')} THEN NULL
   ELSE json_build_object(${rareBy(({ name }) => `'${name}', ${name}`, ', ')})::text END AS rare`
 
@@ -90,49 +97,123 @@ function isAbsent({ name, absent }: JobColumn): string {
 
 const UNKNOWN = `${COMMON}, ${RARE}`
 
-/** How many columns a claimed job has, for statements that also answer something else. */
+/** How many columns a claimed job has, for statements that also return something else. */
 export const CLAIMED_COLUMNS = CLAIM_COLUMNS.length + 2
 
 /**
  * The parts of a statement that take jobs: `WITH ${take(…)} ${TAKEN}`. The rows are chosen by an
- * array of ids and not by a join, for which the plan that serves all values is far slower.
+ * array of ids and not by a join: the generic plan of a join is far slower. The attempt of a job
+ * does not start if the deadline of the job has passed.
  */
 export const take = (s: string, many: boolean) => `
   ${many ? `${readyQueues(s)}, ` : ''}
   pick AS (${many ? pickFromMany(s) : pickFromOne(s)}),
+  ${took(s, 6, { which: 'id = ANY (ARRAY (SELECT id FROM pick WHERE limit_key IS NULL))' })}`
+
+/** What else a claim writes, from where, and into which jobs. */
+interface Took {
+  readonly more?: string
+  readonly from?: string
+  readonly which: string
+}
+
+/** Writes leases; the parameters of the claim begin with the number `p`, and `$1` is the time. */
+const took = (s: string, p: number, { more = '', from = '', which }: Took) => `
   took AS (
     UPDATE ${s}.jobs SET
-      lane = ${LANES.held}, state = ($6::text[])[machine], seq = seq + 1, attempt = attempt + 1,
-        status = $7,
-      claim = $8, worker = $9, lease_until = $10, updated_at = $1, started_at = $1, reason = NULL,
-      progress = NULL, place = greatest(place, ${placeOf(s)})
-    WHERE id = ANY (ARRAY (SELECT id FROM pick))
-    RETURNING ${UNKNOWN}, place
+      lane = ${LANES.held}, state = ($${p}::text[])[machine], seq = seq + 1, attempt = attempt + 1,
+        status = CASE WHEN deadline_at <= $1 THEN 'L' ELSE $${p + 1} END,
+      claim = $${p + 2}, worker = $${p + 3}, lease_until = $${p + 4}, updated_at = $1,
+      started_at = $1, reason = NULL,
+      progress = NULL, place = greatest(place, ${positionOf(s)})${more}
+    ${from} WHERE ${which}
+    RETURNING ${UNKNOWN}, place, status
   ),
   noted AS (
     INSERT INTO ${s}.ledger
       (tx, job, seq, kind, at, path, actor, attempt, statuses, claim, worker, lease_until)
-    SELECT place, id, seq, ${FACT_CODES.claim}, $1, ($11::text[])[machine], 'worker', attempt,
-      $12, $8, $9, $10
+    SELECT place, id, seq, ${FACT_CODES.claim}, $1, ($${p + 5}::text[])[machine], 'worker', attempt,
+      CASE status WHEN 'L' THEN 'L' ELSE $${p + 6} END, $${p + 2}, $${p + 3}, $${p + 4}
     FROM took
   )`
 
+const GRANTED = {
+  more: ', slots = granted_slots',
+  from: 'FROM unnest($2::uuid[], $3::text[]) AS item (granted_id, granted_slots)',
+  which: 'id = granted_id AND id = ANY ($2::uuid[])',
+}
+
+/** Jobs that were locked and may start, each with the gates that it counts in. */
+const TAKE_GRANTED = statement(
+  (s) => `
+  WITH ${took(s, 4, GRANTED)}, ${wroteGates(s, 11)}
+  SELECT ${TX} AS tx, taken.* FROM (${taken(s, ', took.place AS position')}) AS taken`,
+)
+
+/** Writes leases for jobs that were locked in this transaction, and the gates that change. */
+export async function takeGranted(
+  shared: Pick<Shared, 'machines' | 'environment'>,
+  session: Session,
+  now: number,
+  jobs: readonly GrantedJob[],
+  claimId: string,
+  request: ClaimRequest,
+  gates: readonly Gate[],
+): Promise<Held[]> {
+  const ticket: Ticket = { now, claimId, damaged: [] }
+  const given = claimValues(shared, ticket, request).slice(5)
+  const ids = arrayOf(jobs.map(({ ref }) => ref))
+  const slotsOf = arrayOf(jobs.map(({ slots }) => slots))
+  const values = [now, ids, slotsOf, ...given, ...gateArrays(gates, now)]
+  type Row = TakenRow & { readonly tx: number; readonly position: number }
+  const rows = await session.query<Row>(TAKE_GRANTED, values)
+  const slots = new Map(jobs.map((job) => [job.ref, job.slots]))
+  const held = toHeld(shared, ticket, request, rows)
+  // The claim is rolled back; the store sets the row aside and claims again.
+  if (ticket.damaged[0] !== undefined) throw ticket.damaged[0]
+  const [first] = rows
+  if (first !== undefined) {
+    const { tx, id: job, seq, position } = first
+    session.wrote = { tx, fact: { job, seq, position } }
+  }
+  return held.map((one) => {
+    const own = slots.get(one.ref)
+    return own ? { ...one, slots: own } : one
+  })
+}
+
 /**
- * The input stands beside the creation, or beside the last fact that replaced it; which a job that
- * was created and then claimed cannot have.
+ * The input is the payload of the creation, or of the last fact that replaced it. A job that was
+ * only created and claimed has no such fact.
  */
-export const taken = (s: string) => `
+export const taken = (s: string, more = '') => `
   SELECT ${COMMON}, rare, coalesce(
     CASE WHEN took.seq > 2 THEN (SELECT payload FROM ${s}.ledger AS fact
       WHERE fact.job = took.id AND fact.kind = ${FACT_CODES.replace}
       ORDER BY fact.seq DESC LIMIT 1) END,
     created.payload
-  ) AS input FROM took LEFT JOIN (
+  ) AS input${more} FROM took LEFT JOIN (
     SELECT job, payload FROM ${s}.ledger WHERE job = ANY (ARRAY (SELECT id FROM took)) AND seq = 1
   ) AS created ON created.job = took.id`
 
+/**
+ * A row that says that the claim passed over jobs: some have limits, or their queue has one. It has
+ * no id, and this word in the column `rare`.
+ */
+const LIMITED = 'limited'
+export const passedOver = (s: string) => `
+  SELECT ${Array(CLAIMED_COLUMNS - 2)
+    .fill('NULL')
+    .join(', ')}, '${LIMITED}', NULL
+  WHERE EXISTS (SELECT 1 FROM pick WHERE limit_key IS NOT NULL) OR EXISTS (
+    SELECT 1 FROM ${s}.queues
+    WHERE (gated = 1 OR rotates = 1) AND ($5::text[] IS NULL OR name = ANY ($5::text[])))`
+
 const statementOf = (many: boolean): Statement =>
-  statement((s) => `WITH ${many ? 'RECURSIVE' : ''} ${take(s, many)} ${taken(s)}`)
+  statement(
+    (s) => `
+    WITH ${many ? 'RECURSIVE' : ''} ${take(s, many)} ${taken(s)} UNION ALL ${passedOver(s)}`,
+  )
 
 const CLAIM_ONE = statementOf(false)
 const CLAIM_MANY = statementOf(true)
@@ -166,9 +247,9 @@ const CANDIDATES_MANY = statement(
   (s) => `WITH RECURSIVE ${readyQueues(s)} SELECT id FROM (${pickFromMany(s)}) AS pick`,
 )
 
-/** The jobs that a claim would take, for whoever asks why it cannot. */
+/** The jobs that a claim would take, to find out why it fails. */
 export async function candidates(
-  shared: Shared,
+  shared: Pick<Shared, 'machines'>,
   session: Session,
   now: number,
   request: ClaimRequest,
@@ -181,7 +262,7 @@ export async function candidates(
 
 /** The parameters of a claim. */
 export function claimValues(
-  { machines }: Shared,
+  { machines }: Pick<Shared, 'machines'>,
   { now, claimId }: Ticket,
   { worker, queues, types, limit, leaseMs, start }: ClaimRequest,
 ): Value[] {
@@ -201,19 +282,37 @@ export function claimValues(
   ]
 }
 
-/** Takes up to `limit` jobs. */
+/** What a claim took, and whether it passed over jobs that have limits. */
+export interface Claimed {
+  readonly held: Held[]
+  readonly limited: boolean
+}
+
+/** Takes up to `limit` jobs without limits: those among the first ones in the order of claims. */
 export async function claim(
   shared: Shared,
   session: Session,
   ticket: Ticket,
   request: ClaimRequest,
-): Promise<Held[]> {
+): Promise<Claimed> {
   const text = isForMany(request) ? CLAIM_MANY : CLAIM_ONE
   const rows = await session.query<TakenRow>(text, claimValues(shared, ticket, request))
-  return toHeld(shared, ticket, request, rows)
+  return claimedIn(shared, ticket, request, rows)
 }
 
-/** By the index of leases, and told from others of the same millisecond by the claim. */
+/** What the rows of a claim say. */
+export function claimedIn(
+  shared: Shared,
+  ticket: Ticket,
+  request: ClaimRequest,
+  rows: readonly TakenRow[],
+): Claimed {
+  const limited = rows.some(({ id, rare }) => id === null && rare === LIMITED)
+  const taken = rows.filter(({ id }) => id !== null)
+  return { held: toHeld(shared, ticket, request, taken), limited }
+}
+
+/** By the index of leases; the claim distinguishes them from others of the same millisecond. */
 const RECALL = statement(
   (s) => `
   WITH took AS (
@@ -221,7 +320,7 @@ const RECALL = statement(
   ) ${taken(s)}`,
 )
 
-/** What a claim took whose answer was lost. */
+/** The jobs of a claim whose answer was lost. */
 export async function recall(
   shared: Shared,
   session: Session,
@@ -233,8 +332,8 @@ export async function recall(
 }
 
 /** The jobs that a claim took, in the order of claims; that of the rows is not defined. */
-export function toHeld(
-  { machines }: Shared,
+function toHeld(
+  { machines }: Pick<Shared, 'machines'>,
   { now, claimId, damaged }: Ticket,
   { worker, leaseMs, start, queues = [] }: ClaimRequest,
   rows: readonly TakenRow[],
@@ -250,23 +349,22 @@ export function toHeld(
     damaged.push(job)
     return []
   })
-  const places = new Map(queues.map((queue, place) => [queue, place]))
-  const placeOf = ({ job }: Held) => places.get(job.queue) ?? 0
+  const order = new Map(queues.map((queue, i) => [queue, i]))
+  const orderOf = ({ job }: Held) => order.get(job.queue) ?? 0
   return held.sort(
     (a, b) =>
-      placeOf(a) - placeOf(b) ||
+      orderOf(a) - orderOf(b) ||
       a.job.priority - b.job.priority ||
-      (a.job.runAt as number) - (b.job.runAt as number) ||
+      orderTime(a.job) - orderTime(b.job) ||
       compare(a.job.id, b.job.id),
   )
 }
 
 /**
- * A job of an earlier version is claimed by the one statement as it is, and then migrated under its
- * new lease. So claims of jobs that need no migration cost nothing more, and the order of claims
- * does not depend on versions. What was lost in between is left out; what a process that dies in
- * between leaves behind is migrated when its lease is recovered. Must be called inside a
- * transaction.
+ * A job of an earlier version is claimed by the same statement, and then migrated under its new
+ * lease. So claims of jobs that need no migration cost nothing more, and the order of claims does
+ * not depend on versions. Jobs that were lost in between are left out. If the process dies in
+ * between, they are migrated when their lease is recovered. Must be called inside a transaction.
  */
 export async function migrateTaken(
   shared: Shared,

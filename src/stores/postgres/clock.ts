@@ -1,7 +1,7 @@
 /**
- * The time by which all workers judge leases and due times: the database's. This process asks for
- * it every few seconds and in between adds what its own clock has measured since, so a machine
- * whose clock is off by minutes works like any other.
+ * The time by which all workers check leases and due times: the database's. This process reads it
+ * every few seconds and in between adds what its own clock has measured since, so a machine whose
+ * clock is wrong by minutes works like any other.
  *
  * An answer that took t milliseconds only says that the offset lies in an interval of that length.
  * The offset in use is kept while it lies in the interval, and else moved to the nearest end, so a
@@ -22,7 +22,7 @@ const STALE_MS = 5000
 const SLOW_MS = 500
 /** The database rounds to milliseconds, and so does the local clock. */
 const ROUNDING_MS = 1
-/** If the database's time is behind by at most this, `now` stands still until it is reached. */
+/** If the database's time is behind by at most this, `now` stops until it is reached. */
 const STANDSTILL_MAX_MS = 1000
 
 /** The database's time. */

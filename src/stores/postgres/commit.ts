@@ -1,40 +1,33 @@
 /**
- * The commit boundary (R1). One transaction: the fence is checked, the function runs, the
- * effects go into the outbox, the result and the COMMITTED fact are recorded. Then it is true,
- * once.
+ * The commit boundary (R1). In one transaction the fence is checked, the function runs, the effects
+ * go into the outbox, and the result and the COMMITTED fact are recorded.
  *
  * The row of the job is locked while the function runs, so its time is bounded: by five seconds,
- * and by a third of the lease. Past the bound everything is rolled back. The fence is checked again
- * at the end, by the time of the end.
+ * and by a third of the lease. If it takes longer, everything is rolled back. The fence is checked
+ * again at the end, by the time of the end.
  *
- * If the answer to COMMIT is lost, the job itself is asked. Whoever gets its lock knows that the
- * transaction has ended, one way or the other; the function is never run a second time to find out.
+ * If the answer to COMMIT is lost, the row of the job shows the outcome: when its lock is free, the
+ * transaction has ended. The function is never run a second time to find out.
  *
- * If the connection is lost while the function runs, the commit fails with `StoreUnavailable`,
- * whatever the function makes of it: the store has failed, not the function.
+ * If the connection is lost while the function runs, the commit fails with `StoreUnavailable`, also
+ * if the function catches the error: the store has failed, not the function.
  */
 
 import { PawlError } from '../../core/errors.ts'
-import type { Usage } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
 import { FACT_CODES } from '../../core/job/facts.ts'
-import { contextOf, WORKER } from '../asker.ts'
-import {
-  boundOf,
-  type CommitWork,
-  commitCommand,
-  committedCommand,
-  runFunction,
-} from '../commit-function.ts'
+import { boundOf, commitCommand, committedCommand, runFunction } from '../commit-function.ts'
+import { contextOf, WORKER, workerIn } from '../contract/requester.ts'
+import type { Closing, CommitAnswer, CommitWork, Held } from '../contract/store.ts'
 import { StoreUnavailable } from '../errors.ts'
-import type { CommitAnswer, Held } from '../store.ts'
 import { Changes } from '../verbs/changes.ts'
 import { writeChanges } from './apply.ts'
 import { endsConnection, Patience, toPawlError, untilDone } from './busy.ts'
 import { answerMsOf, type Database, type OwnSession, statement } from './connect.ts'
 import { lockHeld, type Shared } from './context.ts'
+import { writeProgress } from './heartbeat.ts'
 import { type JoinedLife, whileJoinable } from './join.ts'
-import { insertEffects } from './outbox.ts'
+import { insertEffects } from './statements/outbox.ts'
 import { accessTo, answerOf, lostInside, settingsOf } from './transaction.ts'
 
 const SELECT_RESULT = statement(
@@ -49,21 +42,21 @@ export interface CommitStore {
   readonly now: () => number
 }
 
-/** Runs the function of a commit in a transaction, and answers what became of the job. */
+/** Runs the function of a commit in a transaction; returns the outcome of the job. */
 export function commit(
   store: CommitStore,
   held: Held,
   work: CommitWork,
-  usage: (() => Usage | undefined) | undefined,
+  closing: (() => Closing) | undefined,
 ): Promise<CommitAnswer> {
-  return whileJoinable((life) => commitIn({ ...store, life }, held, work, usage))
+  return whileJoinable((life) => commitIn({ ...store, life }, held, work, closing))
 }
 
 async function commitIn(
   store: CommitStore & { readonly life: JoinedLife },
   held: Held,
   work: CommitWork,
-  usage: (() => Usage | undefined) | undefined,
+  closing: (() => Closing) | undefined,
 ): Promise<CommitAnswer> {
   const { shared, database, timeoutMs } = store
   let ran = false
@@ -74,7 +67,7 @@ async function commitIn(
   }
   const boundMs = boundOf(held)
   const once = (session: OwnSession) =>
-    commitOnce(store, session, held, boundMs, observed, usage, (error) => {
+    commitOnce(store, session, held, boundMs, observed, closing, (error) => {
       thrown = { error, isOutage: session.isBroken }
     })
   const patience = new Patience(shared.environment, timeoutMs)
@@ -107,7 +100,7 @@ async function commitOnce(
   held: Held,
   boundMs: number,
   work: CommitWork,
-  usage: (() => Usage | undefined) | undefined,
+  closing: (() => Closing) | undefined,
   onThrow: (error: unknown) => void,
 ): Promise<CommitAnswer> {
   const [read] = await lockHeld(shared, session, [held])
@@ -122,7 +115,7 @@ async function commitOnce(
   if (before.kind === 'same') {
     return { kind: 'same', job: read.job, result: await resultOf(session, read.job.id) }
   }
-  // The time of the function is its own, and so is the time of what comes after it.
+  // The function has a time of its own, and so do the statements after it.
   session.allow(answerOf(boundMs))
   const ran = await runFunction(shared, boundMs, accessTo(session, database, life), work).catch(
     (error: unknown) => {
@@ -133,16 +126,18 @@ async function commitOnce(
   session.allow(answerMsOf(timeoutMs))
   const { result, effects } = ran
   const changes = new Changes({ environment, now: now() })
+  const { usage, progress, trace } = closing?.() ?? {}
   const committed = committedCommand(held, effects, usage)
-  const after = changes.answer(read, committed, WORKER, result)
-  // The lease ran out while the function ran: its writes must go, too.
+  const after = changes.answer(read, committed, workerIn(trace), result)
+  // The lease ended while the function ran: its writes must be rolled back.
   if (after.kind === 'rejected') throw after.error
+  if (progress !== undefined) await writeProgress(session, [{ id: read.job.id, progress }])
   await insertEffects(session, now(), read.job, effects)
   await writeChanges(session, changes)
   return { kind: 'done', job: after.job, result }
 }
 
-/** What became of a commit whose end was not heard: its job knows. */
+/** Reads the outcome of a commit whose answer was lost from its job. */
 async function resolve(
   { shared, database, timeoutMs, now }: CommitStore,
   held: Held,
@@ -164,7 +159,7 @@ async function resolve(
   return found
 }
 
-async function resultOf(session: OwnSession, jobId: string): Promise<string> {
+async function resultOf(session: OwnSession, jobId: string): Promise<string | undefined> {
   const [row] = await session.query<{ payload: string | null }>(SELECT_RESULT, [jobId])
-  return row?.payload ?? 'null'
+  return row?.payload ?? undefined
 }

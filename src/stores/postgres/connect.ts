@@ -1,18 +1,18 @@
 /**
- * Connections. Every one is asked once what it is:
+ * Connections. Each is classified once:
  *
- *   direct   the process that answers is the one that was greeted by: statements are prepared under
- *            names, and settings last as long as the connection
+ *   direct   the server process that answers is the one that the connection was made to: statements
+ *            are prepared under names, and settings last as long as the connection
  *   pooled   a pooler is in between, and each transaction may go to another server process: nothing
  *            may be kept in the session, so statements have no names and settings are local to
  *            transactions
  *
- * A pool of the user's own is never given lasting settings, because it is not ours alone.
+ * A pool of the user never gets lasting settings, because others use it, too.
  *
  * Every statement is bounded. The server ends it after two fifths of a verb's time
- * (`statement_timeout`, `lock_timeout`). If the server does not answer at all, the driver gives up
- * a little later, and connections that were silent since are not used again: so half of the time is
- * left for a try on a new connection. The caller's `Patience` bounds all of it.
+ * (`statement_timeout`, `lock_timeout`). If the server does not answer at all, the store stops
+ * waiting a little later, and connections that were silent since are not used again. So half of the
+ * time is left for a try on a new connection. The caller's `Patience` bounds all of it.
  *
  * While the database is away, all callers of this process together make one attempt at a time to
  * reach it, less and less often.
@@ -23,6 +23,7 @@ import type { Environment } from '../../environment/system.ts'
 import { StoreUnavailable } from '../errors.ts'
 import { noteAddress } from '../outage.ts'
 import type { Value } from '../rows.ts'
+import { ask, isSilence } from './answer.ts'
 import { endsConnection, kindOf, LOCK_SHARE, type Patience } from './busy.ts'
 import {
   addressOf,
@@ -52,17 +53,17 @@ export function statement(make: (schema: string) => string): Statement {
   }
 }
 
-/** By what a transaction can be known later: its number and, if it wrote facts, one of them. */
+/** Identifies a transaction later: its number and, if it wrote facts, one of them. */
 export interface Trail {
   readonly tx: number
-  readonly fact?: { readonly job: string; readonly seq: number; readonly place: number }
+  readonly fact?: { readonly job: string; readonly seq: number; readonly position: number }
 }
 
 /** Where statements run: a connection of ours, or a transaction of the user's. */
 export interface Session {
   /** What the transaction has written, to find out later if it committed. */
   wrote?: Trail | undefined
-  /** Whether the transaction is the user's, who may end it at any moment. */
+  /** Whether the transaction belongs to the user, who may end it at any moment. */
   readonly isJoined?: boolean
   query<Row>(statement: Statement, values?: readonly Value[]): Promise<Row[]>
 }
@@ -74,7 +75,7 @@ export type Durability = 'full' | 'relaxed'
 export interface DatabaseOptions {
   readonly schema: string
   readonly durability: Durability
-  /** The pool is the user's. */
+  /** The pool belongs to the user. */
   readonly borrowed: boolean
   /** How long a verb may take, with all of its tries. */
   readonly timeoutMs: number
@@ -85,7 +86,7 @@ export interface DatabaseOptions {
 /** Two tries without an answer must fit into the time of a verb. */
 const STATEMENT_SHARE = 0.4
 const ANSWER_SHARE = 0.45
-/** A verb with little time gives more of it to each statement; the server still ends it first. */
+/** The least time of a statement if a verb has little time; the server still ends it first. */
 const STATEMENT_MIN_MS = 1000
 const ANSWER_MIN_MS = 1250
 /** How much longer the driver waits than the server does, for statements that may take long. */
@@ -99,7 +100,7 @@ export function connectMsOf(timeoutMs: number, hosts: number): number {
 const CONNECT_MAX_MS = 5000
 const RECONNECT_MIN_MS = 50
 const RECONNECT_MAX_MS = 500
-/** An outage that lasts is met as seldom as a worker does: after some ten seconds of trying. */
+/** The longest pause between two attempts, reached after some ten seconds. */
 const RECONNECT_EAGER = 20
 const RECONNECT_LATER_MS = 5000
 
@@ -109,7 +110,7 @@ interface Traits {
   readonly local: string
 }
 
-/** An error that somebody else is told of. */
+/** An error that another caller reports. */
 function ignore(): void {}
 
 /** The connections of one store. */
@@ -117,7 +118,7 @@ export class Database {
   readonly schema: string
   /** Whether a pooler was seen between this process and the server. */
   pooled = false
-  /** Tells whoever asks of an outage that lasts. */
+  /** Reports an outage that lasts to its listeners. */
   readonly troubles: Troubles
   readonly #pool: PgPool
   readonly #options: DatabaseOptions
@@ -125,7 +126,7 @@ export class Database {
   readonly #traits = new WeakMap<PgClient, Traits>()
   /** When each connection last answered. */
   readonly #heardAt = new WeakMap<PgClient, number>()
-  /** Connections that have not answered since then may be as dead as one that was found to be. */
+  /** Connections that have not answered since then may be broken, too. */
   #suspectUntil = Number.NEGATIVE_INFINITY
   #failures = 0
   /** Why the last attempt to connect failed, until one succeeds. */
@@ -208,7 +209,7 @@ export class Database {
       broken ||= endsConnection(error) || thrown instanceof RollbackFailed
       if (broken) noteAddress(error, addressOf(client))
       if (endsConnection(error)) this.troubles.note(error, start)
-      if (isSilence(error)) this.#suspectUntil = performance.now()
+      if (isSilence(messageOf(error))) this.#suspectUntil = performance.now()
       throw error
     } finally {
       client.removeListener('error', noteEnd)
@@ -224,7 +225,7 @@ export class Database {
     return Math.ceil(Math.max(timeoutMs * STATEMENT_SHARE, least))
   }
 
-  /** How long the driver waits for an answer. */
+  /** How long the store waits for an answer. */
   get #answerMs(): number {
     return answerMsOf(this.#options.timeoutMs)
   }
@@ -315,7 +316,7 @@ export class Database {
     return new Promise<PgPoolClient>((resolve, reject) => {
       this.#pool.connect((error, lent) => {
         if (lent === undefined) return reject(error)
-        // It may end in the same moment, before anybody has heard of it.
+        // It may end in the same moment, before a listener is attached.
         lent.on('error', ignore)
         resolve(lent)
       })
@@ -331,7 +332,7 @@ export class Database {
   async #meet(client: PgClient, answerMs: number): Promise<Traits> {
     const known = this.#traits.get(client)
     if (known !== undefined) return known
-    const { rows } = await client.query({ text: MEET, types: numbers, query_timeout: answerMs })
+    const { rows } = await ask(client, { text: MEET, types: numbers }, answerMs)
     const { pid, durable, readonly } = rows[0] as { pid: number; durable: string; readonly: string }
     if (readonly === 'on' && this.#options.hosts?.mustWrite) {
       this.#options.hosts.passOver(hostOf(client))
@@ -344,7 +345,7 @@ export class Database {
     const lasting = direct && !this.#options.borrowed
     if (lasting) {
       const text = settings.map((setting) => `SET ${setting}`).join('; ')
-      await client.query({ text, query_timeout: answerMs })
+      await ask(client, { text }, answerMs)
     }
     const local = lasting ? '' : settings.map((setting) => `SET LOCAL ${setting}`).join('; ')
     const traits = { named: direct, local }
@@ -359,14 +360,15 @@ export class Database {
       `lock_timeout = ${Math.ceil(timeoutMs * LOCK_SHARE)}`,
       `idle_in_transaction_session_timeout = ${timeoutMs + ANSWER_EXTRA_MS}`,
       "default_transaction_isolation = 'read committed'",
-      // Every statement of ours is as fast with the plan that serves all values; see the tests.
+      // The generic plan is as fast for every statement of the store; tests check it.
       'plan_cache_mode = force_generic_plan',
-      // That plan is kept while tables grow, so it must not be one for tables that are small.
+      // That plan is kept while tables grow, so it must not be one for small tables.
       'enable_seqscan = off',
-      // What a queue works on is in memory. And rows that are found one by one are locked in the
-      // order of their ids; collected by pages, which is for slow disks, they would not be.
+      // Queues work on rows in memory. Rows that an index scan finds are locked in the order of
+      // their ids; a bitmap scan, which is for slow disks, would lock them in the order of pages.
       'random_page_cost = 1',
-      // Tables without an index then seem so dear that their statements would be compiled first.
+      // Otherwise the planner estimates such a high cost for tables without an index that it
+      // compiles their statements first (JIT).
       'jit = off',
     ]
     if (durability === 'relaxed') return [...settings, 'synchronous_commit = off']
@@ -382,12 +384,7 @@ export function answerMsOf(timeoutMs: number): number {
   return Math.ceil(Math.max(timeoutMs * ANSWER_SHARE, Math.min(timeoutMs, ANSWER_MIN_MS)))
 }
 
-/** Whether no answer came, though nothing said that the connection was broken. */
-function isSilence(error: unknown): boolean {
-  return /Query read timeout/.test(messageOf(error))
-}
-
-/** The transaction could not be ended, so its connection must be. */
+/** The transaction could not be ended, so its connection must be closed. */
 class RollbackFailed extends Error {}
 
 /** A connection of ours while a verb has it. */
@@ -427,7 +424,7 @@ export class OwnSession implements Session {
     return rows as Row[]
   }
 
-  /** A statement of the user's own, with the driver's own types. */
+  /** A statement of the user, with the driver's own types. */
   raw(text: string, values: readonly unknown[]): Promise<unknown[]> {
     return this.#send({ text, values: [...values] })
   }
@@ -451,9 +448,9 @@ export class OwnSession implements Session {
 
   async #send(query: PgQuery): Promise<unknown[]> {
     const left = this.#patience?.leftMs ?? this.#answerMs
-    const query_timeout = Math.max(1, Math.min(this.#answerMs, left))
+    const answerMs = Math.max(1, Math.min(this.#answerMs, left))
     try {
-      const { rows } = await this.client.query({ ...query, query_timeout })
+      const { rows } = await ask(this.client, query, answerMs)
       return rows
     } catch (error) {
       this.isBroken ||= endsConnection(error)

@@ -1,6 +1,6 @@
 /**
- * The seam to `pg`, an optional peer dependency: only what this store uses of it. The user's own
- * pool is taken for what it can do, so that any release of the driver fits.
+ * The interface to `pg`, an optional peer dependency: only what this store uses of it. A pool of
+ * the user is used by its methods alone, so that any release of the driver fits.
  */
 import { DriverMissing } from '../errors.ts'
 import { noteAddress } from '../outage.ts'
@@ -13,12 +13,10 @@ export interface PgQuery {
   /** Prepared under this name, once for each connection. */
   readonly name?: string
   readonly types?: { getTypeParser(oid: number, format?: string): (text: string) => unknown }
-  /** After so many milliseconds without an answer the caller gives up. */
-  readonly query_timeout?: number
 }
 
 /** What the driver answers. */
-interface PgResult {
+export interface PgResult {
   readonly rows: unknown[]
 }
 
@@ -31,7 +29,7 @@ export interface PgClient {
 
 /** A connection on loan from a pool. */
 export interface PgPoolClient extends PgClient {
-  /** Gives it back; with an argument it is closed instead. */
+  /** Releases it; with an argument it is closed instead. */
   release(destroy?: boolean | Error): void
 }
 
@@ -44,7 +42,7 @@ export interface PgPool {
   readonly options?: { readonly max?: number }
 }
 
-/** How to reach the database: whatever `pg` takes. */
+/** How to reach the database: any option of `pg`. */
 export type PgConfig = Readonly<Record<string, unknown>>
 
 /** What of a client of `pg` a pool of our own builds on. */
@@ -97,7 +95,7 @@ export async function openPool(config: PgConfig): Promise<OwnPool> {
   return { pool: new driver.Pool({ Client, ...config, ...first }) as PgPool, hosts }
 }
 
-/** A client that goes to the host whose turn it is, and says where it has failed. */
+/** A client that connects to the host whose turn it is, and notes where it failed. */
 function clientOf(Base: Driver['Client'], hosts: Hosts | undefined): Driver['Client'] {
   return class extends Base {
     constructor(config: PgConfig) {
@@ -107,7 +105,7 @@ function clientOf(Base: Driver['Client'], hosts: Hosts | undefined): Driver['Cli
     }
 
     override connect(callback?: (error?: Error) => void): unknown {
-      // Pools call back; nobody else has these clients.
+      // Pools use callbacks; no other code has these clients.
       return super.connect((error) => {
         if (error) {
           noteAddress(error, addressOf(this))

@@ -1,21 +1,22 @@
 /**
- * Accepts jobs: one row and one fact each, all by one statement. A key or an id that is taken makes
- * the statement pass over its job; who has it is then read, and answered as the caller wished.
+ * Accepts jobs: one row and one fact each, all by one statement. The statement skips a job whose
+ * key or id is taken; the job that has it is then read, and answered as `onConflict` says.
  *
- * Jobs with keys are written in the order of their keys, so that two callers who write the same
- * keys wait for each other in one direction only.
+ * Jobs with keys are written in the order of their keys, so that two callers with the same keys
+ * cannot wait for each other in a circle.
  */
 import { JobExists, PawlError, TransitionRace } from '../../core/errors.ts'
 import { FACT_CODES } from '../../core/job/facts.ts'
-import { type Accepted, Acceptor, areKin, type Offer } from '../accept.ts'
+import { type Acceptance, type Accepted, Acceptor, areKin, type Offer } from '../accept.ts'
 import { PLAIN_COLUMNS, SPECIAL_COLUMNS } from '../columns.ts'
+import type { RemovedJob } from '../contract/retention.ts'
+import type { Enqueued } from '../contract/store.ts'
 import { codeOf } from '../outage.ts'
 import { factData, factPath } from '../rows.ts'
-import type { Enqueued } from '../store.ts'
 import { Changes } from '../verbs/changes.ts'
-import { answerConflict } from '../verbs/conflict.ts'
+import { answerConflict, answerRemoved, type KeyHolder } from '../verbs/conflict.ts'
 import { type LockedRow, toRead } from '../verbs/reading.ts'
-import { placeOf, writeChanges } from './apply.ts'
+import { positionOf, writeChanges } from './apply.ts'
 import { type Session, statement } from './connect.ts'
 import type { Shared } from './context.ts'
 import { IN_JOINED } from './join.ts'
@@ -29,6 +30,7 @@ import {
   shapedArrays,
   unnestShaped,
 } from './rows-at-once.ts'
+import { removedAt } from './statements/retention.ts'
 
 const JOB: readonly Column<Accepted>[] = PLAIN_COLUMNS.map(columnOf)
 const SPECIAL: readonly Column<Accepted>[] = SPECIAL_COLUMNS.map(columnOf)
@@ -60,29 +62,35 @@ const joinedItems = (shaped: Shaped<Accepted>) => `
     SELECT * FROM (${unnestShaped(shaped, 1)}) AS asked WHERE ${IN_JOINED}
   )`
 
-/** All or nothing: for jobs without keys, whose ids are new but for mistakes. */
+/** All or nothing: for jobs without keys, whose ids are new except by mistake. */
 const INSERT_NEW = statement(
   (s) => `
   WITH ${items(PLAIN)}, added AS (
     INSERT INTO ${s}.jobs (id, ${namesOf(JOB)}, place)
-    SELECT id, ${namesOf(JOB)}, ${placeOf(s)} FROM item
+    SELECT id, ${namesOf(JOB)}, ${positionOf(s)} FROM item
   )
   INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-  SELECT ${placeOf(s)}, id, seq, ${FACT_CODES.create}, created_at, path, actor, data, payload
+  SELECT ${positionOf(s)}, id, seq, ${FACT_CODES.create}, created_at, path, actor, data, payload
   FROM item`,
 )
 
-/** Passes over whatever meets a key or an id that is taken. */
+/** Skips jobs whose key belongs to a removed job; those without a key are not looked up. */
+const UNLESS_REMOVED = (s: string) => `
+  WHERE key IS NULL OR NOT EXISTS (SELECT 1 FROM ${s}.tombstones AS gone
+    WHERE gone.type = item.type AND gone.key = item.key AND gone.keep_until > item.created_at)`
+
+/** Skips jobs whose key or id is taken. */
 const insert = (shaped: Shaped<Accepted>, columns: readonly Column<Accepted>[], from = items) =>
   statement(
     (s) => `
     WITH ${from(shaped)}, added AS (
       INSERT INTO ${s}.jobs (id, ${namesOf(columns)}, place)
-      SELECT id, ${namesOf(columns)}, ${placeOf(s)} FROM item
+      SELECT id, ${namesOf(columns)}, ${positionOf(s)} FROM item
+      ${shaped === WHOLE ? UNLESS_REMOVED(s) : ''}
       ON CONFLICT DO NOTHING RETURNING id
     ), noted AS (
       INSERT INTO ${s}.ledger (tx, job, seq, kind, at, path, actor, data, payload)
-      SELECT ${placeOf(s)}, id, seq, ${FACT_CODES.create}, created_at, path, actor, data, payload
+      SELECT ${positionOf(s)}, id, seq, ${FACT_CODES.create}, created_at, path, actor, data, payload
       FROM item JOIN added USING (id)
     )
     SELECT string_agg(id::text, ',') AS met
@@ -94,24 +102,26 @@ const INSERT_WHOLE = insert(WHOLE, [...JOB, ...SPECIAL])
 const INSERT_PLAIN_JOINED = insert(PLAIN, JOB, joinedItems)
 const INSERT_WHOLE_JOINED = insert(WHOLE, [...JOB, ...SPECIAL], joinedItems)
 
-/** How often a new job may meet somebody who is gone when asked for. */
+/** How often a new job may find its key taken by a job that is gone when it is read. */
 const TRIES_MAX = 5
 
-/** What became of jobs that were to be added; the others met a key or an id. */
+/** The jobs that were added; for the others a key or an id was taken. */
 interface Added {
   readonly added: ReadonlySet<Accepted>
   readonly refused?: ReadonlyMap<Accepted, PawlError>
 }
 
-/** How accepted jobs are added, and how those that met somebody are answered. */
+/** How accepted jobs are added, and how those with a taken key or id are answered. */
 interface Adding {
   add(jobs: readonly Accepted[]): Promise<Added>
   answer(met: readonly Accepted[]): Promise<(Enqueued | undefined)[]>
+  /** Accepts jobs that are subject to admission. */
+  admit(jobs: readonly Accepted[]): Promise<Enqueued[]>
 }
 
-/** Accepts offers; one that is refused hinders no other. */
+/** Accepts offers. A job that is refused does not affect the others. */
 export async function acceptAll(
-  shared: Shared,
+  shared: Acceptance,
   now: number,
   offers: readonly Offer[],
   adding: Adding,
@@ -119,7 +129,11 @@ export async function acceptAll(
   const acceptor = new Acceptor(shared, now)
   const decided = offers.map((offer) => acceptor.accept(offer))
   const results = new Map<Accepted, Enqueued>()
-  let pending = decided.filter((one): one is Accepted => !(one instanceof PawlError))
+  const accepted = decided.filter((one): one is Accepted => !(one instanceof PawlError))
+  let pending = accepted.filter(({ offer }) => offer.item.admission === undefined)
+  const subject = accepted.filter(({ offer }) => offer.item.admission !== undefined)
+  const admitted = subject.length === 0 ? [] : await adding.admit(subject)
+  for (const [i, one] of subject.entries()) results.set(one, admitted[i] as Enqueued)
   for (let tries = 0; pending.length > 0; tries++) {
     const { added, refused } = await adding.add(pending)
     for (const one of added) results.set(one, { kind: 'created', job: one.job })
@@ -143,7 +157,7 @@ export async function acceptAll(
   )
 }
 
-/** Writes jobs without keys, all or none; false where an id was taken. */
+/** Writes jobs without keys, all or none; returns false if an id was taken. */
 export async function addNew(session: Session, jobs: readonly Accepted[]): Promise<boolean> {
   try {
     await session.query(INSERT_NEW, shapedArrays(PLAIN, jobs))
@@ -166,7 +180,7 @@ export async function addWithin(session: Session, jobs: readonly Accepted[]): Pr
   return { added, refused }
 }
 
-/** Writes accepted jobs, and answers which of them were added; the others met a key or an id. */
+/** Writes accepted jobs; returns which were added. For the others a key or an id was taken. */
 export async function addJobs(session: Session, jobs: readonly Accepted[]): Promise<Added> {
   const first = new Map<string, Accepted>()
   for (const one of jobs) if (!first.has(one.job.id)) first.set(one.job.id, one)
@@ -203,19 +217,20 @@ const SELECT_CREATED = statement(
 )
 
 /**
- * Locks what an unheard try may have written. With synchronous replication, a server that crashed
- * and came back shows it before a standby has it; the COMMIT of a lock waits for the standby.
+ * Locks what a try with a lost answer may have written. With synchronous replication, a server that
+ * crashed and came back shows it before a standby has it; the COMMIT of a lock waits for the
+ * standby.
  */
 const LOCK_CREATED = statement(
   (s) => `SELECT 1 FROM ${s}.jobs WHERE id = ANY ($1::uuid[]) ORDER BY id FOR KEY SHARE`,
 )
 
 /**
- * Answers for jobs that met a key or an id; must be called inside a transaction. Where an earlier
- * try may have been done unheard (`redo`), a job that is there exactly as it was to be is ours.
+ * Answers for jobs whose key or id is taken; must be called inside a transaction. If an earlier try
+ * may have been done (`redo`), a job that exists exactly as it was to be is its own.
  */
 export async function answerTaken(
-  shared: Shared,
+  shared: Pick<Shared, 'environment' | 'machines'>,
   session: Session,
   now: number,
   met: readonly Accepted[],
@@ -229,6 +244,7 @@ export async function answerTaken(
   const holders = new Map(
     rows.map((row) => [keyOf(row), { id: row.id, read: toRead(shared.machines, row, row.id) }]),
   )
+  const gone = await removedKeys(session, keyed, holders, now)
   const ids = arrayOf(met.map(({ job }) => job.id))
   if (redo) await session.query(LOCK_CREATED, [ids])
   type Created = { id: string; at: number; data: string; payload: string }
@@ -243,12 +259,27 @@ export async function answerTaken(
     if (redo && isOurs && own.payload === offer.item.input) return { kind: 'created', job }
     const holder = job.key === null ? undefined : holders.get(keyOf(job))
     if (holder !== undefined) return answerConflict(moment, changes, one, holder)
+    const removed = job.key === null ? undefined : gone.get(keyOf(job))
+    if (removed !== undefined) return answerRemoved(one, removed)
     if (own !== undefined) return { kind: 'rejected', error: new JobExists(job.id) }
-    // Whoever was in the way has gone in the meantime.
+    // The job that had the key is gone meanwhile.
     return undefined
   })
   await writeChanges(session, changes)
   return answers
+}
+
+/** The removed jobs that have keys which no job has. */
+async function removedKeys(
+  session: Session,
+  keyed: readonly Accepted[],
+  holders: ReadonlyMap<string, KeyHolder>,
+  now: number,
+): Promise<ReadonlyMap<string, RemovedJob>> {
+  const keys = keyed.flatMap(({ job: { type, key } }) => (key === null ? [] : [{ type, key }]))
+  const free = keys.filter((key) => !holders.has(keyOf(key)))
+  const removed = free.length === 0 ? [] : await removedAt(session, free, now)
+  return new Map(removed.map((one) => [keyOf(one), one]))
 }
 
 function keyOf({ type, key }: { readonly type: string; readonly key: string | null }): string {

@@ -1,10 +1,10 @@
 /**
- * Renews leases by their fences; writes no facts. An expired lease is lost, and never revived. A
- * row that is locked at this moment is being settled, committed or cancelled: it is neither waited
- * for, because other leases must not run out meanwhile, nor called lost; the next beat will know.
+ * Renews leases by their fences; writes no facts. An expired lease is lost and cannot be renewed. A
+ * row that is locked at this moment is being settled, committed or cancelled. It is not waited for,
+ * because other leases could end meanwhile, and not reported as lost: the next heartbeat will know.
  */
 import type { Fence } from '../../core/job/commands.ts'
-import type { Beat, Heartbeat, Ref } from '../store.ts'
+import type { Beat, Heartbeat, Ref } from '../contract/store.ts'
 import { type Session, statement } from './connect.ts'
 import { isUuid } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
@@ -69,4 +69,23 @@ export async function heartbeat(
 
 function keyOf(ref: Ref, { attempt, claim }: Fence): string {
   return `${ref} ${attempt} ${claim}`
+}
+
+const WRITE_PROGRESS = statement(
+  (s) => `
+  UPDATE ${s}.jobs SET progress = item.progress
+  FROM unnest($1::uuid[], $2::text[]) AS item (id, progress)
+  WHERE jobs.id = item.id AND jobs.id = ANY ($1::uuid[])`,
+)
+
+/** Stores the last progress of attempts that end in this transaction, which has locked them. */
+export async function writeProgress(
+  session: Session,
+  items: readonly { readonly id: string; readonly progress: string }[],
+): Promise<void> {
+  if (items.length === 0) return
+  await session.query(WRITE_PROGRESS, [
+    arrayOf(items.map(({ id }) => id)),
+    arrayOf(items.map(({ progress }) => progress)),
+  ])
 }

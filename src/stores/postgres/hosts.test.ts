@@ -65,7 +65,7 @@ describe('a connection string', () => {
     },
   )
 
-  it('gives each host its turn, however many say at once that one has failed', () => {
+  it('uses each host in turn, however many connections report one failure', () => {
     const hosts = hostsOf('postgres://a,b,c/db')
     for (let i = 0; i < 3; i++) hosts.passOver(0)
     expect(hosts.turn).toBe(1)

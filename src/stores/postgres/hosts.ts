@@ -3,19 +3,20 @@
  *
  *   postgres://user:password@a:5432,b:5433,[::1]/database?target_session_attrs=read-write
  *
- * A connection is made to one host at a time, beginning with the one that served last. A host that
- * cannot be reached, or that is read-only although 'read-write' is asked for, makes the next one
- * the turn of the next connection. `target_session_attrs` is:
+ * A connection is made to one host at a time, beginning with the one that served last. If a host
+ * cannot be reached, or is read-only although 'read-write' is requested, the next connection goes
+ * to the next host. `target_session_attrs` is:
  *
  *   read-write, primary   only a server that takes writes; the default if there are several hosts
- *   any                   whichever server answers; the default if there is one host
+ *   any                   any server that answers; the default if there is one host
  *
- * libpq's other values ask for a server that refuses writes, which no store can use.
+ * The other values of libpq request a server that refuses writes, which no store can use.
  */
-import { StoreUnusable } from '../errors.ts'
-import { withoutSecrets } from '../redact.ts'
 
-/** Which servers will do. */
+import { withoutSecrets } from '../../core/redact.ts'
+import { StoreUnusable } from '../errors.ts'
+
+/** Which servers are accepted. */
 type Attributes = 'any' | 'read-write'
 
 const ATTRIBUTES: Readonly<Record<string, Attributes>> = {
@@ -35,7 +36,7 @@ const ATTRIBUTE = /([?&])target_session_attrs=([^&#]*)(&?)/
 export class Hosts {
   /** A connection string for each host, without what `pg` does not know. */
   readonly urls: readonly string[]
-  /** Whether a server that is read-only will not do. */
+  /** Whether a server must take writes. */
   readonly mustWrite: boolean
   #turn = 0
 
@@ -54,13 +55,15 @@ export class Hosts {
     return this.urls[host] as string
   }
 
-  /** A host did not serve; of several who say so at once, only the first makes a change. */
+  /**
+   * A host did not serve. If several connections report it at once, only the first has an effect.
+   */
   passOver(host: number): void {
     if (this.#turn === host) this.#turn = (host + 1) % this.urls.length
   }
 }
 
-/** Reads a connection string; throws `StoreUnusable` if it cannot be what somebody meant. */
+/** Parses a connection string; throws `StoreUnusable` if it is not valid. */
 export function hostsOf(connectionString: string): Hosts {
   const parts = PARTS.exec(connectionString)
   // Sockets and other forms that `pg` knows.

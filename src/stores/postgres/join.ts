@@ -1,14 +1,15 @@
 /**
- * The user's own transaction. A handle is taken for what it can do, not for what it is: anything
- * whose `query(text, values)` answers with `{ rows }`, as a client of `pg` does. Other libraries
- * need an adapter of a line or two (see the guide). It must be open on the same database, and
- * inside a transaction, because only then do the user's writes and the new jobs stand or fall
+ * The user's own transaction. A handle is used by its methods, whatever its type: anything whose
+ * `query(text, values)` returns `{ rows }`, as a client of `pg` does. Other libraries need an
+ * adapter of a line or two (see the guide). It must be open on the same database, and inside a
+ * transaction, because only then are the user's writes and the new jobs committed or rolled back
  * together.
  *
- * Everything is done behind a savepoint: outside of a transaction there is none to be had, and what
- * fails here leaves the user's transaction as it was.
+ * Everything is done after a savepoint: outside of a transaction it fails, and an error here leaves
+ * the user's transaction as it was.
  */
 import { TxEnded, TxInvalid } from '../errors.ts'
+import { foreignTx } from '../foreign-tx.ts'
 import { codeOf } from '../outage.ts'
 import type { Value } from '../rows.ts'
 import type { Loan } from '../transaction-function.ts'
@@ -21,14 +22,14 @@ import {
   statement,
 } from './connect.ts'
 
-/** What a transaction of the user's must be able to do. */
+/** The methods that a transaction of the user must have. */
 export interface PostgresTx {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
 }
 
-/** What is known of a transaction of ours, for as long as somebody may ask. */
+/** What is known of a transaction of the store, for as long as it may be asked for. */
 export interface JoinedLife {
-  /** Whether it has committed or rolled back, as far as this process will ever know. */
+  /** Whether it has committed or rolled back, as far as this process can know. */
   isOver: boolean
 }
 
@@ -38,7 +39,7 @@ interface Lent {
   readonly life: JoinedLife
 }
 
-/** The session of each tx of ours; nothing once its function has ended. */
+/** The session of each tx of ours; absent when its function has ended. */
 const lent = new WeakMap<object, Lent | null>()
 
 /** Sessions whose transaction takes no further statements of jobs. */
@@ -71,13 +72,13 @@ export function lendSession(
 
 const SELECT_STORE = statement((s) => `SELECT id FROM ${s}.store`)
 
-/** Which store a schema holds; a random number that its first migration gave it. */
+/** The id of the store in a schema; a random number that its first migration wrote. */
 export async function storeIdOf(session: Session): Promise<string> {
   const [row] = await session.query<{ id: string }>(SELECT_STORE)
   return row?.id ?? ''
 }
 
-/** What was done in a transaction, and how to ask whether that has ended. */
+/** The result of work in a transaction, and a function that says whether that has ended. */
 interface Joined<T> {
   readonly value: T
   readonly hasEnded: () => Promise<boolean>
@@ -101,7 +102,7 @@ export async function insideTransaction<T>(
     )
     return { value, hasEnded: async () => own.life.isOver }
   }
-  if (!isTransaction(tx)) throw new TxInvalid('it has no query(text, values)')
+  if (!isTransaction(tx)) throw foreignTx(tx, 'a client with query(text, values)')
   const session = new JoinedSession(tx, database.schema)
   const joined = async (): Promise<Joined<T>> => {
     const at = await joinedAt(session)
@@ -111,7 +112,7 @@ export async function insideTransaction<T>(
   return inTurn(tx, () => behindSavepoint((text) => tx.query(text), joined))
 }
 
-/** What is lent by a tx of ours; nothing if the user has opened it. */
+/** The session of a tx of ours; `undefined` if the user has opened the transaction. */
 function lentFor(tx: object, database: Database): Lent | undefined {
   const found = lent.get(tx)
   if (found === null) throw new TxEnded()
@@ -136,10 +137,10 @@ async function hasEnded(database: Database, tx: string): Promise<boolean> {
   }
 }
 
-/** What each transaction was asked for last. */
+/** The last work of each transaction. */
 const last = new WeakMap<object, Promise<unknown>>()
 
-/** One after the other: what fails would otherwise undo what another does at the same time. */
+/** One after the other: an error would otherwise undo the work of another call. */
 function inTurn<T>(tx: object, work: () => Promise<T>): Promise<T> {
   const before = last.get(tx) ?? Promise.resolve()
   const done = before.then(work, work)
@@ -158,7 +159,7 @@ async function behindSavepoint<T>(
     return result
   } catch (error) {
     if (isWithoutSavepoint(error)) throw new TxEnded()
-    // Where not even this is possible the connection has gone, and the transaction with it.
+    // If this fails, too, the connection is gone, and the transaction with it.
     await run('ROLLBACK TO SAVEPOINT pawl').catch(() => {})
     throw toPawlError(error)
   }
@@ -217,10 +218,12 @@ async function joinedAt(session: Session): Promise<JoinedAt | undefined> {
   }
 }
 
-/** Columns with whole numbers, which drivers may hand over as texts. */
+/** Columns with whole numbers, which drivers may return as texts. */
 const NUMBERS = new Set(
-  `machine timeout_ms deadline_at seq attempt failures crashes releases priority run_at
-  created_at started_at ended_at updated_at stalled lease_until cancel_asked_at at`.split(/\s+/),
+  `machine timeout_ms deadline_at seq attempt failures crashes releases priority ahead_ms
+  run_at created_at started_at ended_at updated_at stalled lease_until cancel_asked_at at`.split(
+    /\s+/,
+  ),
 )
 
 /** A transaction of ours while a job is enqueued in it; throws once that must not go on. */

@@ -1,12 +1,13 @@
 /**
- * The connection on which this process hears of others' writes. It tells that somebody listens by a
- * shared advisory lock, so that writers need not notify where nobody does; it tests itself by
- * notifying itself, because a connection can be dead without an error; and it heals: whatever ends
- * it, it is made anew, less and less often while that fails.
+ * The connection on which this process receives notifications about writes of others. A shared
+ * advisory lock shows that it listens, so that writers notify only if needed. It tests itself by
+ * notifying itself, because a connection can be dead without an error. If it ends for any reason,
+ * it is made again, less and less often while that fails.
  */
 import { createHash } from 'node:crypto'
 import type { Timer } from '../../core/ports.ts'
 import type { Environment } from '../../environment/system.ts'
+import { ask } from './answer.ts'
 import type { Database } from './connect.ts'
 import type { PgPoolClient } from './driver.ts'
 
@@ -24,7 +25,7 @@ export function channelOf(schema: string): { readonly channel: string; readonly 
   return { channel: `pawl_${hash.toString('hex', 0, 8)}`, lock: hash.readInt32BE(8) }
 }
 
-/** A statement that notifies if somebody listens. */
+/** A statement that notifies if a process listens. */
 export function notifySql(schema: string): string {
   const { channel, lock } = channelOf(schema)
   return `SELECT pg_notify('${channel}', '') WHERE EXISTS (
@@ -73,10 +74,10 @@ export class Listener {
       })
       const { channel, lock } = channelOf(this.#database.schema)
       const text = `LISTEN ${channel}; SELECT pg_advisory_lock_shared(${LOCK_CLASS}, ${lock})`
-      await client.query({ text, query_timeout: TEST_WITHIN_MS })
+      await ask(client, { text }, TEST_WITHIN_MS)
       this.#failures = 0
       this.#heard = true
-      // What was written while nobody listened was not heard of.
+      // Notifications were missed while the connection was down.
       this.#onHint()
       this.#arm(TEST_EVERY_MS, () => this.#test(client, channel))
     } catch {
@@ -87,14 +88,14 @@ export class Listener {
   #test(client: PgPoolClient, channel: string): void {
     this.#heard = false
     const text = `NOTIFY ${channel}`
-    client.query({ text, query_timeout: TEST_WITHIN_MS }).catch(() => this.#heal(client))
+    ask(client, { text }, TEST_WITHIN_MS).catch(() => this.#heal(client))
     this.#arm(TEST_WITHIN_MS, () => {
       if (!this.#heard) this.#heal(client)
       else this.#arm(TEST_EVERY_MS, () => this.#test(client, channel))
     })
   }
 
-  /** Ends what may be half dead, once, and connects again after a while. */
+  /** Closes the connection, once, and connects again after a pause. */
   #heal(client: PgPoolClient | undefined): void {
     if (this.#closed || client !== this.#client) return
     this.#client = undefined

@@ -4,9 +4,9 @@
  * recorded; a record that differs from this release, or is newer, is refused. A schema that is up
  * to date is only read.
  */
-import { createHash } from 'node:crypto'
-import { SchemaDrift, SchemaTooNew } from '../errors.ts'
-import type { SchemaStatus } from '../store.ts'
+
+import type { SchemaStatus } from '../contract/store.ts'
+import { type AppliedRow, checkApplied, checksumOf } from '../migrations.ts'
 import { type OwnSession, type Session, statement } from './connect.ts'
 import { sql as ledger } from './migrations/0001-ledger.ts'
 import { sql as runs } from './migrations/0002-runs.ts'
@@ -18,8 +18,15 @@ import { sql as replace } from './migrations/0007-replace.ts'
 import { sql as timing } from './migrations/0008-timing.ts'
 import { sql as queueRecords } from './migrations/0009-queue-records.ts'
 import { sql as marks } from './migrations/0010-marks.ts'
+import { sql as limits } from './migrations/0011-limits.ts'
+import { sql as schedules } from './migrations/0012-schedules.ts'
+import { sql as retention } from './migrations/0013-retention.ts'
+import { sql as tokens } from './migrations/0014-tokens.ts'
+import { sql as deadlines } from './migrations/0015-deadlines.ts'
+import { sql as groups } from './migrations/0016-groups.ts'
+import { sql as ahead } from './migrations/0017-ahead.ts'
 
-/** Every migration, in order; its number is its place, from 1. */
+/** Every migration, in order; the first has number 1. */
 const MIGRATIONS: readonly ((schema: string) => string)[] = [
   ledger,
   runs,
@@ -31,7 +38,17 @@ const MIGRATIONS: readonly ((schema: string) => string)[] = [
   timing,
   queueRecords,
   marks,
+  limits,
+  schedules,
+  retention,
+  tokens,
+  deadlines,
+  groups,
+  ahead,
 ]
+
+/** The texts of which checksums are made, the same for every name of a schema. */
+const TEXTS = MIGRATIONS.map((sql) => sql('pawl'))
 
 /** The name of a schema as statements need it. */
 export function quoted(schema: string): string {
@@ -45,7 +62,8 @@ export function printSql(schema = 'pawl'): string {
   const record = (i: number, checksum: string) =>
     `INSERT INTO ${s}.migrations VALUES (${i + 1}, '${checksum}', ${now});`
   const made = MIGRATIONS.map(
-    (sql, i) => `-- Migration ${i + 1}\n${sql(s).trim()}\n${record(i, checksumOf(sql))}\n`,
+    (sql, i) =>
+      `-- Migration ${i + 1}\n${sql(s).trim()}\n${record(i, checksumOf(TEXTS[i] as string))}\n`,
   )
   return [`CREATE SCHEMA IF NOT EXISTS ${s};\n${recordTable(s)};\n`, ...made].join('\n')
 }
@@ -54,7 +72,7 @@ const recordTable = (s: string) => `CREATE TABLE IF NOT EXISTS ${s}.migrations (
   number int PRIMARY KEY, checksum text NOT NULL, applied_at bigint NOT NULL
 )`
 
-/** By the catalogue itself: what looks names up may answer from before the lock was waited for. */
+/** Reads the catalogue itself: a name lookup may use a state from before the wait for the lock. */
 const FIND_TABLE = statement(
   () => `
   SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'migrations'`,
@@ -82,7 +100,7 @@ export async function migrate(session: OwnSession, name: string, now: number): P
   for (const [i, sql] of MIGRATIONS.entries()) {
     if (i < MIGRATIONS.length - count) continue
     await session.run(sql(schema))
-    await session.query(RECORD, [i + 1, checksumOf(sql), now])
+    await session.query(RECORD, [i + 1, checksumOf(TEXTS[i] as string), now])
   }
 }
 
@@ -98,9 +116,9 @@ const REBASE = statement(
 )
 
 /**
- * Facts that stand where no transaction of this server has been yet come from another one, by a
- * dump that was loaded. New facts must come after them, or whoever follows the ledger would miss
- * them; so the numbers of this server are counted from there.
+ * If facts have positions that no transaction of this server has reached yet, they come from
+ * another server, by a dump that was loaded. New facts must come after them, or followers of the
+ * ledger would miss them. So the numbers of this server are counted from there.
  */
 export async function rebase(session: Session): Promise<void> {
   await session.query(REBASE)
@@ -111,32 +129,17 @@ async function missing(session: OwnSession, name: string): Promise<number> {
   return MIGRATIONS.length - (await appliedMigrations(session, name)).length
 }
 
-/** The numbers of the migrations that these leave to be applied. */
+/** The numbers of the migrations that are still to be applied. */
 export function pendingAfter(applied: SchemaStatus['applied']): number[] {
   return MIGRATIONS.map((_, i) => i + 1).slice(applied.length)
 }
 
-/** What was applied, which must be what this release has. */
+/** Returns what was applied; throws if it is not what this release has. */
 export async function appliedMigrations(
   session: Session,
   name: string,
 ): Promise<SchemaStatus['applied']> {
   const [table] = await session.query(FIND_TABLE, [name])
   if (table === undefined) return []
-  type Row = { number: number; checksum: string; applied_at: number }
-  const rows = await session.query<Row>(SELECT_APPLIED)
-  const last = rows[rows.length - 1]?.number ?? 0
-  if (last > MIGRATIONS.length) throw new SchemaTooNew(last, MIGRATIONS.length)
-  return rows.map(({ number, checksum, applied_at: appliedAt }, i) => {
-    const sql = MIGRATIONS[i]
-    if (sql === undefined || number !== i + 1 || checksum !== checksumOf(sql)) {
-      throw new SchemaDrift(i + 1)
-    }
-    return { number, appliedAt }
-  })
-}
-
-/** The same for every name of a schema. */
-function checksumOf(sql: (schema: string) => string): string {
-  return createHash('sha256').update(sql('pawl')).digest('hex')
+  return checkApplied(await session.query<AppliedRow>(SELECT_APPLIED), TEXTS)
 }

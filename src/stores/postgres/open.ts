@@ -1,22 +1,25 @@
-/** Opening a store on PostgreSQL. */
+/** Opens a store on PostgreSQL. */
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Logger } from '../../core/ports.ts'
 import { systemEnvironment } from '../../environment/system.ts'
+import { payloadBoundsOf } from '../contract/requests.ts'
+import type { Store } from '../contract/store.ts'
 import { StoreUnusable } from '../errors.ts'
-import { payloadBoundsOf } from '../requests.ts'
 import { lookAtOpening } from '../soundness.ts'
-import type { Store } from '../store.ts'
+import { StatementMachines } from '../statement-machines.ts'
+import { registerMachines } from '../verbs/machines.ts'
 import { Patience, untilDone } from './busy.ts'
 import { DatabaseClock } from './clock.ts'
 import { connectMsOf, Database, statement } from './connect.ts'
-import { isStorable } from './context.ts'
+import { atOf, isStorable } from './context.ts'
 import { openPool, type PgConfig } from './driver.ts'
 import { hostsOf } from './hosts.ts'
 import { storeIdOf } from './join.ts'
-import { registerMachines } from './machines.ts'
 import { migrate, quoted, rebase } from './migrate.ts'
+import { perform } from './operations.ts'
 import { checkPostgresOptions, type PostgresOptions } from './options.ts'
 import { DEFAULT_COMMIT } from './replication.ts'
+import { FORMS, inLockOrder } from './statements/machines.ts'
 import { PostgresStore } from './store.ts'
 
 const CONNECTIONS = 10
@@ -25,7 +28,7 @@ const TIMEOUT_MS = 10_000
 const SCHEMA_BYTES_MAX = 63
 const SERVER_MIN = 140_000
 
-/** Whatever of it was done unheard is found by the next process that opens the store. */
+/** If the answer to the opening is lost, the next try finds what was done. */
 const OPENING = { isRead: true }
 
 /** Opens a store, creating or migrating its schema as needed. */
@@ -48,7 +51,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
       ? environment.clock
       : new DatabaseClock(database, environment.clock)
   try {
-    const patience = new Patience(environment, timeoutMs)
+    const patience = new Patience(environment, timeoutMs, options.refusedMs)
     const opened = await untilDone(
       patience,
       async () => {
@@ -59,7 +62,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
           assertNewEnough(schema, server?.version ?? 0)
           await migrate(session, schema, clock.now())
           await rebase(session)
-          const machines = await registerMachines(session, options.lifecycles ?? LIFECYCLES)
+          const lifecycles = options.lifecycles ?? LIFECYCLES
+          const machines = new StatementMachines(lifecycles, FORMS)
+          const at = atOf({ environment, machines, schema: database.schema }, session, clock.now())
+          await perform(at, (tx) => registerMachines(tx, inLockOrder(lifecycles)))
           return { machines, storeId: await storeIdOf(session), commits: server?.commits }
         }, patience)
       },
@@ -67,8 +73,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     )
     if (database.pooled) warnOfPooler(options.logger)
     if (opened.commits === 'off' && durability === 'full') warnOfCommits(options.logger)
-    const shared = { environment, machines: opened.machines, payloadBounds }
-    const { storeId } = opened
+    const { machines, storeId } = opened
+    const shared = { environment, machines, payloadBounds, schema: database.schema }
     const store = new PostgresStore({ shared, database, clock, storeId, timeoutMs })
     return await lookAtOpening(store, options)
   } catch (error) {
@@ -113,7 +119,7 @@ function assertNewEnough(schema: string, version: number): void {
   throw new StoreUnusable(schema, why, 'Use PostgreSQL 14 or newer.')
 }
 
-/** Sessions of this store switch it on; the user's own transactions keep what the server says. */
+/** Sessions of this store set it to on; transactions of the user keep the setting of the server. */
 function warnOfCommits(logger: Logger | undefined): void {
   logger?.warn(
     { event: 'store.commits_asynchronous' },

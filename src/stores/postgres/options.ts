@@ -4,9 +4,9 @@ import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import type { Logger } from '../../core/ports.ts'
 import type { Environment } from '../../environment/system.ts'
+import type { PayloadOptions } from '../contract/requests.ts'
 import { OPENING_CHECKS } from '../opening-options.ts'
 import type { Trouble } from '../outage.ts'
-import type { PayloadOptions } from '../requests.ts'
 import type { SoundnessOptions } from '../soundness.ts'
 import type { Durability } from './connect.ts'
 import type { PgConfig, PgPool } from './driver.ts'
@@ -14,30 +14,72 @@ import type { PgConfig, PgPool } from './driver.ts'
 /** How to open a PostgreSQL store. */
 export interface PostgresOptions extends PayloadOptions, SoundnessOptions {
   /**
-   * `postgres://…`, with several hosts if there are replicas: `postgres://a,b:5433/db`; or give
-   * `config`, or a `pool` of your own.
+   * `postgres://…`, with several hosts if there are replicas: `postgres://a,b:5433/db`.
+   * Alternatives are `config` and `pool`.
+   * @defaultValue none
    */
   readonly connectionString?: string
-  /** Whatever `pg` takes: host, user, password, ssl and so on. */
+  /**
+   * Options of `pg`: host, user, password, ssl and so on.
+   * @defaultValue none
+   */
   readonly config?: PgConfig
-  /** A pool of `pg` that you made and that you end; the store adds nothing lasting to it. */
+  /**
+   * A pool of `pg` that you made and that you end; the store adds nothing lasting to it.
+   * @defaultValue a pool of its own
+   */
   readonly pool?: PgPool
-  /** How many connections the store's own pool may have; 10 if absent. */
+  /**
+   * How many connections the store's own pool may have.
+   * @defaultValue 10
+   */
   readonly connections?: number
-  /** The schema of the tables; `pawl` if absent. */
+  /**
+   * The schema of the tables.
+   * @defaultValue `'pawl'`
+   */
   readonly schema?: string
-  /** The lifecycles that this process knows; those that ship if absent. */
+  /**
+   * The lifecycles that this process knows.
+   * @defaultValue those of the package
+   */
   readonly lifecycles?: readonly Lifecycle[]
-  /** 'full' unless said otherwise: an acknowledged write survives a crash of the server. */
+  /**
+   * With 'full', an acknowledged write survives a crash of the server; with 'relaxed', the last
+   * writes may be lost.
+   * @defaultValue `'full'`
+   */
   readonly durability?: Durability
-  /** How long a verb tries to get past conflicts and outages; 10 seconds if absent. */
+  /**
+   * How long a verb retries after conflicts and outages, in milliseconds.
+   * @defaultValue 10,000
+   */
   readonly timeoutMs?: number
+  /**
+   * How long the opening tries if nothing listens at the address or the host is unknown, in
+   * milliseconds.
+   * @defaultValue `timeoutMs`
+   */
+  readonly refusedMs?: number
+  /**
+   * The clock, timers, random numbers and ids; tests replace them.
+   * @defaultValue those of the process
+   */
   readonly environment?: Environment
-  /** Whose time leases and due times are judged by; the database's unless said otherwise. */
+  /**
+   * Whose time decides about leases and due times.
+   * @defaultValue `'database'`
+   */
   readonly clock?: 'database' | 'environment'
-  /** Told of what an operator should know, such as a pooler in between. */
+  /**
+   * Receives what an operator should know, such as a pooler in between.
+   * @defaultValue none
+   */
   readonly logger?: Logger
-  /** Called while the database is away, from the opening on; see `Store.onTrouble`. */
+  /**
+   * Called while the database is away, from the opening on; see `Store.onTrouble`.
+   * @defaultValue none
+   */
   readonly onTrouble?: (trouble: Trouble) => void
 }
 
@@ -50,11 +92,12 @@ const OPTIONS: FieldChecks<PostgresOptions> = {
   schema: unchecked,
   durability: (value) => oneOf(value, ['full', 'relaxed']),
   timeoutMs: (value) => count(value, 0, Number.MAX_SAFE_INTEGER),
+  refusedMs: (value) => count(value, 0, Number.MAX_SAFE_INTEGER),
   clock: (value) => oneOf(value, ['database', 'environment']),
   onTrouble: callable,
 }
 
-/** Throws `CommandInvalid` for an option that is not known, or cannot be. */
+/** Throws `CommandInvalid` for an unknown option or an invalid value. */
 export function checkPostgresOptions(options: PostgresOptions): void {
   checkFields(options, OPTIONS, { what: 'options' })
 }

@@ -1,12 +1,8 @@
-/** The read side: jobs, their facts and payloads, lists, counts and the tail of the ledger. */
+/** Reads jobs, their facts and payloads, lists, counts and the tail of the ledger. */
 import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane } from '../../core/job/lanes.ts'
-import { JobPage, readFact, readRow, stepIn, unknownMachine } from '../damage.ts'
-import { JobDamaged } from '../errors.ts'
-import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
-import { type FactRow, type JobRow, toFact, type Value } from '../rows.ts'
 import type {
   Counts,
   JobFilter,
@@ -15,8 +11,15 @@ import type {
   Ref,
   StepResult,
   TailEntry,
+  TracedTrigger,
   UnreadableFact,
-} from '../store.ts'
+} from '../contract/store.ts'
+import { JobPage, readFact, readRow, stepIn, unknownMachine } from '../damage.ts'
+import { OUTCOME_IS } from '../ends.ts'
+import { JobDamaged } from '../errors.ts'
+import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
+import type { TraceDataRow } from '../read-side.ts'
+import { type FactRow, type JobRow, toFact, type Value } from '../rows.ts'
 import { type Session, type Statement, statement } from './connect.ts'
 import { isStorable, isUuid } from './context.ts'
 import { arrayOf } from './rows-at-once.ts'
@@ -56,7 +59,7 @@ export async function get(session: Session, id: string): Promise<Job | undefined
 
 const SELECT_JOBS = statement((s) => `${selectJob(s)} WHERE jobs.id = ANY ($1::uuid[])`)
 
-/** Those of these jobs that there are and that can be read, in any order. */
+/** Those of these jobs that exist and can be read, in any order. */
 export async function getMany(session: Session, ids: readonly string[]): Promise<Job[]> {
   const rows = await session.query<NamedJobRow>(SELECT_JOBS, [arrayOf(ids.filter(isUuid))])
   return rows.map(named).filter((job) => !(job instanceof JobDamaged)) as Job[]
@@ -84,6 +87,29 @@ export async function facts(
   return rows.map((row) => toFact(id, row))
 }
 
+/** The creation is the first fact of a job, and there is at most one commit: both by an index. */
+const tracesOf = (which: string): Statement =>
+  statement(
+    (s) => `
+  SELECT fact.job AS id, fact.data FROM ${s}.ledger AS fact
+  WHERE fact.job = ANY ($1::uuid[]) AND ${which}`,
+  )
+
+const SELECT_TRACES = {
+  create: tracesOf('fact.seq = 1'),
+  commit: tracesOf(`fact.kind = ${FACT_CODES.commit}`),
+}
+
+/** The data of the facts that created or committed jobs. */
+export async function traceData(
+  session: Session,
+  ids: readonly string[],
+  of: TracedTrigger,
+): Promise<TraceDataRow[]> {
+  const sound = ids.filter(isUuid)
+  return session.query<TraceDataRow>(SELECT_TRACES[of], [arrayOf(sound)])
+}
+
 /** The job as it was after a fact. */
 export async function asOf(session: Session, id: string, seq: number): Promise<Job | undefined> {
   return fold(await facts(session, id, seq)) ?? undefined
@@ -104,21 +130,11 @@ export async function payloads(
 
 const SELECT_PROGRESS = statement((s) => `SELECT progress FROM ${s}.jobs WHERE id = $1`)
 
-/** What the present attempt last told of itself. */
+/** The progress that the present attempt last reported. */
 export async function progress(session: Session, id: string): Promise<string | undefined> {
   if (!isUuid(id)) return undefined
   const [row] = await session.query<{ progress: string | null }>(SELECT_PROGRESS, [id])
   return row?.progress ?? undefined
-}
-
-const SELECT_NEXT_DUE = statement(
-  (s) => `SELECT run_at FROM ${s}.jobs WHERE lane = ${LANES.waiting} ORDER BY run_at, id LIMIT 1`,
-)
-
-/** When the next job that waits for its time is due. */
-export async function nextDue(session: Session): Promise<number | undefined> {
-  const [row] = await session.query<{ run_at: number }>(SELECT_NEXT_DUE)
-  return row?.run_at
 }
 
 const SELECT_STEPS = statement(
@@ -149,7 +165,7 @@ const FIND_STEPS = statement(
   WHERE ${findStep(s, 'asked')}`,
 )
 
-/** Which of these steps were finished already; the first result of each is the one that stands. */
+/** Which of these steps were finished already; the first result of each counts. */
 export async function findSteps(
   session: Session,
   asked: readonly { readonly id: Ref; readonly name: string; readonly n: number }[],
@@ -164,7 +180,7 @@ export async function findSteps(
   return new Set(rows.map(({ id, name, n }) => stepKey(id, name, n)))
 }
 
-/** How a step is told from all others. */
+/** The key of a step. */
 export function stepKey(id: string, name: string, n: number | string): string {
   return `${id}/${n}/${name}`
 }
@@ -174,7 +190,7 @@ const SELECT_OPEN = statement(
   SELECT base + pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS open FROM ${s}.store`,
 )
 
-/** Everything before this transaction is complete: nothing can be written there any more. */
+/** Before this transaction everything is complete: no fact can be written there any more. */
 export async function firstOpen(session: Session): Promise<number> {
   const [row] = await session.query<{ open: number }>(SELECT_OPEN)
   return row?.open ?? 0
@@ -187,15 +203,15 @@ const SELECT_TAIL = statement(
   ORDER BY tx, job, seq LIMIT $5`,
 )
 
-/** How many transactions are looked through at first; where there is nothing, more and more. */
+/** How many transactions the first window has; the next are larger if nothing is found. */
 const TAIL_WIDTH = 256
-/** Stands before every id. */
+/** Less than every id. */
 export const NO_JOB = '00000000-0000-0000-0000-000000000000'
 
 /**
- * Facts after a place in the ledger: transaction, job and number of the fact. Only what was written
- * by transactions that began before every one that is still open: nothing can appear later at a
- * place that was passed. A transaction that stays open for long keeps the followers back.
+ * Facts after a position in the ledger: transaction, job and number of the fact. Only facts of
+ * transactions that began before every open one: no fact can appear later at a position that was
+ * already read. A transaction that stays open for long delays the followers.
  */
 export async function tail(
   session: Session,
@@ -204,8 +220,8 @@ export async function tail(
 ): Promise<(TailEntry | UnreadableFact)[]> {
   type TailRow = FactRow & { tx: number; job: string }
   const open = await firstOpen(session)
-  const [place = '0', from = NO_JOB, number = '0'] = (after ?? '').split('.').filter(Boolean)
-  let [tx, job, seq] = [Number(place), from, Number(number)]
+  const [position = '0', from = NO_JOB, number = '0'] = (after ?? '').split('.').filter(Boolean)
+  let [tx, job, seq] = [Number(position), from, Number(number)]
   for (let width = TAIL_WIDTH; tx < open && limit > 0; width *= 4) {
     const end = Math.min(open, tx + width)
     const rows = await session.query<TailRow>(SELECT_TAIL, [tx, job, seq, end, limit])
@@ -219,7 +235,7 @@ export async function tail(
   }
 }
 
-/** The place after every fact of transactions that began before all that are still open. */
+/** The position after every fact of transactions that began before all open ones. */
 export async function tailEnd(session: Session): Promise<string> {
   return `${await firstOpen(session)}.${NO_JOB}.0`
 }
@@ -230,7 +246,7 @@ const COUNT_ENDED = statement(
   GROUP BY state HAVING sum(jobs) > 0`,
 )
 
-/** A lane stands in the text, because only then can a partial index be used. */
+/** The lane is part of the text: only then does PostgreSQL use the partial index. */
 const COUNT_LIVE = statement((s) =>
   Object.entries(LANES)
     .filter(([lane]) => lane !== 'ended')
@@ -279,14 +295,16 @@ export async function listQueues(session: Session): Promise<QueueInfo[]> {
   return queuesOf(counts, await session.query<QueueRow>(SELECT_QUEUES))
 }
 
+/** How long a list may take. */
+export const LIST_BUDGET_MS = 200
 const PAGE_DEFAULT = 50
 const PAGE_MAX = 1000
-/** No id stands behind it. */
+/** Greater than every id. */
 const LAST_JOB = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-/** How many rows are looked at before the time is. */
+/** How many rows are read between two checks of the time. */
 const SCAN_CHUNK = 1000
 
-/** Jobs by keyset, newest first; stops at the time budget and says where to go on. */
+/** Jobs by keyset, newest first; a page that takes too long ends early, with a cursor. */
 export async function list(
   session: Session,
   filter: JobFilter,
@@ -313,8 +331,8 @@ export async function list(
 type WindowRow = NamedJobRow & { readonly matches: string; readonly seen: number }
 
 /**
- * The window is chosen by id alone, so that a rare match cannot make one statement long. Of
- * what is in it only matches are handed over, and the last row, which says where to go on.
+ * The window is chosen by id alone, so that a rare match cannot make one statement long. It returns
+ * only matches, and the last row, which is the cursor.
  */
 function windowOf(filter: JobFilter, after: string | undefined): [Statement, Value[]] {
   const given = Object.entries(conditionsOf(filter)).filter(([, value]) => value !== undefined)
@@ -339,25 +357,31 @@ function conditionsOf(filter: JobFilter): Record<string, Value | undefined> {
   return {
     'state = ?': filter.state,
     'lane = ?': filter.lane && LANES[filter.lane],
+    [OUTCOME_IS]: filter.outcome,
     'queue = ?': filter.queue,
     'type = ?': filter.type,
     'key = ?': filter.key,
     'created_at >= ?': filter.createdFrom,
     'created_at < ?': filter.createdBefore,
-    // What stands in JSON is looked for in this process: it may hold what the JSON of PostgreSQL
-    // cannot, and where it is damaged, a cast would make the whole list fail.
+    // JSON columns are searched in this process: they may contain what the JSON of PostgreSQL
+    // cannot, and a cast of a damaged one would make the whole list fail.
     'tags IS NOT NULL AND ?::text IS NOT NULL': filter.tag && 'asked for',
     'error IS NOT NULL AND ?::text IS NOT NULL': filter.error && 'asked for',
   }
 }
 
-/** What the conditions of the statement leave open. */
+/** What a filter by error looks through: the message, the code and the fingerprint. */
+function textOf(error: Job['error']): string {
+  return [error?.message, error?.code, error?.fingerprint].map((text) => text ?? '').join('\n')
+}
+
+/** The conditions that the statement does not check. */
 function isMeant(row: NamedJobRow, { tag, error }: JobFilter): boolean {
   if (tag === undefined && error === undefined) return true
   const job = named(row)
   if (job instanceof JobDamaged) return false
   const hasTag = tag === undefined || job.tags.includes(tag)
-  return hasTag && (error === undefined || (job.error?.message.includes(error) ?? false))
+  return hasTag && (error === undefined || textOf(job.error).includes(error))
 }
 
 function named(row: NamedJobRow): Job | JobDamaged {

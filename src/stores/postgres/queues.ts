@@ -1,11 +1,10 @@
 /**
- * What is said of queues: nothing of a paused queue is claimed, while what runs, runs on; and a
- * queue may be bounded in how many jobs are ready in it, and for how long. Jobs are counted as far
- * as the bound, by the index of those that are ready.
+ * Bounds of queues: how many jobs may be ready in one, or blocked by a limit. Jobs are counted up
+ * to the bound, by the indexes of both lanes.
  *
- * Whoever enqueues into a bounded queue locks its row first, so that two who find the last place
- * free do not both take it. Which queues are bounded is asked every few seconds, so that nobody
- * else pays for it.
+ * A caller that enqueues into a bounded queue locks its row first, so that two callers cannot both
+ * use the last room. Each process reads every few seconds which queues are bounded, so that other
+ * queues cost nothing.
  */
 import { LANES } from '../../core/job/lanes.ts'
 import type { Clock } from '../../core/ports.ts'
@@ -33,7 +32,7 @@ export class BoundedQueues {
     return this.#clock.now() - this.#askedAt > STALE_MS
   }
 
-  /** Is asked again before the next job is accepted. */
+  /** The names are read again before the next job is accepted. */
   forget(): void {
     this.#askedAt = Number.NEGATIVE_INFINITY
   }
@@ -59,10 +58,12 @@ const LOCK_DEPTHS = statement(
 const COUNT_READY = statement(
   (s) => `
   SELECT count(*)::int AS jobs FROM (
-    SELECT 1 FROM ${s}.jobs WHERE lane = ${LANES.ready} AND queue = $1 LIMIT $2) AS ready`,
+    SELECT 1 FROM ${s}.jobs WHERE lane = ${LANES.ready} AND queue = $1
+    UNION ALL SELECT 1 FROM ${s}.jobs WHERE lane = ${LANES.blocked} AND queue = $1
+    LIMIT $2) AS ready`,
 )
 
-/** As values and not as conditions, for which the planner would read the whole table. */
+/** As subqueries and not as conditions: for those the planner would read the whole table. */
 const SELECT_THERE = statement(
   (s) => `
   SELECT id FROM unnest($1::uuid[], $2::text[], $3::text[]) AS asked (id, type, key)
@@ -85,7 +86,7 @@ export async function refuseSurplus(
     const own = needy.filter(({ job }) => job.queue === name)
     let left = maxDepth - (await countReady(session, name, maxDepth))
     if (left >= own.length) continue
-    // Whoever is there already, by key or because the answer was lost, takes no place.
+    // A job that exists already, by key or because the answer was lost, needs no room.
     const there = await findThere(session, own)
     for (const one of own) {
       if (there.has(one.job.id)) continue

@@ -1,5 +1,5 @@
-/** What the server says of its durability and of its standbys, for the doctor. */
-import type { Replication } from '../examination.ts'
+/** What the server reports about its durability and its standbys, for the doctor. */
+import type { Replication } from '../contract/examination.ts'
 import { type Session, statement } from './connect.ts'
 
 /** What `synchronous_commit` is before this store sets it: by server, database, role or client. */
@@ -7,9 +7,9 @@ export const DEFAULT_COMMIT = `(
   SELECT reset_val FROM pg_catalog.pg_settings WHERE name = 'synchronous_commit')`
 
 /**
- * `synchronous_commit` is that of our own sessions, as this store has set it. Standbys are those
- * that stream all changes; who follows by a logical slot, or takes a backup, cannot be promoted.
- * Without the role pg_monitor the server shows how many there are and nothing else of them.
+ * `synchronous_commit` is that of the store's own sessions. Standbys are those that stream all
+ * changes; a logical slot or a backup cannot be promoted. Without the role pg_monitor the server
+ * shows only how many there are.
  */
 const SELECT_REPLICATION = statement(
   () => `
@@ -46,7 +46,7 @@ export async function replication(session: Session): Promise<Replication> {
     defaultCommit: found.default_commit,
     standbyNames: found.synchronous_standby_names,
     standbys: found.standbys,
-    // Nobody may say that there is none if the server does not show it.
+    // If the server does not show it, the number is unknown, not zero.
     ...(found.shown !== false && { synchronousStandbys: found.synchronous }),
   }
 }

@@ -1,11 +1,11 @@
 /**
- * Several rows by one statement: each column is one parameter, an array in the notation of
- * PostgreSQL, and the statement unnests them. As texts, because drivers differ in what they make of
- * an array, and because the driver's own conversion is slower.
+ * Writes several rows by one statement: each column is one parameter, an array in the notation of
+ * PostgreSQL, and the statement unnests them. As texts, because drivers convert arrays differently,
+ * and because the driver's own conversion is slower.
  *
  * Rows of one call are mostly alike: jobs of one type that are accepted at one moment, successes of
- * one claim. So what rows have in common is sent once, as a *shape*, and each row says which shape
- * it has. That spares both sides most of the work.
+ * one claim. So what rows have in common is sent once, as a *shape*, and each row refers to its
+ * shape. That saves most of the work on both sides.
  */
 import type { Value } from '../rows.ts'
 
@@ -25,14 +25,14 @@ export function columnOf<T>({
   return [name, type, value]
 }
 
-/** Only these would be written otherwise by JSON than the notation of arrays reads them. */
+/** Only these characters differ between JSON and the notation of arrays. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\0-\x1f]/
 
 /** An array in the notation of PostgreSQL. */
 export function arrayOf(values: readonly Value[]): string {
   const plain = values.every((value) => typeof value !== 'string' || !CONTROL.test(value))
-  // Between the brackets the two notations agree, and the platform's own is the fastest there is.
+  // Between the brackets the two notations agree, and JSON.stringify is the fastest way.
   const list = plain ? JSON.stringify(values).slice(1, -1) : values.map(elementOf).join(',')
   return `{${list}}`
 }
@@ -63,7 +63,7 @@ export function namesOf<T>(columns: readonly Column<T>[], prefix = ''): string {
 export interface Shaped<T> {
   readonly own: readonly Column<T>[]
   readonly shape: readonly Column<T>[]
-  /** Whether two rows have one shape. May say no where it cannot tell cheaply. */
+  /** Whether two rows have the same shape. May return false if it cannot decide cheaply. */
   readonly isAlike: (a: T, b: T) => boolean
 }
 

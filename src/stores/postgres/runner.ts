@@ -1,13 +1,13 @@
 /**
- * How the verbs of one store reach the database: each within its time, again after a conflict or an
- * outage, and, if an answer was lost, only after finding out what became of the try before.
+ * Runs the verbs of one store: each within its time, again after a conflict or an outage, and, if
+ * an answer was lost, only after finding out what the try before has done.
  */
 
 import type { Environment } from '../../environment/system.ts'
 import type { VerbName } from '../verb-table.ts'
 import { hasCommitted } from './apply.ts'
 import { Patience, untilDone } from './busy.ts'
-import type { Database, OwnSession, Session, Trail } from './connect.ts'
+import type { Database, OwnSession, Session, Statement, Trail } from './connect.ts'
 
 /** How a verb of several parts is carried out. */
 export interface Carried {
@@ -15,6 +15,8 @@ export interface Carried {
   readonly patience?: Patience
   /** Whether an earlier part of the verb may be done although no answer came. */
   readonly isUnsure?: () => boolean
+  /** Is sent with the BEGIN of a transaction. */
+  readonly begin?: Statement
 }
 
 /** Runs the statements of one store. */
@@ -77,15 +79,15 @@ export class Runner {
   }
 
   /**
-   * Several statements in one transaction. If its end was not heard, the database is asked what
-   * became of it, and nothing is done twice.
+   * Several statements in one transaction. If the answer to its COMMIT was lost, the database is
+   * asked whether it committed, and nothing is done twice.
    */
   transact<T>(
     verb: VerbName,
     work: (session: OwnSession, redo: boolean) => Promise<T>,
-    { patience = this.patience(), isUnsure }: Carried = {},
+    { patience = this.patience(), isUnsure, begin }: Carried = {},
   ): Promise<T> {
-    /** The last try that came as far as its COMMIT. */
+    /** The last try that reached its COMMIT. */
     let last: { readonly wrote: Trail | undefined; readonly result: T } | undefined
     const action = async () => {
       if (last?.wrote !== undefined) {
@@ -93,12 +95,16 @@ export class Runner {
         last = undefined
       }
       const redo = last !== undefined
-      return this.#database.transaction(async (session) => {
-        const result = await work(session, redo)
-        this.#environment.crashPoint?.(`${verb}.written`)
-        last = { wrote: session.wrote, result }
-        return result
-      }, patience)
+      return this.#database.transaction(
+        async (session) => {
+          const result = await work(session, redo)
+          this.#environment.crashPoint?.(`${verb}.written`)
+          last = { wrote: session.wrote, result }
+          return result
+        },
+        patience,
+        begin?.(this.#database.schema).text,
+      )
     }
     return untilDone(patience, action, {
       isUnsure: () => last !== undefined || (isUnsure?.() ?? false),

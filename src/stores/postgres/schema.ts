@@ -1,26 +1,25 @@
 /**
- * Whether a schema still has what the migrations made. What that is stands in the manifest,
- * `specs/postgres/schema.sql`, which is generated: after its head one paragraph for each object,
- * the first line of which says its kind, its table and its name, and the others the statement that
- * makes it. Objects that others have added are theirs, also further columns.
+ * Compares a schema with what the migrations made. The expected objects are in the manifest,
+ * `specs/postgres/schema.sql`, which is generated and embedded (`manifest.ts`): after its head one
+ * paragraph for each object, whose first line has its kind, its table and its name, and the others
+ * the statement that makes it. Objects and columns that users added are left alone.
  */
-import { readFileSync } from 'node:fs'
+
+import type { Drift } from '../contract/examination.ts'
 import { NotRestorable } from '../errors.ts'
-import type { Drift } from '../examination.ts'
 import { type CatalogueObject, readCatalogue } from './catalogue.ts'
 import type { OwnSession, Session } from './connect.ts'
-import { EXECUTIONS_VIEW } from './migrations/0008-timing.ts'
+import { MANIFEST } from './manifest.ts'
+import { EXECUTIONS_VIEW } from './migrations/0015-deadlines.ts'
 
-/** Indexes of large tables take their time; nobody else can write to the table meanwhile. */
+/** Indexes of large tables take long; writes to the table wait meanwhile. */
 const RESTORE_MS = 600_000
 
 let manifest: readonly CatalogueObject[] | undefined
 
 /** What the migrations make. Read when it is first needed: only this store needs it. */
 function expectedObjects(): readonly CatalogueObject[] {
-  // The sources and what is built from them stand at the same depth.
-  const path = new URL('../../../specs/postgres/schema.sql', import.meta.url)
-  manifest ??= readFileSync(path, 'utf8').trim().split('\n\n').slice(1).map(toObject)
+  manifest ??= MANIFEST.trim().split('\n\n').slice(1).map(toObject)
   return manifest
 }
 
@@ -35,13 +34,13 @@ function toObject(paragraph: string): CatalogueObject {
   }
 }
 
-/** What is not as it should be; tables and functions come before what needs them. */
+/** Returns objects that differ or are missing; tables and functions come first. */
 export async function drift(session: Session, schema: string): Promise<Drift[]> {
   const { ident, objects } = await readCatalogue(session, schema)
   const found = new Map(objects.map((object) => [keyOf(object), object.definition]))
   return expectedObjects().flatMap((object): Drift[] => {
     const { kind, name, definition } = object
-    // Bodies of functions stand there as they were written, and not as the catalogue spells them.
+    // The catalogue has bodies of functions as they were written, and does not normalise them.
     const expected = inSchema(definition, kind === 'function' ? schema : ident)
     const own = found.get(keyOf(object))
     if (own === undefined) return [{ kind, name, problem: 'missing', expected }]
@@ -58,7 +57,7 @@ function inSchema(definition: string, schema: string): string {
   return definition.replaceAll('@schema', () => schema)
 }
 
-/** Lines are broken in the manifest where the catalogue breaks none. */
+/** The manifest breaks lines that the catalogue does not. */
 function plain(definition: string): string {
   return definition.replaceAll(/\s+/g, ' ')
 }
@@ -77,8 +76,8 @@ function columnsOf(definition: string): string[] {
 }
 
 /**
- * Makes one object as it should be, whatever stands in its place; must be called inside a
- * transaction. What is executed is the manifest's and not the caller's. May be done twice.
+ * Restores one object; must be called inside a transaction. The statements come from the manifest
+ * and not from the caller. Can be repeated.
  */
 export async function restore(
   session: OwnSession,
@@ -94,7 +93,7 @@ export async function restore(
   await session.run([...removalsOf(object, schema), definition].join(';\n'))
 }
 
-/** How to remove what stands in the place of an object; a function is exchanged in place. */
+/** How to remove an object before it is restored; a function is replaced without removal. */
 function removalsOf({ kind, table, name, definition }: CatalogueObject, schema: string): string[] {
   const index = `DROP INDEX IF EXISTS ${schema}.${name}`
   switch (kind) {
@@ -106,7 +105,7 @@ function removalsOf({ kind, table, name, definition }: CatalogueObject, schema: 
       return [`DROP VIEW IF EXISTS ${schema}.${name}`]
     case 'constraint': {
       const constraint = `ALTER TABLE ${schema}.${table} DROP CONSTRAINT IF EXISTS ${name}`
-      // An index alone may have taken the name of the constraint that brings one.
+      // An index may have the name of the constraint that creates one.
       return / (PRIMARY KEY|UNIQUE) /.test(definition) ? [constraint, index] : [constraint]
     }
     default:

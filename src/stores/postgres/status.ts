@@ -1,6 +1,6 @@
-/** Looks at the schema of a database without making or changing anything. */
+/** Reads the schema of a database without changing anything. */
 import type { Environment } from '../../environment/system.ts'
-import type { SchemaStatus } from '../store.ts'
+import type { SchemaStatus } from '../contract/store.ts'
 import { Patience, untilDone } from './busy.ts'
 import { connectMsOf, Database } from './connect.ts'
 import { openPool } from './driver.ts'
@@ -8,15 +8,18 @@ import { hostsOf } from './hosts.ts'
 import { appliedMigrations, pendingAfter, quoted } from './migrate.ts'
 
 const TIMEOUT_MS = 5000
+/** How long to try if nothing listens at the address. */
+const REFUSED_MS = 1000
 
-/** Which migrations a database has; none where it has no schema of ours. */
+/** Which migrations a database has; none if it has no schema of Pawl. */
 export async function schemaStatus(
   connectionString: string,
   environment: Environment,
   name = 'pawl',
 ): Promise<SchemaStatus> {
-  const patience = new Patience(environment, TIMEOUT_MS)
   const hosts = hostsOf(connectionString).urls.length
+  // Several hosts mean a failover, which may take longer.
+  const patience = new Patience(environment, TIMEOUT_MS, hosts > 1 ? TIMEOUT_MS : REFUSED_MS)
   const opened = await openPool({
     connectionString,
     application_name: 'pawl',

@@ -1,44 +1,42 @@
-/** The PostgreSQL store, behind the contract of `../store.ts`. */
+/** The PostgreSQL store, behind the contract of `../contract/store.ts`. */
 import { StaleFence } from '../../core/errors.ts'
-import type { Usage } from '../../core/job/commands.ts'
 import type { Clock } from '../../core/ports.ts'
 import type { Offer } from '../accept.ts'
-import { CLIENT } from '../asker.ts'
-import type { JobDamaged } from '../errors.ts'
-import { checkMigration, type Migration, type MigrationRequest } from '../migration.ts'
+import { CLIENT } from '../contract/requester.ts'
+import { checkClaim, checkEnqueue, checkLease, checkProgress } from '../contract/requests.ts'
+import type * as contract from '../contract/store.ts'
 import type { Trouble } from '../outage.ts'
-import { checkQueueChange, type QueueChange, type QueueRecord } from '../queue-records.ts'
-import { checkClaim, checkEffectClaim, checkLease, checkName, checkProgress } from '../requests.ts'
-import type * as contract from '../store.ts'
 import { VerbSide } from '../verb-side.ts'
 import { mayWake, type VerbName } from '../verb-table.ts'
-import type { Tx, Verb } from '../verbs/operations.ts'
+import { StoredAdmissions } from '../verbs/admission-tables.ts'
+import { admit } from '../verbs/admit.ts'
+import { StoredLimits } from '../verbs/limit-tables.ts'
+import type { Performed, Step, Tx } from '../verbs/operations.ts'
+import { StoredRetention } from '../verbs/retention-tables.ts'
+import { StoredRuns, type TableAccess } from '../verbs/run-tables.ts'
+import { StoredSchedules } from '../verbs/schedule-tables.ts'
+import { StoredSeals } from '../verbs/seal-tables.ts'
+import { StoredTokens } from '../verbs/token-tables.ts'
 import { compactCounts } from './apply.ts'
-import { claim, newTicket, recall, type Ticket } from './claim.ts'
+import { newTicket, type Ticket } from './claim.ts'
+import { Claiming } from './claiming.ts'
 import { commit } from './commit.ts'
 import type { Database, OwnSession, Session } from './connect.ts'
 import { atOf, type Shared } from './context.ts'
 import { acceptAll, addJobs, addNew, addWithin, answerTaken } from './enqueue.ts'
 import { PostgresExamination } from './examination.ts'
 import { heartbeat } from './heartbeat.ts'
-import { Isolation } from './isolation.ts'
 import { insideTransaction } from './join.ts'
-import { migrateJobs } from './migrate-jobs.ts'
 import { perform } from './operations.ts'
-import { claimEffects } from './outbox.ts'
-import { changeQueue } from './queue-records.ts'
 import { BoundedQueues } from './queues.ts'
-import { PLACES, QUERIES } from './reads.ts'
+import { CURSORS, QUERIES } from './reads.ts'
 import { Runner } from './runner.ts'
-import { type Access, PostgresRuns } from './runs.ts'
-import { PostgresSeals } from './seals.ts'
 import { Settling } from './settling.ts'
 import { runTransaction } from './transaction.ts'
 import { WakeUps } from './wake.ts'
-import { removeWorker, reportWorker } from './workers.ts'
 import { Group, Slots, Writer } from './writer.ts'
 
-/** After how many writes the roll-up of ended jobs is made small again. */
+/** After how many writes rows of the roll-up are merged. */
 const TIDY_EVERY = 500
 
 /** What an open store is made of. */
@@ -52,25 +50,30 @@ export interface Parts {
 
 /** A store on PostgreSQL; `open.ts` makes them. */
 export class PostgresStore extends VerbSide<Session> implements contract.Store {
-  readonly runs: PostgresRuns
+  readonly runs: StoredRuns
+  readonly schedules: StoredSchedules
   readonly examination: PostgresExamination
-  readonly seals: PostgresSeals
+  readonly seals: StoredSeals
+  readonly limits: StoredLimits
+  readonly retention: StoredRetention
+  readonly admissions: StoredAdmissions
+  readonly tokens: StoredTokens
   readonly #parts: Parts
   readonly #writer = new Writer()
   readonly #runner: Runner
   readonly #wakeUps: WakeUps
   readonly #enqueues: Group<Offer, contract.Enqueued>
+  readonly #claiming: Claiming
   readonly #settling: Settling
   readonly #settles: Group<contract.Settlement, contract.Answer>
   readonly #commits: Slots
   readonly #bounded: BoundedQueues
-  readonly #isolation: Isolation
-  /** Since the roll-up of ended jobs was made small. */
+  /** Writes since rows of the roll-up were merged. */
   #writes = 0
   #closing: Promise<void> | undefined
 
   constructor(parts: Parts) {
-    super(QUERIES, PLACES)
+    super(parts.shared.environment, QUERIES, CURSORS)
     const { database, shared } = parts
     this.#parts = parts
     this.#runner = new Runner(database, shared.environment, parts.timeoutMs)
@@ -78,10 +81,11 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
     this.#bounded = new BoundedQueues(shared.environment.clock)
     const { environment } = shared
     this.#enqueues = new Group(environment, parts.timeoutMs, (offers) => this.#accept(offers))
+    const ways = { shared, clock: parts.clock, runner: this.#runner }
+    this.#claiming = new Claiming(ways)
     this.#settling = new Settling({
-      shared,
-      clock: parts.clock,
-      runner: this.#runner,
+      ...ways,
+      claiming: this.#claiming,
       signal: () => this.#wakeUps.signal(),
       claim: (request) => this.claim(request),
       setAside: (damaged) => this.#setAside(damaged),
@@ -90,22 +94,18 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
       const { answers } = await this.#settling.settle(settlements, undefined)
       return answers
     })
-    const access: Access = {
-      read: (work) => this.read(work),
-      write: (verb, work) =>
-        this.#write(verb, (now) =>
-          this.#runner.atOnce((session, redo) => work(session, now, redo)),
-        ),
-      change: (verb, work) => this.#change(verb, work),
+    const tables: TableAccess = {
+      look: (verb) => this.look(verb),
+      write: (name, verb) => this.performEach(name, verb),
+      change: (name, verb) => this.perform(name, verb),
     }
-    this.#isolation = new Isolation({
-      shared,
-      now: () => this.now(),
-      read: (work) => this.read(work),
-      change: (verb, work) => this.#change(verb, work),
-    })
-    this.runs = new PostgresRuns(access, () => this.now())
-    this.seals = new PostgresSeals(access)
+    this.runs = new StoredRuns(tables)
+    this.schedules = new StoredSchedules(tables)
+    this.seals = new StoredSeals(tables, 'tx')
+    this.limits = new StoredLimits(tables)
+    this.retention = new StoredRetention(tables)
+    this.admissions = new StoredAdmissions(tables)
+    this.tokens = new StoredTokens(tables)
     this.examination = new PostgresExamination(
       {
         now: () => this.now(),
@@ -113,7 +113,6 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
         change: (verb, work) => this.#change(verb, work),
       },
       shared,
-      database.schema,
     )
     // Two connections are left to everything that is not a commit.
     this.#commits = new Slots(Math.max(1, database.size - 2))
@@ -135,7 +134,7 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
     return this.#writer.run(() => this.#runner.read(work))
   }
 
-  /** Runs a verb that writes, and wakes who may wait for what it wrote. */
+  /** Runs a verb that writes, and wakes listeners that may wait for it. */
   #write<T>(verb: VerbName, work: (now: number) => Promise<T>): Promise<T> {
     const { clock, shared } = this.#parts
     return this.#writer.run(async () => {
@@ -149,7 +148,7 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
     })
   }
 
-  /** Nobody waits for it, and if it fails, the next time will do. */
+  /** Runs in the background; if it fails, a later call does it. */
   #tidyUp(): void {
     this.#writes++
     if (this.#writes < TIDY_EVERY) return
@@ -167,30 +166,42 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
     )
   }
 
-  protected perform<T>(name: VerbName, verb: (tx: Tx) => Verb<T>): Promise<T> {
+  protected perform<T>(name: VerbName, verb: Performed<T>): Promise<T> {
     const { shared } = this.#parts
-    return this.#change(name, (session, now) => perform(atOf(shared, session, now), verb))
+    return this.#change(name, (session, now, redo) =>
+      perform(atOf(shared, session, now), (tx) => verb(tx, redo)),
+    )
   }
 
-  protected look<T>(verb: (tx: Tx) => Verb<T>): Promise<T> {
+  protected look<T>(verb: (tx: Tx) => Step<T>): Promise<T> {
     const { shared } = this.#parts
     return this.read((session) => perform(atOf(shared, session, this.now()), verb))
   }
 
-  protected aroundDamage<T>(verb: () => Promise<T>): Promise<T> {
-    return this.#isolation.around(verb)
+  protected performEach<T>(name: VerbName, verb: Performed<T>): Promise<T> {
+    const { shared } = this.#parts
+    return this.#write(name, (now) =>
+      this.#runner.atOnce((session, redo) =>
+        perform(atOf(shared, session, now), (tx) => verb(tx, redo)),
+      ),
+    )
   }
 
-  enqueue(
+  async enqueue(
     items: readonly contract.EnqueueItem[],
-    { asker = CLIENT, tx, onJoined }: contract.EnqueueOptions = {},
+    options: contract.EnqueueOptions = {},
   ): Promise<contract.Enqueued[]> {
-    const offers = items.map((item) => ({ item, asker }))
+    const { requester = CLIENT, tx, onJoined } = checkEnqueue(options)
+    const offers = items.map((item) => ({ item, requester }))
     if (tx !== undefined) return this.#enqueueInside(offers, tx, onJoined)
-    return this.#write('enqueue', () => this.#enqueues.add(offers))
+    // A key that another transaction has locked must not keep the jobs of other callers.
+    const isSubject = items.some(({ admission }) => admission !== undefined)
+    return this.#write('enqueue', () =>
+      isSubject ? this.#accept(offers) : this.#enqueues.add(offers),
+    )
   }
 
-  /** In the user's transaction, or in that of a commit, where this is the one verb that may run. */
+  /** In the user's transaction, or in that of a commit, in which no other verb may run. */
   async #enqueueInside(
     offers: readonly Offer[],
     tx: unknown,
@@ -205,6 +216,7 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
           return this.#bounded.concern(jobs) ? addWithin(session, jobs) : addJobs(session, jobs)
         },
         answer: (met) => answerTaken(shared, session, now, met, false),
+        admit: (jobs) => perform(atOf(shared, session, now), (tx) => admit(tx, jobs, false)),
       })
     })
     onJoined?.(hasEnded)
@@ -248,40 +260,32 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
           (session) => answerTaken(shared, session, now, met, redone),
           carried,
         ),
+      admit: (jobs) => {
+        const admitted = (session: OwnSession, redo: boolean) =>
+          perform(atOf(shared, session, now), (tx) => admit(tx, jobs, note(redo)))
+        return this.#runner.transact('enqueue', admitted, carried)
+      },
     })
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
     checkClaim(request)
-    return this.#isolation.around(() => this.#claim(request), request)
+    return this.isolation.around(() => this.#claim(request), request)
   }
 
   async #claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
     const { shared } = this.#parts
     const ticket = newTicket(shared, this.now())
-    const held = await this.#write('claim', () =>
-      this.#runner
-        .atOnce(async (session, redo) => {
-          const taken = redo ? await recall(shared, session, ticket, request) : []
-          return taken.length > 0 ? taken : claim(shared, session, ticket, request)
-        })
-        .then((taken) => this.#settling.migrated(taken)),
+    const held = await this.#write('claim', async () =>
+      this.#settling.migrated(await this.#claiming.claim(ticket, request)),
     )
     await this.#setAside(ticket.damaged)
     return held
   }
 
-  /** What a claim took and cannot be read is given to nobody. */
+  /** Sets aside jobs that a claim took and that cannot be read. */
   async #setAside(damaged: Ticket['damaged']): Promise<void> {
-    if (damaged.length > 0) await this.#isolation.setAside(damaged.map(({ ref }) => ref))
-  }
-
-  isolate(): Promise<contract.Isolated[]> {
-    return this.#isolation.isolate()
-  }
-
-  protected setHeldAside(damage: JobDamaged): Promise<void> {
-    return this.#isolation.setHeldAside(damage)
+    if (damaged.length > 0) await this.isolation.setAside(damaged.map(({ ref }) => ref))
   }
 
   async settle(
@@ -302,18 +306,18 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
 
   async commit(
     held: contract.Held,
-    work: (tx: contract.CommitTx) => string | Promise<string>,
-    usage?: () => Usage | undefined,
+    work: contract.CommitWork,
+    closing?: () => contract.Closing,
   ): Promise<contract.CommitAnswer> {
     const { shared, database, timeoutMs, clock } = this.#parts
     const store = { shared, database, timeoutMs, now: () => clock.now() }
     const inside = (tx: contract.CommitTx) => this.#writer.runInside(() => work(tx))
     try {
       return await this.#write('commit', () =>
-        this.#commits.use(() => commit(store, held, inside, usage)),
+        this.#commits.use(() => commit(store, held, inside, closing)),
       )
     } catch (error) {
-      // A fence that was lost while the function ran is an answer, not a failure.
+      // If the fence was lost while the function ran, that is an answer and not an error.
       if (error instanceof StaleFence) return { kind: 'rejected', error }
       throw error
     }
@@ -325,15 +329,6 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
     return (await this.#write('transaction', run)).value
   }
 
-  async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {
-    checkEffectClaim(request)
-    const { shared } = this.#parts
-    return this.#write('claimEffects', (now) => {
-      const ticket = newTicket(shared, now)
-      return this.#runner.atOnce((session, redo) => claimEffects(session, ticket, request, redo))
-    })
-  }
-
   async heartbeat(beats: readonly contract.Beat[], leaseMs: number): Promise<contract.Heartbeat> {
     checkLease(leaseMs)
     checkProgress(beats, this.#parts.shared.payloadBounds)
@@ -342,49 +337,10 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
     )
   }
 
-  async migrate(
-    request: MigrationRequest,
-    asker: contract.Asker,
-  ): Promise<contract.Page<Migration>> {
-    checkMigration(request, asker, PLACES.jobs)
-    const { shared } = this.#parts
-    return this.#change('migrate', (session, now) =>
-      migrateJobs(shared, session, now, request, asker),
-    )
-  }
-
-  async pauseQueue(queue: string, asker: contract.Asker): Promise<QueueRecord | undefined> {
-    return this.#changeQueue({ action: 'pause', queue }, asker)
-  }
-
-  async resumeQueue(queue: string, asker: contract.Asker): Promise<QueueRecord | undefined> {
-    return this.#changeQueue({ action: 'resume', queue }, asker)
-  }
-
-  async limitQueue(queue: string, limits: contract.QueueLimits, asker = CLIENT) {
-    const record = await this.#changeQueue({ action: 'limit', queue, limits }, asker)
+  override async limitQueue(queue: string, limits: contract.QueueLimits, requester = CLIENT) {
+    const record = await super.limitQueue(queue, limits, requester)
     this.#bounded.forget()
     return record
-  }
-
-  #changeQueue(change: QueueChange, asker: contract.Asker): Promise<QueueRecord | undefined> {
-    checkQueueChange(change, asker)
-    return this.#change(`${change.action}Queue` as const, (session, now) =>
-      changeQueue(session, now, change, asker),
-    )
-  }
-
-  async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {
-    checkName('worker', worker.id)
-    return this.#write('reportWorker', (now) =>
-      this.#runner.atOnce((session) => reportWorker(session, now, worker)),
-    )
-  }
-
-  removeWorker(id: string): Promise<void> {
-    return this.#write('removeWorker', () =>
-      this.#runner.atOnce((session) => removeWorker(session, id)),
-    )
   }
 
   close(): Promise<void> {

@@ -1,13 +1,13 @@
 /**
- * Functions of the user's on a connection of the store, inside its transaction.
+ * Functions of the user on a connection of the store, inside its transaction.
  *
- * If the answer to COMMIT is lost, the database is asked by the number of the transaction what
- * became of it. The function is never run a second time.
+ * If the answer to COMMIT is lost, the database is asked for the outcome by the number of the
+ * transaction. The function is never run a second time.
  */
 import type { Environment } from '../../environment/system.ts'
+import type { StoreTx } from '../contract/store.ts'
 import { StoreUnavailable, TransactionTooSlow, TxBroken } from '../errors.ts'
 import { codeOf } from '../outage.ts'
-import type { StoreTx } from '../store.ts'
 import { BOUND_MS, runBounded, type TxAccess } from '../transaction-function.ts'
 import { hasCommitted } from './apply.ts'
 import { endsConnection, Patience, toPawlError, untilDone } from './busy.ts'
@@ -15,13 +15,13 @@ import type { CommitStore } from './commit.ts'
 import { answerMsOf, type Database, type OwnSession, statement } from './connect.ts'
 import { type JoinedLife, lendSession, whileJoinable } from './join.ts'
 
-/** No statement of ours is given less time than this, however short the lease. */
+/** The least time of a statement of the store, however short the lease. */
 const STATEMENT_MIN_MS = 1000
 
 /** How much longer than the server the driver waits for a statement of the function. */
 const ANSWER_EXTRA_MS = 500
 
-/** No number if the transaction has written nothing. */
+/** Null if the transaction has written nothing. */
 const SELECT_TX = statement(
   () => `SELECT pg_current_xact_id_if_assigned()::text::bigint AS tx,
     pg_postmaster_start_time()::text AS server`,
@@ -29,15 +29,15 @@ const SELECT_TX = statement(
 const SELECT_SERVER = statement(() => 'SELECT pg_postmaster_start_time()::text AS server')
 
 /**
- * By what a transaction can be asked for: its number, and when its server was started. Another
- * server, or this one after a crash, may have given the number to another transaction.
+ * Identifies a transaction: its number, and when its server was started. Another server, or this
+ * one after a crash, may use the number for another transaction.
  */
 interface Numbered {
   readonly tx: number | null
   readonly server: string
 }
 
-/** What came of a function, and its transaction. */
+/** The result of a function, and its transaction. */
 interface Done<T> extends Numbered {
   readonly value: T
 }
@@ -101,7 +101,7 @@ async function runIn<T>(
   return { value: known.value }
 }
 
-/** Whether a transaction has committed whose end was not heard. */
+/** Whether a transaction has committed whose answer was lost. */
 async function isCommitted(
   database: Database,
   environment: Environment,
@@ -123,7 +123,10 @@ async function isCommitted(
   return untilDone(patience, ask, { isUnsure: () => true })
 }
 
-/** The connection was lost while a function of the user's had it: whatever it made of that. */
+/**
+ * The connection was lost while a function of the user had it, also if the function caught the
+ * error.
+ */
 export function lostInside(error: unknown): StoreUnavailable {
   return new StoreUnavailable(0, error instanceof StoreUnavailable ? error.cause : error, 'none')
 }
@@ -148,7 +151,7 @@ async function numberOf(session: OwnSession): Promise<Numbered> {
 
 const FAILED_TRANSACTION = '25P02'
 
-/** Local to the transaction: the user's statements are planned as the user is used to. */
+/** Local to the transaction: statements of the user keep the settings of the user. */
 export function settingsOf(boundMs: number): string {
   const timeoutMs = Math.max(boundMs, STATEMENT_MIN_MS)
   return [
@@ -166,16 +169,17 @@ export function settingsOf(boundMs: number): string {
     .join('; ')
 }
 
-/** How a function gets into the transaction of a session. */
+/** How a function reaches the transaction of a session. */
 export function accessTo(session: OwnSession, database: Database, life: JoinedLife): TxAccess {
   return {
-    query: (sql, values = []) => runRaw(session, sql, values),
+    dialect: 'postgres',
+    run: ({ text, values }) => runRaw(session, text, values),
     raw: session.client,
     lend: (tx) => lendSession(tx, session, database, life),
   }
 }
 
-/** A statement of the user's; where the connection is gone, that is what the user is told. */
+/** Runs a statement of the user; if the connection is gone, that is the error. */
 async function runRaw(
   session: OwnSession,
   sql: string,

@@ -1,7 +1,7 @@
 /**
- * Tells listeners of an outage that lasts. Verbs try again by themselves and say nothing before
- * their time is up; an operator wants to know earlier. So the first word comes when the database
- * has been away for a second, further ones every five seconds, and one when it is back.
+ * Reports an outage that lasts to listeners. Verbs try again by themselves and fail only when their
+ * time is up; an operator wants to know earlier. So the first report comes when the database has
+ * been away for a second, further ones every five seconds, and one when it is back.
  */
 import { StoreUnavailable } from '../errors.ts'
 import type { Trouble } from '../outage.ts'
@@ -15,7 +15,7 @@ export class Troubles {
   #since: number | undefined
   #toldAt: number | undefined
 
-  /** Calls back until the returned function is called. */
+  /** Calls `listener` until the returned function is called. */
   subscribe(listener: (trouble: Trouble) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

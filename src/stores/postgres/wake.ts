@@ -1,11 +1,11 @@
 /**
  * Hints that something may have become ready, so that an idle worker need not wait for its next
- * poll. A hint may come for nothing, and one may be missed: polling remains the back-stop.
+ * poll. A hint may be wrong or missing: workers also poll.
  *
  *   this process      every commit of its own signals at once
  *   other processes   a notification after the commit, never inside it, at most one every five
- *                     milliseconds for each process, and only while somebody listens
- *   back-stop         a hint every second while somebody listens; five times as often behind a
+ *                     milliseconds for each process, and only while a process listens
+ *   back-stop         a hint every second while there is a listener; five times as often behind a
  *                     pooler, where notifications do not arrive
  */
 import type { Timer } from '../../core/ports.ts'
@@ -14,11 +14,11 @@ import type { Database } from './connect.ts'
 import { Listener, notifySql } from './listen.ts'
 
 const NOTIFY_EVERY_MS = 5
-/** Where nobody listened, nobody is looked for again for so long; who begins to listen looks. */
+/** If no process listened, writers do not check again for so long; a new listener reads at once. */
 const NOBODY_MS = 100
 const POLL_MS = 1000
 const POLL_POOLED_MS = 200
-/** A worker that is idle again soon need not have its connection made anew. */
+/** The connection is kept for a while, for a worker that is idle again soon. */
 const LINGER_MS = 1000
 
 /** The hints of one store. */
@@ -39,7 +39,9 @@ export class WakeUps {
     this.#environment = environment
   }
 
-  /** Calls back whenever something may have become ready, until the returned function is called. */
+  /**
+   * Calls `listener` when something may have become ready, until the returned function is called.
+   */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener)
     this.#start()
@@ -49,13 +51,13 @@ export class WakeUps {
     }
   }
 
-  /** Something was written by this process. */
+  /** This process has written something. */
   signal(): void {
     this.#tell()
     this.#notify()
   }
 
-  /** Stops listening; nobody is told any more. */
+  /** Stops listening; listeners are not called any more. */
   close(): void {
     this.#closed = true
     for (const timer of [this.#poll, this.#linger, this.#pause]) timer?.cancel()
@@ -68,7 +70,7 @@ export class WakeUps {
       try {
         listener()
       } catch {
-        // A hint that its listener cannot take is lost, which a hint may be; the write is not.
+        // If a listener throws, the hint is lost; the write is not.
       }
     }
   }
@@ -90,7 +92,7 @@ export class WakeUps {
     })
   }
 
-  /** A listener keeps its connection, so that one must be left for everything else. */
+  /** A listener keeps its connection, so one more must be left for everything else. */
   get #canListen(): boolean {
     return !this.#database.pooled && this.#database.size > 1
   }
@@ -103,7 +105,7 @@ export class WakeUps {
     })
   }
 
-  /** At once, and if more was written meanwhile, once more after the pause. */
+  /** At once, and once more after the pause if more was written meanwhile. */
   #notify(): void {
     if (this.#closed || this.#database.pooled) return
     if (this.#notifying) {
@@ -123,7 +125,7 @@ export class WakeUps {
     })
   }
 
-  /** Whether anybody listened. A hint that cannot be sent is lost, which a hint may be. */
+  /** Whether a process listened. If a hint cannot be sent, it is lost. */
   async #send(): Promise<boolean> {
     const text = notifySql(this.#database.schema)
     try {

@@ -1,20 +1,20 @@
 /**
  * How verbs run.
  *
- * Group commit: what callers of the same moment bring, or bring while a statement is on its way, is
- * written by one statement. Nobody is told of success before it has returned. If it is refused,
- * each caller's part is done again alone, so that a bad item hurts only itself.
+ * Group commit: calls of the same moment, or that come while a statement is on its way, are written
+ * by one statement. No call resolves before it has returned. If it is refused, each caller's part
+ * is done again alone, so that a bad item affects only itself.
  *
- * Inside the function of a commit no verb can run: it would take a second connection while the
- * first is held, and with as many commits as connections all would wait for ever.
+ * Inside the function of a commit no verb can run: it would need a second connection while the
+ * first is held, and with as many commits as connections all would wait without end.
  */
 import type { Environment } from '../../environment/system.ts'
 import { isOutage, StoreClosed, StoreUnavailable } from '../errors.ts'
 import { assertOutside, runInside } from '../inside-commit.ts'
 
-/** How many items share a statement at most, unless one caller brings more. */
+/** How many items share a statement, unless one caller has more. */
 const GROUP_MAX = 1000
-/** So many items are worth a statement of their own, beside others that are on their way. */
+/** So many items get a statement of their own beside those on their way. */
 const LARGE_MIN = 50
 const FLIGHTS_MAX = 4
 /** How many callers may wait before further ones are made to wait outside. */
@@ -128,8 +128,8 @@ export class Group<I, R> {
   }
 
   /**
-   * Whoever came while a statement waited in vain must not wait twice. What is in the queue is
-   * given up; what is on its way may still be done.
+   * A caller that came while a statement got no answer must not wait twice. Queued calls are
+   * rejected; those on their way may still be done.
    */
   #expire(): void {
     const now = performance.now()
@@ -174,10 +174,10 @@ export class Group<I, R> {
     for (const part of parts) this.#flying.add(part)
     try {
       const results = await this.#flush(parts.flatMap(({ items }) => items))
-      let place = 0
+      let start = 0
       for (const { items, resolve } of parts) {
-        resolve(results.slice(place, place + items.length))
-        place += items.length
+        resolve(results.slice(start, start + items.length))
+        start += items.length
       }
     } catch (error) {
       const alone = parts.length === 1
@@ -185,7 +185,7 @@ export class Group<I, R> {
         for (const { reject } of parts) reject(error)
         return
       }
-      // Whose part it was that failed is found by doing each alone.
+      // Doing each alone shows which part fails.
       for (const part of parts) await this.#do([part])
     } finally {
       for (const part of parts) this.#flying.delete(part)
@@ -193,7 +193,7 @@ export class Group<I, R> {
   }
 }
 
-/** Lets so many at once, and the others wait for their turn. */
+/** Runs so many at once; the others wait for their turn. */
 export class Slots {
   #free: number
   readonly #waiting: (() => void)[] = []

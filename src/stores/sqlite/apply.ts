@@ -1,6 +1,6 @@
 /**
- * How decided facts reach the file: the folded rows under the numbers of the facts that they were
- * decided on, the facts, notices, and the roll-up of ended jobs, inside the caller's transaction.
+ * Writes what was decided: the folded rows, each under the number of the fact that it was decided
+ * on, the facts, notices, and the roll-up of ended jobs, inside the caller's transaction.
  */
 import { TransitionRace } from '../../core/errors.ts'
 import { evolve } from '../../core/job/evolve.ts'
@@ -16,22 +16,25 @@ import {
   SHARED_FACT_COLUMNS,
   sharedFactValues,
 } from '../columns.ts'
+import type { Held } from '../contract/store.ts'
 import { noticeOf } from '../notices.ts'
 import { creationMark, factData, type Value } from '../rows.ts'
 import { type Changes, EndedCounts } from '../verbs/changes.ts'
 import type { Connection } from './connect.ts'
-import { insertNotice } from './notices.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
+import { freeSlots } from './statements/gates.ts'
+import { insertNotice } from './statements/notices.ts'
 
 /** The lane is the first of the columns that change. */
 const CHANGED = `
   ${CHANGING_COLUMNS.map(({ name }) => `${name} = ?`).join(', ')},
-  cancel_asked_at = CASE WHEN ?1 <> ${LANES.ended} THEN cancel_asked_at END`
+  cancel_asked_at = CASE WHEN ?1 <> ${LANES.ended} THEN cancel_asked_at END,
+  slots = CASE WHEN ?1 = ${LANES.held} THEN slots END`
 const SET_JOB = `UPDATE pawl_jobs SET ${CHANGED} WHERE rid = ?`
 const UPDATE_JOB = `${SET_JOB} AND seq = ?`
 const UPDATE_MIGRATED = `UPDATE pawl_jobs SET ${CHANGED}, machine = ? WHERE rid = ? AND seq = ?`
 
-/** Facts of one call are mostly alike: the same step, at the same time, under the same claim. */
+/** Facts of one call mostly have the same kind, time and claim. */
 const SHARED = namesOf(SHARED_FACT_COLUMNS)
 const BUT_DATA = SHARED_FACT_COLUMNS.filter(({ name }) => name !== 'data')
 const INSERT_FACTS = insertInto('pawl_ledger', SHARED, 'job, seq, attempt, payload')
@@ -41,7 +44,7 @@ const INSERT_CLOSINGS = insertInto(
   namesOf(BUT_DATA),
   'job, seq, attempt, payload, data',
 )
-/** The ledger itself says which job a first fact creates. */
+/** The first fact of a job contains its id. */
 const INSERT_CREATIONS = insertInto('pawl_ledger', SHARED, 'job, seq, creates, payload')
 
 /**
@@ -62,7 +65,9 @@ export function writeChanges(connection: Connection, changes: Changes, pending?:
   }
   for (const { ref, notice } of changes.notices) insertNotice(connection, ref as number, notice)
   for (const { ref, fact, payload } of changes.facts) written.add(ref as number, fact, payload)
-  if (pending === undefined) written.write(connection)
+  written.free(changes.freed(), changes.left())
+  for (const [gate, until] of changes.closed) written.close(gate, until)
+  if (pending === undefined) written.write(connection, changes.now)
 }
 
 /** Writes the row and the fact of a job whose present row is not trusted; see `../damage.ts`. */
@@ -81,33 +86,36 @@ export function overwrite(
   appendFact(connection, rid, fact)
 }
 
-/** The end of a success, under the whole fence and the very lease that its holder knows. */
+/** Ends a success, under the whole fence and the lease that its holder knows. */
 const UPDATE_SUCCEEDED = `
   UPDATE pawl_jobs SET
     lane = ${LANES.ended}, state = ?1, seq = seq + 1, status = 'D', lease_until = NULL,
       updated_at = ?2,
     ended_at = ?2, outcome = 'succeeded', reason = NULL, error = NULL, stalled = 0,
-    cancel_asked_at = NULL
-  WHERE rid = ?3 AND id = ?4 AND seq = ?5 AND attempt = ?6 AND claim = ?7 AND lease_until = ?8`
+    cancel_asked_at = NULL, slots = NULL
+  WHERE rid = ?3 AND id = ?4 AND seq = ?5 AND attempt = ?6 AND claim = ?7 AND lease_until = ?8
+    AND slots IS ?9`
 
 /**
- * Writes a success that was decided on what its holder has, without reading the row: the statement
- * itself proves that nothing has changed since. Nothing is written where something has.
+ * Writes a success that was decided on the job that its holder has, without reading the row. The
+ * statement finds the row only if nothing has changed since. Returns `undefined` if something has.
  */
 export function applySuccess(
   connection: Connection,
-  rid: number,
-  before: Job,
+  { ref, job: before, slots }: Held,
   fact: Fact,
   payload: string | null,
   pending: Pending,
 ): Job | undefined {
+  const rid = Number(ref)
   const job = evolve(before, fact)
   const { execution } = before
   if (job.outcome !== 'succeeded' || execution === null) return undefined
   const { id, seq, attempt } = before
   const fence = [rid, id, seq, attempt, execution.claim, execution.leaseUntil] as const
-  if (connection.run(UPDATE_SUCCEEDED, job.state, fact.at, ...fence) === 0) return undefined
+  const own = slots ?? null
+  if (connection.run(UPDATE_SUCCEEDED, job.state, fact.at, ...fence, own) === 0) return undefined
+  if (own !== null) pending.free([own])
   pending.add(rid, fact, payload)
   pending.count(before, job)
   return job
@@ -138,7 +146,7 @@ function insertFacts(
   insertBlock(connection, isClosing ? INSERT_CLOSINGS : INSERT_FACTS, facts.length, values)
 }
 
-/** Appends one fact; the row is the caller's affair. */
+/** Appends one fact; the caller writes the row. */
 export function appendFact(connection: Connection, rid: number, fact: Fact): void {
   insertFacts(connection, sharedFactValues(fact), [{ rid, fact, payload: null }])
 }
@@ -163,11 +171,25 @@ function haveSameColumns(a: PendingFact, b: PendingFact): boolean {
 
 /**
  * What the verbs of one call write once for all their jobs: facts in blocks, and the roll-up of
- * ended jobs. It must be written before the transaction ends, and before anybody reads the ledger.
+ * ended jobs. It must be written before the transaction ends, and before the ledger is read.
  */
 export class Pending {
   readonly #counts = new EndedCounts()
   #facts: PendingFact[] = []
+  #slots: string[] = []
+  #left: string[] = []
+  readonly #closed = new Map<string, number>()
+
+  /** Notes the slots of jobs that have stopped, and strict groups that jobs have left. */
+  free(slots: readonly string[], left: readonly string[] = []): void {
+    if (slots.length > 0) this.#slots.push(...slots)
+    if (left.length > 0) this.#left.push(...left)
+  }
+
+  /** Notes that no job may pass a throttle until a time. */
+  close(gate: string, until: number): void {
+    this.#closed.set(gate, Math.max(until, this.#closed.get(gate) ?? 0))
+  }
 
   add(rid: number, fact: Fact, payload: string | null): void {
     this.#facts.push({ rid, fact, payload, shared: sharedFactValues(fact) })
@@ -178,7 +200,7 @@ export class Pending {
     this.#counts.note(before, after)
   }
 
-  write(connection: Connection): void {
+  write(connection: Connection, now: number): void {
     for (const block of blocksOf(this.#facts, haveSameColumns)) {
       insertFacts(connection, (block[0] as PendingFact).shared, block)
     }
@@ -186,6 +208,11 @@ export class Pending {
     for (const { queue, state, jobs } of this.#counts.take()) {
       connection.run(COUNT_ENDED, queue, state, jobs)
     }
+    if (this.#slots.length === 0 && this.#closed.size === 0 && this.#left.length === 0) return
+    freeSlots(connection, now, this.#slots, this.#closed, this.#left)
+    this.#slots = []
+    this.#left = []
+    this.#closed.clear()
   }
 }
 

@@ -9,7 +9,7 @@ import {
   columnsOf,
   conditionsOf,
 } from '../audit.ts'
-import type { Page } from '../store.ts'
+import type { Page } from '../contract/store.ts'
 import type { Connection } from './connect.ts'
 
 const WORDS: AuditWords = {
@@ -22,7 +22,7 @@ const DIRECTIONS = {
   newest: { start: Number.MAX_SAFE_INTEGER, beyond: '<', within: '>=', sort: 'DESC', last: 'min' },
 } as const
 
-/** A page of facts; stops at the time budget and says where to go on. */
+/** Returns a page of facts; one that takes too long ends early, with a cursor to go on from. */
 export function audit(
   connection: Connection,
   filter: AuditFilter,
@@ -36,7 +36,7 @@ export function audit(
   const values = conditions.map(([, value]) => value)
   const where = conditions.map(([condition]) => `AND ${condition}`).join(' ')
   const select = `
-    SELECT ${columnsOf(options)}, CAST(l.pos AS TEXT) AS place, pawl_jobs.id AS job_id
+    SELECT ${columnsOf(options)}, CAST(l.pos AS TEXT) AS position, pawl_jobs.id AS job_id
     FROM pawl_ledger AS l LEFT JOIN pawl_jobs ON pawl_jobs.rid = l.job`
   let cursor = options.after === undefined ? start : Number(options.after)
 
@@ -48,7 +48,7 @@ export function audit(
       const rows = connection.all<AuditRow>(ofJob, filter.jobId, cursor, ...values)
       const full = page.take(rows)
       if (full !== undefined || rows.length < page.chunk) return full ?? page.end()
-      cursor = Number(rows[rows.length - 1]?.place)
+      cursor = Number(rows[rows.length - 1]?.position)
     }
   }
 

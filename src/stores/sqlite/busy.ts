@@ -1,7 +1,7 @@
 /**
- * How errors of SQLite are told apart, and how to wait while others hold a lock. Waiting inside
- * SQLite would block the event loop, so connections never do: what is busy is tried again after a
- * pause with jitter, until the time-out.
+ * Classifies errors of SQLite, and waits while others hold a lock. Waiting inside SQLite would
+ * block the event loop, so connections never do: what is busy is tried again after a pause with
+ * jitter, until the time-out.
  */
 import { messageOf, PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
@@ -15,7 +15,7 @@ import {
 } from '../errors.ts'
 
 const PAUSE_MIN_MS = 1
-/** How long whoever waits for the file does not try, at most. */
+/** The longest pause between two tries to get the lock. */
 export const PAUSE_MAX_MS = 25
 
 /** Whether another connection held the lock that was needed. */
@@ -78,7 +78,7 @@ function resultCodeOf(error: unknown): number {
   return typeof errcode === 'number' ? errcode : 0
 }
 
-/** Does what may find the database busy, again and again until it is not. */
+/** Repeats `action` until the database is not busy. */
 export async function whileBusy<T>(
   environment: Environment,
   timeoutMs: number,

@@ -98,7 +98,6 @@ interface State {
   readonly comparedMs: number
 }
 
-/** What is told to the owner of the store. */
 export type OnTimeChange = (change: TimeChange) => void
 
 /** How often a process that only reads looks for a newer base. */
@@ -112,8 +111,8 @@ export class FileClock implements Clock {
   readonly #mayChange: boolean
   #isOpen = false
   #state: State | undefined
-  /** The state before a transaction that has changed it and is not yet committed. */
-  #before: { readonly state: State | undefined } | undefined
+  /** What the open transaction has recorded or compared; others see it when it is committed. */
+  #pending: State | undefined
   #untold: TimeChange[] = []
   #latest = Number.NEGATIVE_INFINITY
   #refreshedAt = Number.NEGATIVE_INFINITY
@@ -125,7 +124,10 @@ export class FileClock implements Clock {
     this.#mayChange = mayChange
   }
 
-  /** The time of the file, by the base that this process saw last. */
+  /**
+   * The time of the file, by the last durable base that this process saw. A base that a transaction
+   * has recorded does not count before its commit: after a rollback, time would have run back.
+   */
   now(): number {
     if (this.#host === undefined) return this.#clock.now()
     const state = this.#state
@@ -133,6 +135,21 @@ export class FileClock implements Clock {
     const now = fileTimeAt(state.base, this.#host.elapsed() + state.correctionMs)
     this.#latest = Math.max(this.#latest, now)
     return this.#latest
+  }
+
+  /** The time for what the open transaction writes. */
+  nowInside(): number {
+    const state = this.#pending
+    if (this.#host === undefined || state === undefined) return this.now()
+    if (state.number === this.#state?.number) return this.now()
+    return fileTimeAt(state.base, this.#host.elapsed() + state.correctionMs)
+  }
+
+  /** By how much that time is ahead of the wall clock of this process. */
+  aheadInside(): number | undefined {
+    const host = this.#host
+    if (host === undefined || (this.#pending ?? this.#state) === undefined) return undefined
+    return this.nowInside() - Math.floor(host.wall())
   }
 
   /** Adopts the file's base or makes one; the tables must exist, the write lock must be held. */
@@ -145,39 +162,41 @@ export class FileClock implements Clock {
   begin(connection: Connection): number {
     const host = this.#host
     if (host === undefined || !this.#isOpen) return this.now()
-    const known = this.#state
+    const known = this.#pending ?? this.#state
     const newest = readNewest(connection)
     // Without its table the file has no time base; the doctor must get in and restore it.
     if (newest === 'no-table') return this.now()
     const isKnown = known !== undefined && known.number === newest
     const row = isKnown ? undefined : readBase(connection, newest)
     const adopted = isKnown ? known : row && this.#adopt(host, row)
+    // A base that others have recorded is durable. Before the first one, nothing is followed yet.
+    if (known !== undefined && !isKnown && adopted !== undefined) this.#use(adopted)
     if (adopted === undefined && row !== undefined && !isSound(row)) {
       this.#recordAgain(connection, host, row.number)
     } else if (adopted === undefined) this.#recordFirst(connection, host, row, 'boot')
     else if (this.#mayChange) this.#follow(connection, host, known, adopted)
     else this.#use(adopted)
-    return this.now()
+    return this.nowInside()
   }
 
   /** What `begin` has recorded is durable. */
   committed(): void {
-    this.#before = undefined
+    if (this.#pending !== undefined) this.#use(this.#pending)
+    this.#pending = undefined
     if (this.#untold.length === 0) return
     for (const change of this.#untold.splice(0)) this.#onChange(change)
   }
 
   /** What `begin` has recorded is undone, and will be done again. */
   rolledBack(): void {
-    if (this.#before !== undefined) this.#use(this.#before.state)
-    this.#before = undefined
+    this.#pending = undefined
     this.#untold = []
   }
 
   /** Adopts a newer base without a write transaction; records nothing. */
   refresh(connection: Connection): void {
     const host = this.#host
-    if (host === undefined || !this.#isOpen || this.#before !== undefined) return
+    if (host === undefined || !this.#isOpen || this.#pending !== undefined) return
     const elapsed = host.elapsed()
     if (elapsed - this.#refreshedAt < REFRESH_MS) return
     this.#refreshedAt = elapsed
@@ -266,7 +285,7 @@ export class FileClock implements Clock {
     }
     const comparedMs = mustCompare ? elapsedMs : state.comparedMs
     if (known !== state || hasStepped || mustCompare) {
-      this.#replace({ ...state, leadMs, comparedMs })
+      this.#pending = { ...state, leadMs, comparedMs }
     }
   }
 
@@ -286,15 +305,10 @@ export class FileClock implements Clock {
       for (const sql of EXTEND_LEASES) connection.run(sql, movedMs, at - movedMs)
     }
     const leadMs = reading.wallMs - reading.elapsedMs
-    this.#replace({ number, base, at, correctionMs, leadMs, comparedMs: elapsedMs })
+    this.#pending = { number, base, at, correctionMs, leadMs, comparedMs: elapsedMs }
     if (reason !== 'first') {
       this.#untold.push({ reason, movedMs, aheadMs: at - reading.wallMs })
     }
-  }
-
-  #replace(state: State): void {
-    this.#before ??= { state: this.#state }
-    this.#use(state)
   }
 
   /**

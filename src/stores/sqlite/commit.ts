@@ -1,33 +1,26 @@
 /**
- * The commit boundary (R1). One transaction: the fence is checked, the function runs, the
- * effects go into the outbox, the result and the COMMITTED fact are recorded. Then it is true,
- * once.
+ * The commit boundary (R1). In one transaction the fence is checked, the function runs, the effects
+ * go into the outbox, and the result and the COMMITTED fact are recorded.
  *
  * The write lock is held while the function runs, so its time is bounded: by five seconds, and by a
- * third of the lease. Past the bound everything is rolled back. The fence is checked again at the
- * end, by the time of the end.
+ * third of the lease. If it takes longer, everything is rolled back. The fence is checked again at
+ * the end, by the time of the end.
  */
 
 import { PawlError } from '../../core/errors.ts'
-import type { Usage } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
 import { FACT_CODES } from '../../core/job/facts.ts'
-import { contextOf, WORKER } from '../asker.ts'
-import {
-  boundOf,
-  type CommitWork,
-  commitCommand,
-  committedCommand,
-  runFunction,
-} from '../commit-function.ts'
-import type { CommitAnswer, Held } from '../store.ts'
+import { boundOf, commitCommand, committedCommand, runFunction } from '../commit-function.ts'
+import { contextOf, WORKER, workerIn } from '../contract/requester.ts'
+import type { Closing, CommitAnswer, CommitWork, Held } from '../contract/store.ts'
 import { Changes } from '../verbs/changes.ts'
 import type { Read } from '../verbs/reading.ts'
 import { writeChanges } from './apply.ts'
 import { typed } from './busy.ts'
 import type { Connection } from './connect.ts'
 import { readHeld, type Shared } from './context.ts'
-import { insertEffects } from './outbox.ts'
+import { writeProgress } from './heartbeat.ts'
+import { insertEffects } from './statements/outbox.ts'
 import { accessTo } from './transaction.ts'
 
 const SELECT_RESULT = `SELECT payload FROM pawl_ledger
@@ -40,25 +33,27 @@ export async function commit(
   now: number,
   held: Held,
   work: CommitWork,
-  usage: (() => Usage | undefined) | undefined,
+  closing: (() => Closing) | undefined,
 ): Promise<CommitAnswer> {
   const begun = typed(() => begin(shared, connection, now, held))
   if ('kind' in begun) return begun
   const { result, effects } = await runFunction(shared, boundOf(held), accessTo(connection), work)
   return typed(() => {
-    const end = shared.clock.now()
+    const end = shared.clock.nowInside()
+    const { usage, progress, trace } = closing?.() ?? {}
     const committed = committedCommand(held, effects, usage)
     const changes = new Changes({ environment: shared.environment, now: end })
-    const after = changes.answer(begun, committed, WORKER, result)
-    // The lease ran out while the function ran: its writes must go, too.
+    const after = changes.answer(begun, committed, workerIn(trace), result)
+    // The lease ended while the function ran: its writes must be rolled back.
     if (after.kind === 'rejected') throw after.error
+    if (progress !== undefined) writeProgress(connection, begun.ref as number, progress)
     writeChanges(connection, changes)
     insertEffects(connection, end, begun, effects)
     return { kind: 'done', job: after.job, result }
   })
 }
 
-/** The job as it is, if its holder may commit it; else the answer. */
+/** The job, if its holder may commit it; else the answer. */
 function begin(
   shared: Shared,
   connection: Connection,
@@ -76,6 +71,6 @@ function begin(
   return read
 }
 
-function resultOf(connection: Connection, rid: number): string {
-  return connection.get<{ payload: string | null }>(SELECT_RESULT, rid)?.payload ?? 'null'
+function resultOf(connection: Connection, rid: number): string | undefined {
+  return connection.get<{ payload: string | null }>(SELECT_RESULT, rid)?.payload ?? undefined
 }

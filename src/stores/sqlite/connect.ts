@@ -1,6 +1,6 @@
 /**
- * Opening a SQLite file: the driver, the pragmas, and the checks that refuse a file which would not
- * keep its promises. Statements are prepared once per connection.
+ * Opens SQLite files: the driver, the pragmas, and the checks that refuse a file which could not
+ * keep the promises. Statements are prepared once per connection.
  */
 
 import { accessSync, constants } from 'node:fs'
@@ -60,7 +60,7 @@ export class Connection {
     }
   }
 
-  /** Runs a statement and says how many rows it changed. */
+  /** Runs a statement; returns how many rows it changed. */
   run(text: string, ...values: Bound[]): number {
     return Number(this.sql(text).run(...values).changes)
   }
@@ -75,9 +75,9 @@ const TOO_LARGE = /too large to be represented as a JavaScript number/
 const READS = /^\s*(SELECT|WITH)\b/
 
 /**
- * Rows with a number that JavaScript cannot hold. The drivers refuse to read the whole result, also
- * the rows that are sound. So it is read again, and such a number becomes the nearest one that can
- * be held: above every number that Pawl writes, which is how `damage.ts` recognises it.
+ * Reads rows with a number that JavaScript cannot represent. The drivers refuse to read the whole
+ * result, also the sound rows. So it is read again, and such a number becomes the nearest one that
+ * can be represented: above every number that Pawl writes, so `damage.ts` recognises it.
  */
 function rereadLarge(
   text: string,
@@ -86,7 +86,7 @@ function rereadLarge(
   error: unknown,
 ): Record<string, unknown>[] {
   const isLarge = TOO_LARGE.test(messageOf(error))
-  // What writes has written already: its caller rolls it back.
+  // A statement that writes has written already: its caller rolls it back.
   if (!isLarge || !READS.test(text)) throw error
   statement.setReadBigInts?.(true)
   try {

@@ -1,12 +1,12 @@
 /** What the verbs of this store share. */
 import type { JsonBounds } from '../../core/canonical-json.ts'
-import { JobNotFound, type PawlError, StaleFence } from '../../core/errors.ts'
+import { JobNotFound, type PawlError } from '../../core/errors.ts'
 import type { Environment } from '../../environment/system.ts'
-import type { Held } from '../store.ts'
-import { type LockedRow, type Read, toRead, unknownLifecycle } from '../verbs/reading.ts'
+import type { Held } from '../contract/store.ts'
+import type { StatementMachines } from '../statement-machines.ts'
+import { asHeld, heldFault, type LockedRow, type Read, toRead } from '../verbs/reading.ts'
 import type { FileClock } from './clock.ts'
 import type { Connection } from './connect.ts'
-import type { SqliteMachines } from './machines.ts'
 import type { At } from './statements/at.ts'
 
 /** The parts of an open store. */
@@ -14,7 +14,7 @@ export interface Shared {
   readonly environment: Environment
   /** The time of the file. */
   readonly clock: FileClock
-  readonly machines: SqliteMachines
+  readonly machines: StatementMachines
   /** How large and how deep an input, result or effect may be. */
   readonly payloadBounds: JsonBounds
 }
@@ -37,13 +37,15 @@ export function readHeld(
   if (row === undefined || row.id !== job.id) return new JobNotFound(job.id)
   const { machines } = shared
   const read = machines.byId.has(row.machine) ? toRead(machines, row, row.rid) : undefined
-  if (read !== undefined) return read
-  // Whoever lost the job to a newer release must learn that it is lost, and not what it follows.
-  const isLost = row.claim !== job.execution?.claim || row.attempt !== job.attempt
-  return isLost ? new StaleFence(job.id, 'claim') : unknownLifecycle(machines, row, row.rid)
+  if (read !== undefined) return asHeld(read, job)
+  return heldFault(machines, row, row.rid, job)
 }
 
 /** A transaction in which verbs run. */
-export function atOf({ environment, machines }: Shared, connection: Connection, now: number): At {
-  return { environment, machines, connection, now }
+export function atOf(
+  { environment, clock, machines }: Pick<Shared, 'environment' | 'clock' | 'machines'>,
+  connection: Connection,
+  now: number,
+): At {
+  return { environment, clock, machines, connection, now }
 }

@@ -6,9 +6,9 @@
  *   before the disk is full   the log is written back and emptied as soon as less than twice its
  *                             size is free; the file can grow by no more than the log is long
  *   when the disk is full     no transaction begins until the log could be written back: it would
- *                             take the room that somebody has freed
+ *                             use up the room that was freed
  *
- * A reader that needs the log keeps it from being emptied. Then transactions go on.
+ * A reader that needs the log prevents it from being emptied. Then transactions go on.
  */
 import { statfsSync, statSync } from 'node:fs'
 import type { Clock } from '../../core/ports.ts'

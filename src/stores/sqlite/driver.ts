@@ -1,8 +1,9 @@
 /**
- * The seam to SQLite: the API of `node:sqlite`, from Node itself where it has it, else from
- * `@photostructure/sqlite`, which is the same API as a prebuilt package for Node 20.
+ * The interface to SQLite: the API of `node:sqlite`, from Node itself if it has it, else from
+ * `@photostructure/sqlite`, which has the same API as a prebuilt package for Node 20.
  */
 import { createRequire } from 'node:module'
+import { ownUrl } from '../../environment/own-url.ts'
 import { DriverMissing } from '../errors.ts'
 import type { Value } from '../rows.ts'
 
@@ -49,7 +50,7 @@ function builtInDriver(): SqliteDriver | undefined {
 
 function packagedDriver(): SqliteDriver {
   try {
-    return createRequire(import.meta.url)('@photostructure/sqlite') as SqliteDriver
+    return createRequire(ownUrl(import.meta.url))('@photostructure/sqlite') as SqliteDriver
   } catch (cause) {
     throw new DriverMissing(
       '@photostructure/sqlite',

@@ -30,7 +30,7 @@ const LOCKS = '/proc/self/fdinfo'
 /** How the line of each lock ends. */
 const SHARED_LOCK = Buffer.from(' 1073742335\n')
 const DEAD_MAN_SWITCH = Buffer.from(' 128\n')
-/** A few lines; the lock that is looked for may stand behind some that a transaction took. */
+/** A few lines: the lock may come after some that a transaction took. */
 const BYTES_MAX = 4096
 
 /** One lock, by an open file that lists it. */
@@ -47,8 +47,8 @@ class WatchedLock {
   }
 
   /** Returns `undefined` if no descriptor of this process lists the lock. */
-  static find(path: string, end: Buffer): WatchedLock | undefined {
-    const list = openListOf(path, end)
+  static find(path: string, end: Buffer, open: readonly Descriptor[]): WatchedLock | undefined {
+    const list = openListOf(path, end, open)
     return list === undefined ? undefined : new WatchedLock(path, end, list)
   }
 
@@ -58,8 +58,8 @@ class WatchedLock {
   }
 
   /** Whether another descriptor of this process has the lock; that one is watched from now on. */
-  findAgain(): boolean {
-    const list = openListOf(this.#path, this.#end)
+  findAgain(open: readonly Descriptor[]): boolean {
+    const list = openListOf(this.#path, this.#end, open)
     if (list === undefined) return false
     closeSync(this.#list)
     this.#list = list
@@ -91,10 +91,11 @@ export class FileGuard {
    */
   static open(path: string): FileGuard | undefined {
     try {
-      if (descriptorsOf(`${path}-shm`).length > 1) throw secondLibrary(path)
-      const shared = WatchedLock.find(path, SHARED_LOCK)
+      const open = descriptors()
+      if (openOn(`${path}-shm`, open).length > 1) throw secondLibrary(path)
+      const shared = WatchedLock.find(path, SHARED_LOCK, open)
       if (shared === undefined) return undefined
-      const deadManSwitch = WatchedLock.find(`${path}-shm`, DEAD_MAN_SWITCH)
+      const deadManSwitch = WatchedLock.find(`${path}-shm`, DEAD_MAN_SWITCH, open)
       if (deadManSwitch !== undefined) return new FileGuard(path, shared, deadManSwitch)
       shared.close()
     } catch (error) {
@@ -130,8 +131,9 @@ export class FileGuard {
 
   /** A lock may move to another descriptor of the same library when connections are closed. */
   #search(): void {
-    const isShared = descriptorsOf(`${this.#path}-shm`).length > 1
-    if (!isShared && this.#shared.findAgain() && this.#switch.findAgain()) return
+    const open = descriptors()
+    const isShared = openOn(`${this.#path}-shm`, open).length > 1
+    if (!isShared && this.#shared.findAgain(open) && this.#switch.findAgain(open)) return
     this.#unsafe = isShared ? secondLibrary(this.#path) : locksLost(this.#path)
     throw this.#unsafe
   }
@@ -157,22 +159,28 @@ function locksLost(path: string): StoreUnsafe {
   return new StoreUnsafe(path, why)
 }
 
-/** The descriptors of this process that are open on a file. */
-function descriptorsOf(path: string): string[] {
-  return readdirSync(DESCRIPTORS).filter((descriptor) => {
+/** A descriptor of this process, and what it is open on. */
+type Descriptor = readonly [descriptor: string, path: string]
+
+function descriptors(): Descriptor[] {
+  return readdirSync(DESCRIPTORS).flatMap((descriptor): Descriptor[] => {
     try {
-      return readlinkSync(`${DESCRIPTORS}/${descriptor}`) === path
+      return [[descriptor, readlinkSync(`${DESCRIPTORS}/${descriptor}`)]]
     } catch {
       // It was closed in between.
-      return false
+      return []
     }
   })
 }
 
+function openOn(path: string, open: readonly Descriptor[]): Descriptor[] {
+  return open.filter(([, own]) => own === path)
+}
+
 /** Opens the list of the descriptor through which a lock was taken. */
-function openListOf(path: string, end: Buffer): number | undefined {
-  const found = descriptorsOf(path).find((descriptor) =>
+function openListOf(path: string, end: Buffer, open: readonly Descriptor[]): number | undefined {
+  const found = openOn(path, open).find(([descriptor]) =>
     readFileSync(`${LOCKS}/${descriptor}`).includes(end),
   )
-  return found === undefined ? undefined : openSync(`${LOCKS}/${found}`, 'r')
+  return found === undefined ? undefined : openSync(`${LOCKS}/${found[0]}`, 'r')
 }

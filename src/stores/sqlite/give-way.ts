@@ -1,24 +1,24 @@
 /**
  * Precedence of heartbeats over the functions of commits. A function may hold the file for a third
- * of its lease, and whoever waits for the file is served in no order: several functions in a row
- * could keep a heartbeat out until its lease has ended. So whoever is about to run one looks first,
- * while it has the lock, whether a lease would end before the function must; then it leaves the
- * file alone for a moment, in which a heartbeat that waits tries more than once.
+ * of its lease, and processes that wait for the file get it in no order. Several functions in a row
+ * could keep a heartbeat from the file until its lease has ended. So before a function runs, and
+ * with the lock held, the store looks for a lease that would end before the function must. If there
+ * is one, it releases the lock for a moment, in which a waiting heartbeat tries more than once.
  *
- * Nobody waits who would lose its own lease by it. A holder that has died does not come, whatever
- * one waits: a process waits once for the leases that it saw. Leases shorter than a function may
- * take cannot be kept by this; they cost a moment for each new one, and no commit waits more than a
- * few times.
+ * A commit does not wait if it would lose its own lease. Waiting longer does not help if the holder
+ * of a lease has died: a process waits once for the leases that it saw. Leases shorter than a
+ * function may take cannot be protected; each new one costs a moment, and no commit waits more than
+ * a few times.
  */
 import { LANES } from '../../core/job/lanes.ts'
 import type { Environment } from '../../environment/system.ts'
 import { boundOf } from '../commit-function.ts'
-import type { Held } from '../store.ts'
+import type { Held } from '../contract/store.ts'
 import { BOUND_MS } from '../transaction-function.ts'
 import { PAUSE_MAX_MS, typed } from './busy.ts'
 import type { Connection } from './connect.ts'
 
-/** Whoever waits for the file tries at least twice in this time. */
+/** A process that waits for the file tries at least twice in this time. */
 const GAP_MS = 2 * PAUSE_MAX_MS
 /** What should be left of a lease after the function, for its heartbeat to come through. */
 const MARGIN_MAX_MS = 2 * GAP_MS
@@ -45,8 +45,8 @@ export class GivingWay {
 
   /**
    * Takes the file for a function; `held` is the job that it commits, if it is a commit. `take`
-   * gets a look that says, with the lock held, whether others come first: then it releases the lock
-   * and is called again.
+   * receives a check that says, with the lock held, whether others come first: then it releases the
+   * lock and is called again.
    */
   async run<T>(held: Held | undefined, take: (look: Look) => Promise<T | undefined>): Promise<T> {
     for (let waits = 0; ; waits++) {
@@ -61,7 +61,7 @@ export class GivingWay {
   }
 
   #msToWait(connection: Connection, now: number, held: Held | undefined): number {
-    // By a clock that was set back the pause might last for hours.
+    // If the clock was set back, the pause could last for hours.
     const pause = Math.min(this.#pausedUntil - now, GAP_MS)
     const end = now + spanOf(held)
     const since = Math.max(now, this.#waitedFor)
@@ -76,8 +76,8 @@ export class GivingWay {
 }
 
 /**
- * How long a lease must last so that the function of a holder does not endanger it: half a lease at
- * most, so that who has renewed in time is never in a hurry.
+ * How long a lease must last so that the function of a holder does not endanger it. Half a lease at
+ * most, so that a holder that renews in time is never affected.
  */
 function spanOf(held: Held | undefined): number {
   const boundMs = held === undefined ? BOUND_MS : boundOf(held)

@@ -1,6 +1,8 @@
-/** Renews leases by their fences; writes no facts. An expired lease is lost, and never revived. */
+/**
+ * Renews leases by their fences; writes no facts. An expired lease is lost and cannot be renewed.
+ */
 import { LANES } from '../../core/job/lanes.ts'
-import type { Beat, Heartbeat, Ref } from '../store.ts'
+import type { Beat, Heartbeat, Ref } from '../contract/store.ts'
 import type { Connection } from './connect.ts'
 
 const RENEW = `
@@ -31,4 +33,9 @@ export function heartbeat(
     else if (row.cancel_asked_at !== null) cancelling.push(ref)
   }
   return { lost, cancelling }
+}
+
+/** Stores the last progress of an attempt that ends in this transaction. */
+export function writeProgress(connection: Connection, rid: number, progress: string): void {
+  connection.run('UPDATE pawl_jobs SET progress = ? WHERE rid = ?', progress, rid)
 }

@@ -8,6 +8,7 @@
 import { realpathSync } from 'node:fs'
 import { messageOf } from '../../core/errors.ts'
 import { TxBroken, TxEnded, TxForeign, TxInvalid } from '../errors.ts'
+import { foreignTx } from '../foreign-tx.ts'
 import type { Loan } from '../transaction-function.ts'
 import { Connection } from './connect.ts'
 import type { Database } from './driver.ts'
@@ -15,7 +16,7 @@ import type { Database } from './driver.ts'
 /** One connection per handle, so that its statements are prepared once. */
 const joined = new WeakMap<object, Connection>()
 
-/** The connection of each tx of ours; nothing once its function has ended. */
+/** The connection of each tx of ours; absent when its function has ended. */
 const lent = new WeakMap<object, Connection | null>()
 
 /** Lets the tx of a commit or transaction be joined. A job is enqueued without a pause. */
@@ -50,7 +51,7 @@ export function joinTransaction(tx: unknown, own: Connection): Connection {
   }
   if (lender === null) throw new TxEnded()
   if (lender !== undefined) throw new TxInvalid('it belongs to another store')
-  if (!isDatabase(tx)) throw new TxInvalid('it is no handle of a SQLite database')
+  if (!isDatabase(tx)) throw foreignTx(tx, 'a handle of the SQLite driver')
   const connection = joined.get(tx) ?? connectionOf(tx, own)
   const [theirs, ours] = [fileOf(connection), fileOf(own)]
   if (theirs === undefined || theirs !== ours) throw new TxInvalid('it is open on another database')
@@ -102,14 +103,14 @@ function isDatabase(tx: unknown): tx is Database {
   return typeof handle?.prepare === 'function' && typeof handle.exec === 'function'
 }
 
-/** The file of a connection; nothing for a database in memory. */
+/** The file of a connection; `undefined` for a database in memory. */
 export function fileOf(connection: Connection): string | undefined {
   const list = connection.all<{ name: string; file: string }>('PRAGMA database_list')
   const file = list.find(({ name }) => name === 'main')?.file
   return file === undefined || file === '' ? undefined : realpathSync(file)
 }
 
-/** Some drivers know; else, a second BEGIN is refused inside a transaction. */
+/** Some drivers know. Otherwise a second BEGIN is refused inside a transaction. */
 export function isInTransaction(database: Database): boolean {
   if (database.isTransaction !== undefined) return database.isTransaction
   try {

@@ -3,9 +3,9 @@
  * write lock: several processes that open a new file at once wait for the first. What was applied
  * is recorded; a record that differs from this release, or is newer, is refused.
  */
-import { createHash } from 'node:crypto'
-import { SchemaDrift, SchemaTooNew } from '../errors.ts'
-import type { SchemaStatus } from '../store.ts'
+
+import type { SchemaStatus } from '../contract/store.ts'
+import { type AppliedRow, checkApplied, checksumOf } from '../migrations.ts'
 import type { Connection } from './connect.ts'
 import { sql as ledger } from './migrations/0001-ledger.ts'
 import { sql as runs } from './migrations/0002-runs.ts'
@@ -17,8 +17,15 @@ import { sql as replace } from './migrations/0007-replace.ts'
 import { sql as timing } from './migrations/0008-timing.ts'
 import { sql as queueRecords } from './migrations/0009-queue-records.ts'
 import { sql as marks } from './migrations/0010-marks.ts'
+import { sql as limits } from './migrations/0011-limits.ts'
+import { sql as schedules } from './migrations/0012-schedules.ts'
+import { sql as retention } from './migrations/0013-retention.ts'
+import { sql as tokens } from './migrations/0014-tokens.ts'
+import { sql as deadlines } from './migrations/0015-deadlines.ts'
+import { sql as groups } from './migrations/0016-groups.ts'
+import { sql as ahead } from './migrations/0017-ahead.ts'
 
-/** Every migration, in order; its number is its place, from 1. */
+/** Every migration, in order; the first has number 1. */
 const MIGRATIONS: readonly string[] = [
   ledger,
   runs,
@@ -30,6 +37,13 @@ const MIGRATIONS: readonly string[] = [
   timing,
   queueRecords,
   marks,
+  limits,
+  schedules,
+  retention,
+  tokens,
+  deadlines,
+  groups,
+  ahead,
 ]
 
 const RECORD_TABLE = `CREATE TABLE IF NOT EXISTS pawl_migrations (
@@ -58,27 +72,14 @@ export function migrate(connection: Connection, now: number): void {
   }
 }
 
-/** The numbers of the migrations that these leave to be applied. */
+/** The numbers of the migrations that are still to be applied. */
 export function pendingAfter(applied: SchemaStatus['applied']): number[] {
   return MIGRATIONS.map((_, i) => i + 1).slice(applied.length)
 }
 
-/** What was applied, which must be what this release has. */
-export function appliedMigrations(connection: Connection): SchemaStatus['applied'] {
-  const rows = connection.all<{ number: number; checksum: string; applied_at: number }>(
-    'SELECT number, checksum, applied_at FROM pawl_migrations ORDER BY number',
-  )
-  const last = rows[rows.length - 1]?.number ?? 0
-  if (last > MIGRATIONS.length) throw new SchemaTooNew(last, MIGRATIONS.length)
-  return rows.map(({ number, checksum, applied_at: appliedAt }, i) => {
-    const sql = MIGRATIONS[i]
-    if (sql === undefined || number !== i + 1 || checksum !== checksumOf(sql)) {
-      throw new SchemaDrift(i + 1)
-    }
-    return { number, appliedAt }
-  })
-}
+const SELECT_APPLIED = 'SELECT number, checksum, applied_at FROM pawl_migrations ORDER BY number'
 
-function checksumOf(sql: string): string {
-  return createHash('sha256').update(sql).digest('hex')
+/** Returns what was applied; throws if it is not what this release has. */
+export function appliedMigrations(connection: Connection): SchemaStatus['applied'] {
+  return checkApplied(connection.all<AppliedRow>(SELECT_APPLIED), MIGRATIONS)
 }

@@ -1,13 +1,8 @@
-/** The read side: jobs, their facts and payloads, lists, counts and the tail of the ledger. */
+/** Reads jobs, their facts and payloads, lists, counts and the tail of the ledger. */
 import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane } from '../../core/job/lanes.ts'
-import { JobPage, readFact, readRow, stepIn, unknownMachine } from '../damage.ts'
-import { JobDamaged } from '../errors.ts'
-import { VERSION_MAX } from '../machines.ts'
-import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
-import { type FactRow, toFact, type Value } from '../rows.ts'
 import type {
   Counts,
   JobFilter,
@@ -16,8 +11,16 @@ import type {
   Ref,
   StepResult,
   TailEntry,
+  TracedTrigger,
   UnreadableFact,
-} from '../store.ts'
+} from '../contract/store.ts'
+import { JobPage, readFact, readRow, stepIn, unknownMachine } from '../damage.ts'
+import { OUTCOME_IS } from '../ends.ts'
+import { JobDamaged } from '../errors.ts'
+import { VERSION_MAX } from '../machines.ts'
+import { type QueueCount, type QueueRow, queuesOf } from '../queue-info.ts'
+import type { TraceDataRow } from '../read-side.ts'
+import { type FactRow, toFact, type Value } from '../rows.ts'
 import type { Connection } from './connect.ts'
 import type { NumberedRow } from './context.ts'
 
@@ -52,7 +55,7 @@ export function get(connection: Connection, id: string): Job | undefined {
   return sound(connection.get<NamedJobRow>(`${SELECT_JOB} WHERE pawl_jobs.id = ?`, id))
 }
 
-/** Those of these jobs that there are and that can be read. */
+/** Those of these jobs that exist and can be read. */
 export function getMany(connection: Connection, ids: readonly string[]): Job[] {
   const those = `${SELECT_JOB} WHERE pawl_jobs.id IN (SELECT value FROM json_each(?))`
   const rows = connection.all<NamedJobRow>(those, JSON.stringify(ids))
@@ -74,6 +77,27 @@ export function facts(connection: Connection, id: string, upTo = Number.MAX_SAFE
   return connection.all<FactRow>(SELECT_FACTS, id, upTo).map((row) => toFact(id, row))
 }
 
+/** The creation is the first fact of a job, and there is at most one commit: both by an index. */
+const tracesOf = (which: string) => `
+  SELECT asked.value AS id, pawl_ledger.data
+  FROM json_each(?) AS asked
+  CROSS JOIN pawl_jobs ON pawl_jobs.id = asked.value
+  CROSS JOIN pawl_ledger ON pawl_ledger.job = pawl_jobs.rid AND pawl_ledger.${which}`
+
+const SELECT_TRACES = {
+  create: tracesOf('seq = 1'),
+  commit: tracesOf(`kind = ${FACT_CODES.commit}`),
+}
+
+/** The data of the facts that created or committed jobs. */
+export function traceData(
+  connection: Connection,
+  ids: readonly string[],
+  of: TracedTrigger,
+): TraceDataRow[] {
+  return connection.all<TraceDataRow>(SELECT_TRACES[of], JSON.stringify(ids))
+}
+
 /** The job as it was after a fact. */
 export function asOf(connection: Connection, id: string, seq: number): Job | undefined {
   return fold(facts(connection, id, seq)) ?? undefined
@@ -91,18 +115,10 @@ export function payloads(
   return { input, ...(result !== undefined && result !== null && { result }) }
 }
 
-/** What the present attempt last told of itself. */
+/** The progress that the present attempt last reported. */
 export function progress(connection: Connection, id: string): string | undefined {
   const sql = 'SELECT progress FROM pawl_jobs WHERE id = ?'
   return connection.get<{ progress: string | null }>(sql, id)?.progress ?? undefined
-}
-
-const SELECT_NEXT_DUE = `SELECT run_at FROM pawl_jobs WHERE lane = ${LANES.waiting}
-    ORDER BY run_at, rid LIMIT 1`
-
-/** When the next job that waits for its time is due. */
-export function nextDue(connection: Connection): number | undefined {
-  return connection.get<{ run_at: number }>(SELECT_NEXT_DUE)?.run_at
 }
 
 const SELECT_STEPS = `
@@ -120,12 +136,12 @@ const SELECT_STEP = `
   SELECT 1 FROM pawl_ledger WHERE job = ? AND kind = ${FACT_CODES.step}
     AND json_extract(data, '$.step.name') = ? AND json_extract(data, '$.step.n') = ?`
 
-/** Whether a step was finished; its first result is the one that stands. */
+/** Whether a step was finished; its first result counts. */
 export function hasStep(connection: Connection, rid: number, name: string, n: number): boolean {
   return connection.get(SELECT_STEP, rid, name, n) !== undefined
 }
 
-/** Facts after a place in the ledger. On SQLite `pos` is the order of commits. */
+/** Facts after a position in the ledger. On SQLite `pos` is the order of commits. */
 export function tail(
   connection: Connection,
   after: string | undefined,
@@ -136,7 +152,7 @@ export function tail(
   return rows.map((row) => readFact(String(row.pos), row.job_id, row))
 }
 
-/** The place after the last fact. */
+/** The position after the last fact. */
 export function tailEnd(connection: Connection): string {
   const sql = 'SELECT coalesce(max(pos), 0) AS pos FROM pawl_ledger'
   return String(connection.get<{ pos: number }>(sql)?.pos)
@@ -157,7 +173,7 @@ export function counts(connection: Connection): Counts {
   }
 }
 
-/** The lane stands in the text, because only then can a partial index be used. */
+/** The lane is part of the text: only then does SQLite use the partial index. */
 function countLane(connection: Connection, lane: number): number {
   const sql = `SELECT count(*) AS jobs FROM pawl_jobs WHERE lane = ${lane}`
   return connection.get<{ jobs: number }>(sql)?.jobs ?? 0
@@ -188,12 +204,14 @@ export function listQueues(connection: Connection): QueueInfo[] {
   )
 }
 
-/** How many rows are looked at before the page is given back unfinished. */
+/** How long a list may take. It runs in the thread of its caller, and others wait meanwhile. */
+export const LIST_BUDGET_MS = 40
+/** Pages of lists, and how many rows are read between two checks of the time. */
 const PAGE_DEFAULT = 50
 const PAGE_MAX = 1000
 const SCAN_CHUNK = 1000
 
-/** Jobs by keyset, newest first; stops at the time budget and says where to go on. */
+/** Jobs by keyset, newest first; a page that takes too long ends early, with a cursor. */
 export function list(
   connection: Connection,
   filter: JobFilter,
@@ -204,36 +222,56 @@ export function list(
   if (limit === 0) return { items: [] }
   const [conditions, values] = conditionsOf(filter)
   const page = new JobPage(limit)
+  const few = ifFew(connection, filter.outcome === 'parked' ? 'parked' : filter.lane)
+  // The window is chosen by rid alone, so that a rare match cannot make one statement long.
+  const window = `
+    SELECT min(rid) AS first, count(*) AS seen
+    FROM (SELECT rid FROM pawl_jobs WHERE rid < ? ${few} ORDER BY rid DESC LIMIT ${SCAN_CHUNK})`
+  const where = ['rid < ?', 'rid >= ?', ...conditions].join(' AND ')
+  const inWindow = `${SELECT_JOB} WHERE ${where} ${few} ORDER BY rid DESC LIMIT ${limit}`
   let cursor = options.after === undefined ? Number.MAX_SAFE_INTEGER : Number(options.after)
   for (;;) {
-    const where = ['rid < ?', ...conditions].join(' AND ')
-    // The window is chosen by rid alone, so that a rare match cannot make one statement long.
-    const window = connection.all<NamedJobRow & { matches: number }>(
-      `SELECT window.*, (${where}) AS matches
-       FROM (${SELECT_JOB} WHERE rid < ? ORDER BY rid DESC LIMIT ${SCAN_CHUNK}) AS window`,
-      cursor,
-      ...values,
-      cursor,
-    )
-    for (const row of window) {
-      cursor = row.rid
-      if (row.matches === 1) page.add(row, named(row))
-      if (page.isFull) return page.end(String(cursor))
+    const { first, seen } = connection.get(window, cursor) as { first: number; seen: number }
+    if (seen === 0) return page.end()
+    for (const row of connection.all<NamedJobRow>(inWindow, cursor, first, ...values)) {
+      page.add(row, named(row))
+      if (page.isFull) return page.end(String(row.rid))
     }
-    if (window.length < SCAN_CHUNK) return page.end()
+    cursor = first
+    if (seen < SCAN_CHUNK) return page.end()
     if (expired()) return { ...page.end(String(cursor)), partial: true }
   }
 }
+
+const FEW_MAX = 5000
+
+/**
+ * A lane with few jobs is read by its partial index: among a million ended jobs a scan by rid would
+ * not find them within the budget.
+ */
+function ifFew(connection: Connection, lane: Lane | undefined): string {
+  if (lane === undefined || lane === 'ended') return ''
+  const those = `SELECT rid FROM pawl_jobs WHERE lane = ${LANES[lane]}`
+  const bounded = `SELECT count(*) AS found FROM (${those} LIMIT ${FEW_MAX + 1})`
+  const { found } = connection.get(bounded) as { found: number }
+  return found > FEW_MAX ? '' : `AND rid IN (${those})`
+}
+
+/** What a filter by error looks through: the message, the code and the fingerprint. */
+const ERROR_TEXT = ['message', 'code', 'fingerprint']
+  .map((field) => `coalesce(json_extract(${ifJson('error')}, '$.${field}'), '')`)
+  .join(' || char(10) || ')
 
 function conditionsOf(filter: JobFilter): [string[], Value[]] {
   const entries: [string, Value | undefined][] = [
     ['state = ?', filter.state],
     ['lane = ?', filter.lane === undefined ? undefined : LANES[filter.lane]],
+    [OUTCOME_IS, filter.outcome],
     ['queue = ?', filter.queue],
     ['type = ?', filter.type],
     ['key = ?', filter.key],
     [`EXISTS (SELECT 1 FROM json_each(${ifJson('tags')}) WHERE value = ?)`, filter.tag],
-    [`instr(json_extract(${ifJson('error')}, '$.message'), ?) > 0`, filter.error],
+    [`instr(${ERROR_TEXT}, ?) > 0`, filter.error],
     ['created_at >= ?', filter.createdFrom],
     ['created_at < ?', filter.createdBefore],
   ]
@@ -241,7 +279,7 @@ function conditionsOf(filter: JobFilter): [string[], Value[]] {
   return [given.map(([condition]) => condition), given.map(([, value]) => value)]
 }
 
-/** Whatever else stands in a column must not make the whole list fail. */
+/** Other content of a column must not make the whole list fail. */
 function ifJson(column: string): string {
   return `iif(json_valid(${column}), ${column}, NULL)`
 }

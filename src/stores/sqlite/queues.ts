@@ -1,7 +1,6 @@
 /**
- * What is said of queues: nothing of a paused queue is claimed, while what runs, runs on; and a
- * queue may be bounded in how many jobs are ready in it, and for how long. Jobs are counted as far
- * as the bound, by the index of those that are ready.
+ * Bounds of queues: how many jobs may be ready in one, or blocked by a limit. Jobs are counted up
+ * to the bound, by the indexes of both lanes.
  */
 import { LANES } from '../../core/job/lanes.ts'
 import type { Connection } from './connect.ts'
@@ -10,9 +9,11 @@ const SELECT_DEPTHS = 'SELECT name, max_depth FROM pawl_queues WHERE max_depth I
 
 const COUNT_READY = `
   SELECT count(*) AS jobs FROM (
-    SELECT 1 FROM pawl_jobs WHERE lane = ${LANES.ready} AND queue = ? LIMIT ?)`
+    SELECT 1 FROM pawl_jobs WHERE lane = ${LANES.ready} AND queue = ?1
+    UNION ALL SELECT 1 FROM pawl_jobs WHERE lane = ${LANES.blocked} AND queue = ?1
+    LIMIT ?2)`
 
-/** How many jobs are ready in a queue, counted up to a bound. */
+/** How many jobs are ready in a queue or blocked by a limit, counted up to a bound. */
 export function countReady(connection: Connection, queue: string, bound: number): number {
   return connection.get<{ jobs: number }>(COUNT_READY, queue, bound)?.jobs ?? 0
 }
@@ -30,12 +31,12 @@ export class Room {
     this.#depths = new Map(rows.map((row) => [row.name, row.max_depth]))
   }
 
-  /** How many jobs may be ready in a queue; nothing where there is no bound. */
+  /** How many jobs may be ready in a queue; `undefined` if there is no bound. */
   depthOf(queue: string): number | undefined {
     return this.#depths.get(queue)
   }
 
-  /** Takes the place of one job; false where there is none left. */
+  /** Takes the room of one job; returns false if there is none left. */
   take(queue: string, maxDepth: number): boolean {
     const left = this.#left.get(queue) ?? maxDepth - countReady(this.#connection, queue, maxDepth)
     this.#left.set(queue, Math.max(0, left - 1))

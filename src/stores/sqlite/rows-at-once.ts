@@ -1,7 +1,7 @@
 /**
- * Several rows by one statement. A call into SQLite, and each value that is bound to it, cost as
- * much as a good part of the row that they write. So rows of one verb are gathered and written in
- * blocks, and what the rows of a block have in common is bound once.
+ * Writes several rows by one statement. A call into SQLite, and each bound value, take a good part
+ * of the time of the row that they write. So rows of one verb are gathered and written in blocks,
+ * and what the rows of a block have in common is bound once.
  */
 import type { Value } from '../rows.ts'
 import type { Connection } from './connect.ts'
@@ -9,7 +9,7 @@ import type { Connection } from './connect.ts'
 /** How many rows a block may have; each size is one prepared statement. */
 const SIZES = [100, 10, 1] as const
 
-/** Cuts neighbours that are alike into blocks, in order. */
+/** Cuts runs of alike rows into blocks, in order. */
 export function blocksOf<T>(rows: readonly T[], alike: (a: T, b: T) => boolean): T[][] {
   const blocks: T[][] = []
   for (let start = 0; start < rows.length; ) {
@@ -37,7 +37,7 @@ export function insertInto(table: string, shared: string, own: string): Insert {
   return new Map(SIZES.map((size) => [size, textOf(size)]))
 }
 
-/** Writes one block: the shared values, then those of each row. Answers with its last row. */
+/** Writes one block: the shared values, then those of each row. Returns its last row. */
 export function insertBlock(
   connection: Connection,
   insert: Insert,

@@ -1,10 +1,11 @@
 /**
- * Whether a file still has what the migrations made: its tables, indexes and triggers, as SQLite
- * itself writes them down. What they should be is read off an empty database to which the same
- * migrations were applied. Objects that others have added are theirs.
+ * Compares a file with what the migrations made: its tables, indexes and triggers, as SQLite stores
+ * their texts. The expected texts are read from an empty database to which the same migrations were
+ * applied. Objects that users added are left alone.
  */
+
+import type { Drift } from '../contract/examination.ts'
 import { NotRestorable } from '../errors.ts'
-import type { Drift } from '../examination.ts'
 import { Connection } from './connect.ts'
 import { loadDriver } from './driver.ts'
 import { migrate } from './migrate.ts'
@@ -25,7 +26,7 @@ const SELECT_COLUMNS = 'SELECT name FROM pragma_table_info(?)'
 let manifest: readonly MasterRow[] | undefined
 const expectedColumns = new Map<string, readonly string[]>()
 
-/** What a file that is up to date has; found out once in a process. */
+/** The expected objects; made once in a process. */
 function expectedObjects(): readonly MasterRow[] {
   if (manifest !== undefined) return manifest
   const { DatabaseSync } = loadDriver()
@@ -43,7 +44,7 @@ function expectedObjects(): readonly MasterRow[] {
   return manifest
 }
 
-/** What is not as it should be. */
+/** Returns objects that differ or are missing. */
 export function drift(connection: Connection): Drift[] {
   const found = new Map(connection.all<MasterRow>(SELECT_OBJECTS).map((row) => [row.name, row]))
   return expectedObjects().flatMap(({ type: kind, name, sql: expected }): Drift[] => {
@@ -55,9 +56,9 @@ export function drift(connection: Connection): Drift[] {
 }
 
 /**
- * Columns that somebody has added to a table are theirs. SQLite writes them after the columns that
- * there are: the text is the same, but for something at the level of columns that begins with a
- * comma. Nothing that stands there can loosen a constraint.
+ * Columns that a user added to a table are left alone. SQLite writes them after the existing
+ * columns: the text is the same, except for something at the level of columns that begins with a
+ * comma. Such a part cannot loosen a constraint.
  */
 function isAsMade(found: string, expected: string, kind: Drift['kind']): boolean {
   if (found === expected) return true
@@ -85,9 +86,9 @@ function plain(sql: string): string {
 const SELECT_KIND = 'SELECT type FROM sqlite_master WHERE name = ?'
 
 /**
- * Makes one object as it should be, whatever stands in its place; must be called inside a write
- * transaction. What stands there is asked for, because others may have been quicker; and because
- * without a look at the file, a connection believes what it last knew of it.
+ * Restores one object; must be called inside a write transaction. The present object is read first,
+ * because another process may have restored it already, and because a connection that does not read
+ * the file uses the schema that it last knew.
  */
 export function restore(connection: Connection, { kind, name, expected }: Drift): void {
   const known = expectedObjects().find((object) => object.name === name)
@@ -107,8 +108,8 @@ const SELECT_THEIRS = `
 const SEQUENCE = 'SELECT max(seq) AS seq FROM sqlite_sequence WHERE name = ?'
 
 /**
- * SQLite cannot change the constraints of a table: its rows move out, and into a new one. A table
- * is not renamed, because others name it in their triggers, which would then make no sense.
+ * SQLite cannot change the constraints of a table: its rows are moved out, and into a new one. The
+ * table is not renamed, because triggers of other tables contain its name.
  */
 function rebuildTable(connection: Connection, table: MasterRow): void {
   const { database } = connection
@@ -118,7 +119,7 @@ function rebuildTable(connection: Connection, table: MasterRow): void {
   const before = connection.all<{ name: string }>(SELECT_COLUMNS, name)
   assertOnlyOurs(table, before)
   const last = sequenceOf(connection, name)
-  // Rows that refer to this table wait for it to be full again.
+  // Foreign keys that refer to this table are checked when it is full again.
   database.exec('PRAGMA defer_foreign_keys = ON')
   database.exec(`CREATE TABLE ${aside} AS SELECT * FROM ${name}`)
   database.exec(`DROP TABLE ${name}`)
@@ -137,7 +138,7 @@ function rebuildTable(connection: Connection, table: MasterRow): void {
   for (const own of theirs) database.exec(own.sql)
 }
 
-/** Columns of somebody else would be lost with the table. */
+/** Columns of the user would be lost with the table. */
 function assertOnlyOurs({ name, sql }: MasterRow, columns: readonly { name: string }[]): void {
   const own = expectedColumns.get(name) ?? []
   if (columns.every((column) => own.includes(column.name))) return
@@ -148,7 +149,7 @@ function sequenceOf(connection: Connection, name: string): number | null {
   return connection.get<{ seq: number | null }>(SEQUENCE, name)?.seq ?? null
 }
 
-/** A number that was given out is never given out again, also where its row is gone. */
+/** A number that was used is never used again, also if its row is gone. */
 function keepSequence(connection: Connection, name: string, last: number): void {
   const seq = Math.max(last, sequenceOf(connection, name) ?? 0)
   connection.run('DELETE FROM sqlite_sequence WHERE name = ?', name)

@@ -1,23 +1,29 @@
 /**
  * Applies what attempts report. Each job is read, decided and written inside the write transaction,
- * so the decision is made on the present row; the fence in the command is what tells its holder
- * from one that is late.
+ * so the decision is made on the present row. The fence in the command shows whether the reporter
+ * still holds the job.
+ *
+ * `settleSuccess` is a fast path: a plain success (`decideCommit` in
+ * `src/core/job/decide-attempt.ts`, without effects and without a notice) is decided on the job
+ * that its holder has, and the row is not read. `test/contract/store/fast-paths.ts` compares its
+ * facts with those of the decider.
  */
 
 import { CommandInvalid, PawlError } from '../../core/errors.ts'
 import { decide } from '../../core/job/decide.ts'
-import { contextOf, WORKER } from '../asker.ts'
-import { findPayloadFault } from '../requests.ts'
-import type { Answer, Settlement } from '../store.ts'
+import { contextOf, workerIn } from '../contract/requester.ts'
+import { findPayloadFault } from '../contract/requests.ts'
+import type { Answer, Settlement } from '../contract/store.ts'
 import { Changes } from '../verbs/changes.ts'
 import { mayRetry, type WaitingRetries } from '../waiting-retries.ts'
 import { applySuccess, Pending, writeChanges } from './apply.ts'
 import type { Connection } from './connect.ts'
 import { readHeld, type Shared } from './context.ts'
+import { writeProgress } from './heartbeat.ts'
 import { hasStep } from './query.ts'
-import { findWaitingRetries } from './retries.ts'
+import { findWaitingRetries } from './statements/retries.ts'
 
-/** Applies every settlement; each stands alone. */
+/** Applies every settlement, each independently. */
 export function settle(
   shared: Shared,
   connection: Connection,
@@ -33,31 +39,32 @@ export function settle(
       settleSuccess(shared, connection, now, one, pending) ??
       settleOne(shared, connection, now, one, pending, retries),
   )
-  pending.write(connection)
+  pending.write(connection, now)
   return answers
 }
 
 /**
- * The commonest case: a plain success of a job that has not changed since it was claimed. It is
- * decided on what its holder has, and the update proves that this is the present row, lease and
- * all. Whatever is not so is left to the general way, which reads the row.
+ * Writes a plain success of a job that has not changed since it was claimed. The update finds the
+ * row only if it is as its holder knows it, including the lease. Returns `undefined` for every
+ * other settlement; `settleOne` then reads the row.
  */
 function settleSuccess(
   shared: Shared,
   connection: Connection,
   now: number,
-  { held, command, payload }: Settlement,
+  { held, command, payload, progress, trace }: Settlement,
   pending: Pending,
 ): Answer | undefined {
   const { ref, job } = held
-  if (typeof ref !== 'number' || job.policy?.notify) return undefined
+  if (typeof ref !== 'number' || job.policy?.notify || progress !== undefined) return undefined
   const lifecycle = shared.machines.find(job.lifecycle, job.lifecycleVersion)
   if (command.kind !== 'commit' || command.effects || lifecycle === undefined) return undefined
   if (payloadFault(shared, payload) !== undefined) return undefined
-  const decision = decide(lifecycle, job, command, contextOf(shared.environment, WORKER, now))
+  const context = contextOf(shared.environment, workerIn(trace), now)
+  const decision = decide(lifecycle, job, command, context)
   if (decision.kind !== 'fact') return undefined
   const { fact } = decision
-  const after = applySuccess(connection, ref, job, fact, payload ?? null, pending)
+  const after = applySuccess(connection, held, fact, payload ?? null, pending)
   return after && { kind: 'done', job: after, fact }
 }
 
@@ -65,7 +72,7 @@ function settleOne(
   shared: Shared,
   connection: Connection,
   now: number,
-  { held, command, payload }: Settlement,
+  { held, command, payload, progress, trace }: Settlement,
   pending: Pending,
   retries: WaitingRetries | undefined,
 ): Answer {
@@ -73,20 +80,23 @@ function settleOne(
   if (found instanceof PawlError) return { kind: 'rejected', error: found }
   const retriesAhead = mayRetry(command) ? retries?.next(found.job.queue) : undefined
   const read = retriesAhead === undefined ? found : { ...found, retriesAhead }
-  const fault = payloadFault(shared, payload)
+  const fault = payloadFault(shared, payload) ?? payloadFault(shared, progress)
   if (fault !== undefined) return { kind: 'rejected', error: fault }
   if (command.kind === 'commit' && command.effects) {
     // Only the function of a commit can put them into the outbox, from which they are delivered.
     const error = new CommandInvalid('effects', 'must be declared through the tx of a commit')
     return { kind: 'rejected', error }
   }
-  // What is pending is not in the ledger yet, where a step is looked for.
-  if (command.kind === 'step') pending.write(connection)
+  // Steps are looked for in the ledger, so pending facts are written first.
+  if (command.kind === 'step') pending.write(connection, now)
   const known =
     command.kind === 'step' && hasStep(connection, read.ref as number, command.name, command.n)
   const asked = known ? { ...command, known } : command
   const changes = new Changes({ environment: shared.environment, now })
-  const answered = changes.answer(read, asked, WORKER, payload)
+  const answered = changes.answer(read, asked, workerIn(trace), payload)
+  if (progress !== undefined && answered.kind === 'done') {
+    writeProgress(connection, read.ref as number, progress)
+  }
   writeChanges(connection, changes, pending)
   return answered
 }

@@ -1,7 +1,7 @@
-/** Looks at the schema of a file without making or changing anything. */
+/** Reads the schema of a file without changing anything. */
 import { existsSync } from 'node:fs'
 import type { Environment } from '../../environment/system.ts'
-import type { SchemaStatus } from '../store.ts'
+import type { SchemaStatus } from '../contract/store.ts'
 import { whileBusy } from './busy.ts'
 import { Connection, explain } from './connect.ts'
 import { loadDriver } from './driver.ts'
@@ -10,7 +10,7 @@ import { appliedMigrations, pendingAfter } from './migrate.ts'
 const BUSY_TIMEOUT_MS = 5000
 const FIND_TABLE = `SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'pawl_migrations'`
 
-/** Which migrations a file has; none where there is no file. */
+/** Which migrations a file has; none if it does not exist. */
 export async function schemaStatus(path: string, environment: Environment): Promise<SchemaStatus> {
   if (path === ':memory:' || !existsSync(path)) return statusOf([])
   let connection: Connection | undefined

@@ -1,61 +1,65 @@
-/** The SQLite store: a file, or a database in memory, behind the contract of `../store.ts`. */
+/** The SQLite store: a file or a database in memory, behind `../contract/store.ts`. */
 import { StaleFence } from '../../core/errors.ts'
-import type { Usage } from '../../core/job/commands.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import { systemEnvironment } from '../../environment/system.ts'
-import { CLIENT } from '../asker.ts'
-import { isDamage, settleEach } from '../damage.ts'
-import { type JobDamaged, StoreClosed, StoreUnsafe } from '../errors.ts'
-import { checkMigration, type Migration, type MigrationRequest } from '../migration.ts'
-import { checkQueueChange, type QueueChange, type QueueRecord } from '../queue-records.ts'
+import { CLIENT } from '../contract/requester.ts'
 import {
   checkClaim,
   checkEffectClaim,
+  checkEnqueue,
   checkLease,
-  checkName,
   checkProgress,
   isStep,
   payloadBoundsOf,
-} from '../requests.ts'
+} from '../contract/requests.ts'
+import type * as contract from '../contract/store.ts'
+import { isDamage, settleEach } from '../damage.ts'
+import { StoreClosed, StoreUnsafe } from '../errors.ts'
+import { ExaminationSide } from '../examination-side.ts'
 import { lookAtOpening } from '../soundness.ts'
-import type * as contract from '../store.ts'
+import { StatementMachines } from '../statement-machines.ts'
 import { logTimeChange, type TimeStatus } from '../store-time.ts'
+import { bindStatement } from '../user-sql.ts'
 import { VerbSide } from '../verb-side.ts'
 import { mayWake, type VerbName } from '../verb-table.ts'
-import type { Tx, Verb } from '../verbs/operations.ts'
+import { StoredAdmissions } from '../verbs/admission-tables.ts'
+import { admit } from '../verbs/admit.ts'
+import { StoredLimits } from '../verbs/limit-tables.ts'
+import { registerMachines } from '../verbs/machines.ts'
+import type { Performed, Step, Tx } from '../verbs/operations.ts'
+import { StoredRetention } from '../verbs/retention-tables.ts'
+import { StoredRuns, type TableAccess } from '../verbs/run-tables.ts'
+import { StoredSchedules } from '../verbs/schedule-tables.ts'
+import { StoredSeals } from '../verbs/seal-tables.ts'
+import { StoredTokens } from '../verbs/token-tables.ts'
 import { toPawlError, whileBusy } from './busy.ts'
-import { claim, hasReady } from './claim.ts'
+import { hasReady } from './claim.ts'
+import { claimAll } from './claiming.ts'
 import { FileClock } from './clock.ts'
 import { commit } from './commit.ts'
 import { type Connection, connect, explain, warnOfOldSqlite } from './connect.ts'
 import { atOf, type Shared } from './context.ts'
-import { enqueue, enqueueJoined, type Order } from './enqueue.ts'
-import { SqliteExamination } from './examination.ts'
+import { type Admit, enqueue, enqueueJoined, type Order } from './enqueue.ts'
 import { abandon, FileGuard } from './file-guard.ts'
 import { GivingWay } from './give-way.ts'
 import { heartbeat } from './heartbeat.ts'
-import { Isolation } from './isolation.ts'
 import { fileOf, isInTransaction } from './join.ts'
-import { registerMachines, withNumbers } from './machines.ts'
 import { migrate } from './migrate.ts'
-import { migrateJobs } from './migrate-jobs.ts'
 import { perform } from './operations.ts'
 import { checkSqliteOptions, type SqliteOptions } from './options.ts'
-import { claimEffects, findDueEffects } from './outbox.ts'
-import { changeQueue } from './queue-records.ts'
-import { PLACES, QUERIES } from './reads.ts'
-import { SqliteRuns } from './runs.ts'
-import { SqliteSeals } from './seals.ts'
+import { CURSORS, QUERIES } from './reads.ts'
+import { drift, restore } from './schema.ts'
 import { settle } from './settle.ts'
-import { runTransaction } from './transaction.ts'
+import { FORMS, withNumbers } from './statements/machines.ts'
+import { findDueEffects } from './statements/outbox.ts'
+import { allOf, runTransaction } from './transaction.ts'
 import { WakeUps } from './wake.ts'
-import { removeWorker, reportWorker } from './workers.ts'
 import { type JointWork, type Work, Writer } from './writer.ts'
 
 const BUSY_TIMEOUT_MS = 10_000
-/** There is no file whose changes could be watched; only this process can write to it. */
+/** No file can be watched; only this process can write to it. */
 const SHARED_IN_MEMORY = '?vfs=memdb'
-/** An open store, and a way to run statements of the user's own beside it. */
+/** An open store, and a function to run other statements beside it. */
 export interface OpenedSqlite {
   readonly store: contract.Store
   /** Runs one statement outside of every transaction of the store; returns its rows. */
@@ -91,7 +95,11 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> 
     const prepare = (connection: Connection, now: number) => {
       migrate(connection, now)
       clock.open(connection)
-      return registerMachines(connection, options.lifecycles ?? LIFECYCLES)
+      const lifecycles = options.lifecycles ?? LIFECYCLES
+      const machines = new StatementMachines(lifecycles, FORMS)
+      const at = atOf({ environment, clock, machines }, connection, now)
+      perform(at, (tx) => registerMachines(tx, lifecycles))
+      return machines
     }
     const machines = unlessChanged(writing, clock, prepare) ?? (await writer.write('open', prepare))
     // A database of one store in memory has one connection, for reading and writing.
@@ -99,9 +107,10 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedSqlite> 
     warnOfOldSqlite(reading, options.logger)
     const file = isPrivate || location.endsWith(SHARED_IN_MEMORY) ? undefined : location
     const shared = { environment, clock, machines, payloadBounds }
-    const query: contract.CommitTx['query'] = async (sql, values = []) => {
+    const query: contract.CommitTx['query'] = async (sql, given) => {
+      const { text, values } = bindStatement(sql, given, 'sqlite')
       await writer.outsideTransactions()
-      return writing.database.prepare(sql).all(...values)
+      return allOf(writing.database.prepare(text), values)
     }
     const realPath = file === undefined ? undefined : fileOf(writing)
     const guard = realPath === undefined ? undefined : FileGuard.open(realPath)
@@ -130,7 +139,7 @@ function unlessChanged<T>(connection: Connection, clock: FileClock, prepare: Wor
     clock.committed()
     return prepared
   } catch {
-    // Whatever it was, the writer meets it as well, and says so.
+    // The writer meets the same error and throws it.
     if (isInTransaction(database)) database.exec('ROLLBACK')
     clock.rolledBack()
     return undefined
@@ -152,9 +161,14 @@ interface Parts {
 }
 
 class SqliteStore extends VerbSide<Connection> implements contract.Store {
-  readonly runs: SqliteRuns
-  readonly examination: SqliteExamination
-  readonly seals: SqliteSeals
+  readonly runs: StoredRuns
+  readonly schedules: StoredSchedules
+  readonly examination: ExaminationSide
+  readonly seals: StoredSeals
+  readonly limits: StoredLimits
+  readonly retention: StoredRetention
+  readonly admissions: StoredAdmissions
+  readonly tokens: StoredTokens
   readonly #shared: Shared
   readonly #writing: Connection
   readonly #reading: Connection
@@ -162,13 +176,15 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
   readonly #busyTimeoutMs: number
   readonly #guard: FileGuard | undefined
   readonly #wakeUps: WakeUps
+  /** Whether jobs were enqueued in a transaction since the last commit. */
+  #hasJoined = false
   readonly #givingWay: GivingWay
-  readonly #isolation: Isolation
+  readonly #admit: Admit
   readonly #enqueue: JointWork<Order, contract.Enqueued[]>
   #closing: Promise<void> | undefined
 
   constructor({ shared, writing, reading, writer, busyTimeoutMs, path, guard }: Parts) {
-    super(QUERIES, PLACES)
+    super(shared.environment, QUERIES, CURSORS)
     this.#shared = shared
     this.#writing = writing
     this.#reading = reading
@@ -177,18 +193,30 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     this.#guard = guard
     this.#wakeUps = new WakeUps(reading, shared.environment, path)
     this.#givingWay = new GivingWay(shared.environment)
-    this.#enqueue = (connection, now, orders) => enqueue(shared, connection, now, orders)
-    const access = {
-      read: <T>(work: (connection: Connection) => T) => this.read(work),
-      write: <T>(verb: VerbName, work: Work<T>) => this.#writer.write(verb, work),
+    this.#admit = (connection, now, accepted) => {
+      const at = atOf(shared, connection, now)
+      return perform(at, (tx) => admit(tx, [accepted], false))[0] as contract.Enqueued
     }
-    this.#isolation = new Isolation({ shared, now: () => this.now(), ...access })
-    this.runs = new SqliteRuns(access, () => this.now())
-    this.examination = new SqliteExamination(access, shared)
-    this.seals = new SqliteSeals(access)
+    this.#enqueue = (connection, now, orders) =>
+      enqueue(shared, connection, now, orders, this.#admit)
+    const write: TableAccess['write'] = (name, verb) => this.perform(name, verb)
+    const tables: TableAccess = { look: (verb) => this.look(verb), write, change: write }
+    this.runs = new StoredRuns(tables)
+    this.schedules = new StoredSchedules(tables)
+    this.seals = new StoredSeals(tables, 'pos')
+    this.limits = new StoredLimits(tables)
+    this.retention = new StoredRetention(tables)
+    this.admissions = new StoredAdmissions(tables)
+    this.tokens = new StoredTokens(tables)
+    this.examination = new ExaminationSide({
+      look: (verb) => this.look(verb),
+      perform: (name, verb) => this.perform(name, verb),
+      drift: () => this.read(drift),
+      restore: (object) => this.#write('restore', (db) => restore(db, object)),
+    })
   }
 
-  /** Readers are never kept out by a writer of a file, but may be by a recovery after a crash. */
+  /** A writer does not block readers of a file, but a recovery after a crash may. */
   protected async read<T>(work: (connection: Connection) => T | Promise<T>): Promise<T> {
     if (this.#closing !== undefined) throw new StoreClosed()
     if (this.#reading === this.#writing) await this.#writer.outsideTransactions()
@@ -211,16 +239,19 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     return result
   }
 
-  protected perform<T>(name: VerbName, verb: (tx: Tx) => Verb<T>): Promise<T> {
-    return this.#write(name, (db, now) => perform(atOf(this.#shared, db, now), verb))
+  protected perform<T>(name: VerbName, verb: Performed<T>): Promise<T> {
+    return this.#write(name, (db, now) =>
+      perform(atOf(this.#shared, db, now), (tx) => verb(tx, false)),
+    )
   }
 
-  protected look<T>(verb: (tx: Tx) => Verb<T>): Promise<T> {
+  protected look<T>(verb: (tx: Tx) => Step<T>): Promise<T> {
     return this.read((db) => perform(atOf(this.#shared, db, this.now()), verb))
   }
 
-  protected aroundDamage<T>(verb: () => Promise<T>): Promise<T> {
-    return this.#isolation.around(verb)
+  /** A transaction of several operations costs no more than one of a single operation. */
+  protected performEach<T>(name: VerbName, verb: Performed<T>): Promise<T> {
+    return this.perform(name, verb)
   }
 
   onWake(listener: () => void): () => void {
@@ -239,12 +270,15 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     items: readonly contract.EnqueueItem[],
     options: contract.EnqueueOptions = {},
   ): Promise<contract.Enqueued[]> {
-    const { asker = CLIENT, tx } = options
-    if (tx !== undefined) return enqueueJoined(this.#shared, this.#writing, items, options)
+    const { requester = CLIENT, tx } = checkEnqueue(options)
+    if (tx !== undefined) {
+      this.#hasJoined = true
+      return enqueueJoined(this.#shared, this.#writing, items, options, this.#admit)
+    }
     const answers = await withNumbers(
       this.#shared.machines,
       items.map(({ lifecycle }) => lifecycle),
-      () => this.#writer.writeTogether('enqueue', this.#enqueue, { items, asker }),
+      () => this.#writer.writeTogether('enqueue', this.#enqueue, { items, requester }),
       () => this.listMachines(),
     )
     this.#wakeUps.signal()
@@ -253,24 +287,16 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
 
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
     checkClaim(request)
-    // Idle workers claim with every commit of anybody; a look keeps nobody from writing.
+    // Idle workers claim after every commit; a read does not take the write lock.
     await this.#writer.outsideTransactions()
     if (this.#reading !== this.#writing) {
       if (!(await this.read(hasReady))) return []
       request.onFound?.()
     }
-    return this.#isolation.around(
-      () => this.#write('claim', (db, now) => claim(this.#shared, db, now, request)),
+    return this.isolation.around(
+      () => this.#write('claim', (db, now) => claimAll(this.#shared, db, now, request)),
       request,
     )
-  }
-
-  isolate(): Promise<contract.Isolated[]> {
-    return this.#isolation.isolate()
-  }
-
-  protected setHeldAside(damage: JobDamaged): Promise<void> {
-    return this.#isolation.setHeldAside(damage)
   }
 
   async settle(
@@ -283,7 +309,7 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     return settled
   }
 
-  /** Reports and claims at once. What keeps a claim from being made must not lose a report. */
+  /** Reports and claims at once. If the claim fails, no report is lost. */
   async #settle(
     settlements: readonly contract.Settlement[],
     next: contract.ClaimRequest | undefined,
@@ -291,7 +317,7 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     try {
       return await this.#writer.write('settle', (db, now) => ({
         answers: settle(this.#shared, db, now, settlements),
-        claimed: next === undefined ? [] : claim(this.#shared, db, now, next),
+        claimed: next === undefined ? [] : claimAll(this.#shared, db, now, next),
       }))
     } catch (error) {
       if (!isDamage(error)) throw error
@@ -304,20 +330,22 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
 
   async commit(
     held: contract.Held,
-    work: (tx: contract.CommitTx) => string | Promise<string>,
-    usage?: () => Usage | undefined,
+    work: contract.CommitWork,
+    closing?: () => contract.Closing,
   ): Promise<contract.CommitAnswer> {
     try {
       const answer = await this.#givingWay.run(held, (othersFirst) =>
         this.#writer.writeAlone('commit', async (db, now) =>
-          othersFirst(db, now) ? undefined : commit(this.#shared, db, now, held, work, usage),
+          othersFirst(db, now) ? undefined : commit(this.#shared, db, now, held, work, closing),
         ),
       )
-      // Only effects can have become due by it.
-      if (answer.kind === 'done' && answer.job.outcome === null) this.#wakeUps.signal()
+      // Only effects, and jobs that were enqueued in it, can have become due.
+      const isDue = answer.kind === 'done' && (answer.job.outcome === null || this.#hasJoined)
+      this.#hasJoined = false
+      if (isDue) this.#wakeUps.signal()
       return answer
     } catch (error) {
-      // A fence that was lost while the function ran is an answer, not a failure.
+      // If the fence was lost while the function ran, that is an answer and not an error.
       if (error instanceof StaleFence) return { kind: 'rejected', error }
       throw error
     }
@@ -334,57 +362,18 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     return value
   }
 
-  async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {
+  override async claimEffects(request: contract.EffectClaim): Promise<contract.HeldEffect[]> {
     checkEffectClaim(request)
     this.#writer.assertOutside()
-    // Whoever waits for effects asks often, and must not take the write lock for nothing.
+    // Dispatchers ask often: they must not take the write lock if nothing is due.
     const due = await this.read((db) => findDueEffects(db, this.now(), request))
-    if (due === undefined) return []
-    return this.#write('claimEffects', (db, now) => claimEffects(this.#shared, db, now, request))
+    return due === undefined ? [] : super.claimEffects(request)
   }
 
   async heartbeat(beats: readonly contract.Beat[], leaseMs: number): Promise<contract.Heartbeat> {
     checkLease(leaseMs)
     checkProgress(beats, this.#shared.payloadBounds)
     return this.#write('heartbeat', (db, now) => heartbeat(db, now, beats, leaseMs))
-  }
-
-  async migrate(
-    request: MigrationRequest,
-    asker: contract.Asker,
-  ): Promise<contract.Page<Migration>> {
-    checkMigration(request, asker, PLACES.jobs)
-    return this.#write('migrate', (db, now) => migrateJobs(this.#shared, db, now, request, asker))
-  }
-
-  async pauseQueue(queue: string, asker: contract.Asker): Promise<QueueRecord | undefined> {
-    return this.#changeQueue({ action: 'pause', queue }, asker)
-  }
-
-  async resumeQueue(queue: string, asker: contract.Asker): Promise<QueueRecord | undefined> {
-    return this.#changeQueue({ action: 'resume', queue }, asker)
-  }
-
-  async limitQueue(queue: string, limits: contract.QueueLimits, asker = CLIENT) {
-    return this.#changeQueue({ action: 'limit', queue, limits }, asker)
-  }
-
-  #changeQueue(change: QueueChange, asker: contract.Asker): Promise<QueueRecord | undefined> {
-    checkQueueChange(change, asker)
-    return this.#write(`${change.action}Queue` as const, (db, now) =>
-      changeQueue(db, now, change, asker),
-    )
-  }
-
-  async reportWorker(worker: Pick<contract.WorkerRow, 'id' | 'state' | 'info'>): Promise<void> {
-    checkName('worker', worker.id)
-    return this.#write('reportWorker', (db, now) => {
-      reportWorker(db, now, worker, this.timeStatus()?.aheadMs)
-    })
-  }
-
-  removeWorker(id: string): Promise<void> {
-    return this.#write('removeWorker', (db) => removeWorker(db, id))
   }
 
   close(): Promise<void> {

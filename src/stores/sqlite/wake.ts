@@ -1,12 +1,12 @@
 /**
  * Hints that something may have become ready, so that an idle worker need not wait for its next
- * poll. A hint may come for nothing, and one may be missed: polling remains the back-stop.
+ * poll. A hint may be wrong or missing: workers also poll.
  *
  *   this process      every commit of its own signals at once
  *   other processes   the folder is watched for writes to the log of the file; the event comes
- *                     before the commit can be seen, so `data_version` is then asked at once and
+ *                     before the commit can be seen, so `data_version` is then read at once and
  *                     every millisecond, a few times
- *   back-stop         `data_version` is asked every 20 milliseconds while somebody listens
+ *   back-stop         `data_version` is read every 20 milliseconds while there is a listener
  */
 import { type FSWatcher, watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
@@ -36,7 +36,9 @@ export class WakeUps {
     this.#path = path
   }
 
-  /** Calls back whenever something may have become ready, until the returned function is called. */
+  /**
+   * Calls `listener` when something may have become ready, until the returned function is called.
+   */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener)
     if (this.#listeners.size === 1) this.#start()
@@ -46,18 +48,18 @@ export class WakeUps {
     }
   }
 
-  /** Something was written by this process. */
+  /** This process has written something. */
   signal(): void {
     for (const listener of this.#listeners) {
       try {
         listener()
       } catch {
-        // A hint that its listener cannot take is lost, which a hint may be; the write is not.
+        // If a listener throws, the hint is lost; the write is not.
       }
     }
   }
 
-  /** Stops watching; nobody is told any more. */
+  /** Stops watching; listeners are not called any more. */
   close(): void {
     this.#watcher?.close()
     this.#poll?.cancel()
@@ -80,7 +82,7 @@ export class WakeUps {
       this.#watcher = watch(folder, { persistent: false }, (_event, name) => {
         if (name === log) this.#lookAgain(LOOKS_MAX)
       })
-      // A folder that can no longer be watched leaves the back-stop, which is slower but sure.
+      // If the folder can no longer be watched, the slower back-stop remains.
       this.#watcher.on('error', () => this.#watcher?.close())
     } catch {
       this.#watcher = undefined
@@ -101,7 +103,7 @@ export class WakeUps {
     this.#look = this.#environment.timers.after(LOOK_MS, () => this.#lookAgain(left - 1))
   }
 
-  /** Whether somebody else has committed since the last look. */
+  /** Whether another connection has committed since the last call. */
   #lookOnce(): boolean {
     const version = this.#dataVersion()
     const changed = version !== this.#version
@@ -115,7 +117,7 @@ export class WakeUps {
       const row = this.#connection.get<{ data_version: number }>('PRAGMA data_version')
       return row?.data_version ?? 0
     } catch {
-      // Busy for a moment: the next look tells.
+      // Busy for a moment: the next read will show it.
       return this.#version
     }
   }

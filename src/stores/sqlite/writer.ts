@@ -1,17 +1,16 @@
 /**
- * The one writer of a process. SQLite has one write lock per file; taking it once for many callers
- * is what makes small writes fast, and never waiting for it inside SQLite is what keeps the event
- * loop alive.
+ * The writer of a process. SQLite has one write lock per file. Taking it once for many callers
+ * makes small writes fast, and not waiting for it inside SQLite keeps the event loop running.
  *
  * Group commit: work that arrives while a transaction runs, or within one turn of the event loop,
- * is done in one transaction. Nobody is told of success before COMMIT has returned. If any work
- * throws, everything is rolled back and done again one by one, so that a bad item hurts only
- * itself; work must therefore be safe to repeat. Work is synchronous: nobody can interleave.
+ * is done in one transaction. No call resolves before COMMIT has returned. If any work throws,
+ * everything is rolled back and done again one by one, so that a bad item affects only itself; work
+ * must therefore be safe to repeat. Work is synchronous, so no other work can run in between.
  *
  * Work of one's own: a transaction that waits for its caller (the function of a commit) is never
- * merged with others', and has the writer to itself until it ends.
+ * merged with others, and has the writer to itself until it ends.
  *
- * No busy error reaches a caller before the time-out: see `busy.ts`.
+ * Callers get a busy error only after the time-out: see `busy.ts`.
  */
 
 import type { Environment } from '../../environment/system.ts'
@@ -113,8 +112,8 @@ export class Writer {
   }
 
   /**
-   * Resolves when no transaction is open. Whoever reads by the same connection must wait for that,
-   * or would see what may yet be rolled back.
+   * Resolves when no transaction is open. A read on the same connection must wait for that, because
+   * it would see what may be rolled back.
    */
   async outsideTransactions(): Promise<void> {
     this.assertOutside()
@@ -185,7 +184,7 @@ export class Writer {
         for (const { reject } of group) reject(error)
         return
       }
-      // Whose work it was that failed is found by doing each alone.
+      // Doing each alone shows which work fails.
       for (const task of group) await this.#commitGroup([task])
     }
   }
@@ -220,7 +219,7 @@ export class Writer {
     typed(() => this.#connection.database.exec('COMMIT'))
   }
 
-  /** Does the work of all in order; neighbours who ask for the same are served together. */
+  /** Does the work of all in order; neighbours with the same work are served together. */
   #perform(group: readonly Task[], now: number): unknown[] {
     const results: unknown[] = []
     for (let start = 0, end = 0; start < group.length; start = end) {
@@ -250,11 +249,11 @@ export class Writer {
   }
 }
 
-/** Ends a transaction that failed; SQLite may have ended it already, which is as good. */
+/** Ends a transaction that failed, unless SQLite has ended it already. */
 function rollBack(connection: Connection): void {
   try {
     connection.database.exec('ROLLBACK')
   } catch {
-    // The transaction is over either way, and the first error says more than this one.
+    // The transaction has ended in any case, and the first error says more than this one.
   }
 }

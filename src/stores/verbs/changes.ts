@@ -9,13 +9,14 @@ import type { Command } from '../../core/job/commands.ts'
 import { decide } from '../../core/job/decide.ts'
 import { evolve } from '../../core/job/evolve.ts'
 import type { Fact } from '../../core/job/facts.ts'
-import { enteredAt, type Job } from '../../core/job/job.ts'
+import { enteredAt, isCommitted, type Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
-import { contextOf, ENGINE } from '../asker.ts'
+import { groupsLeft } from '../../core/limits/strict.ts'
 import type { FactEntry, JobFold } from '../columns.ts'
+import { contextOf, ENGINE } from '../contract/requester.ts'
+import type { Answer, Ref, Requester } from '../contract/store.ts'
 import { endOf, followRoute, type Migrated, type Route } from '../machines.ts'
 import { type NoticeRow, noticeOf } from '../notices.ts'
-import type { Answer, Asker, Ref } from '../store.ts'
 import type { Moment } from './operations.ts'
 import type { Read } from './reading.ts'
 
@@ -41,6 +42,8 @@ interface Change {
 export class Changes {
   readonly facts: Referring<FactEntry>[] = []
   readonly notices: { readonly ref: Ref; readonly notice: NoticeRow }[] = []
+  /** Throttles that no job may pass until a time. */
+  readonly closed = new Map<string, number>()
   readonly #moment: Moment
   readonly #rows = new Map<string, Change>()
 
@@ -48,15 +51,25 @@ export class Changes {
     this.#moment = moment
   }
 
+  /** The moment of the call. */
+  get now(): number {
+    return this.#moment.now
+  }
+
   get isEmpty(): boolean {
     return this.facts.length === 0
   }
 
   /** Decides a command on a job that was locked in this transaction, and notes the decision. */
-  answer(read: Read, command: Command, asker: Asker, payload: string | null = null): Answer {
+  answer(
+    read: Read,
+    command: Command,
+    requester: Requester,
+    payload: string | null = null,
+  ): Answer {
     const { environment, now } = this.#moment
     const { lifecycle, route, retriesAhead } = read
-    const context = contextOf(environment, asker, now, retriesAhead)
+    const context = contextOf(environment, requester, now, retriesAhead)
     const migrated = route && followRoute(route, read.job, contextOf(environment, ENGINE, now))
     if (migrated !== undefined && 'kind' in migrated) return migrated
     const decision = decide(lifecycle, migrated?.job ?? read.job, command, context)
@@ -70,17 +83,20 @@ export class Changes {
     return { kind: 'done', job: read.job, fact, since, ...hops }
   }
 
-  /** Notes a fact of a job, which then is what the fact makes of it. */
+  /** Notes a fact of a job and applies it to the job. */
   add(read: Read, fact: Fact, payload: string | null): void {
     const { ref, job } = read
     this.#note(read, fact.at)
     this.facts.push({ ref, fact, payload })
     const notice = noticeOf(read.lifecycle, job, fact)
     if (notice !== undefined) this.notices.push({ ref, notice })
+    if (fact.gate !== undefined && typeof fact.runAt === 'number') {
+      this.closed.set(fact.gate, Math.max(fact.runAt, this.closed.get(fact.gate) ?? 0))
+    }
     read.job = evolve(job, fact)
   }
 
-  /** Notes the migration of a job, which then is what the migration makes of it. */
+  /** Notes the migration of a job and applies it to the job. */
   migrate(read: Read, route: Route, { job, facts }: Migrated): void {
     this.#note(read, job.updatedAt, endOf(route).machine)
     for (const fact of facts) this.facts.push({ ref: read.ref, fact, payload: null })
@@ -92,6 +108,25 @@ export class Changes {
     const known = this.#rows.get(read.job.id)
     const before = known?.before ?? read.job
     this.#rows.set(read.job.id, { before, read, at, machine: machine ?? known?.machine })
+  }
+
+  /** The slots of jobs that are held no longer. */
+  freed(): string[] {
+    const slots: string[] = []
+    for (const { read, at } of this.#rows.values()) {
+      const { slots: own, job, lifecycle } = read
+      if (own && laneOf(lifecycle, job, at) !== 'held') slots.push(own)
+    }
+    return slots
+  }
+
+  /** The strict groups that jobs have left: each has another first job now. */
+  left(): string[] {
+    return Array.from(this.#rows.values()).flatMap(({ before, read, at }) => {
+      const { job, lifecycle } = read
+      if (before.limitKey === null || before.outcome !== null || isCommitted(before)) return []
+      return groupsLeft(before.limitKey, job.limitKey, laneOf(lifecycle, job, at))
+    })
   }
 
   /** The rows that changed. */
@@ -135,7 +170,7 @@ export class EndedCounts {
     this.#counts.set(key, { queue, state, jobs })
   }
 
-  /** What was noted since it was last taken. */
+  /** Returns what was noted since the last call. */
   take(): EndedCount[] {
     if (this.#counts.size === 0) return []
     const counts = [...this.#counts.values()].filter(({ jobs }) => jobs !== 0)

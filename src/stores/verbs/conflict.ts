@@ -1,9 +1,10 @@
-/** What becomes of a new job whose key belongs to another one. */
+/** Answers for a new job whose key belongs to another job. */
 import { TransitionRace } from '../../core/errors.ts'
 import type { Command } from '../../core/job/commands.ts'
 import type { Accepted } from '../accept.ts'
-import { JobDamaged, KeyTaken } from '../errors.ts'
-import type { Enqueued } from '../store.ts'
+import type { RemovedJob } from '../contract/retention.ts'
+import type { Enqueued } from '../contract/store.ts'
+import { JobDamaged, JobRemoved, KeyTaken } from '../errors.ts'
 import { Changes } from './changes.ts'
 import type { Moment } from './operations.ts'
 import type { Read } from './reading.ts'
@@ -14,7 +15,7 @@ export interface KeyHolder {
   readonly read: Read | JobDamaged | undefined
 }
 
-/** The holder of the key is the answer, or gets the new input, or is the reason for the refusal. */
+/** Returns the holder of the key, replaces its input, or refuses the new job. */
 export function answerConflict(
   moment: Moment,
   changes: Changes,
@@ -28,26 +29,46 @@ export function answerConflict(
   }
   if (onConflict !== 'replace') return { kind: 'existing', job: read.job }
   const commands = replacement(offer.item)
-  // All of it or nothing: a later command that is refused must not leave the first one done.
+  // All commands or none: if a later one is refused, the first one must not be applied.
   const trial = { ...read }
   const tried = new Changes(moment)
   for (const command of commands) {
-    const answer = tried.answer(trial, command, offer.asker)
+    const answer = tried.answer(trial, command, offer.requester)
     if (answer.kind === 'rejected') return answer
   }
   for (const command of commands) {
     const payload = command.kind === 'replace' ? input : null
-    const answer = changes.answer(read, command, offer.asker, payload)
+    const answer = changes.answer(read, command, offer.requester, payload)
     if (answer.kind === 'rejected') throw new TransitionRace(read.job.id)
   }
   return { kind: 'replaced', job: read.job }
 }
 
-/** The commands that give a job the input of another one, and what else that one asks for. */
-function replacement({ command: { runAt, priority } }: Accepted['offer']['item']): Command[] {
+/**
+ * Answers for a new job whose key belongs to a job that retention removed: as for a job that has
+ * ended, except that there is no job to return.
+ */
+export function answerRemoved({ offer }: Accepted, removed: RemovedJob): Enqueued {
+  const { id, type, key } = removed
+  switch (offer.item.onConflict) {
+    case 'reject':
+      return { kind: 'rejected', error: new KeyTaken(type, key, id) }
+    case 'replace':
+      return { kind: 'rejected', error: new JobRemoved(removed) }
+    default:
+      return { kind: 'removed', removed }
+  }
+}
+
+/**
+ * The commands that replace the input of a job, and its time and priority if the new job has them.
+ */
+function replacement({ command }: Accepted['offer']['item']): Command[] {
+  const { runAt, priority = 0, aheadMs = 0, limitKeys = [] } = command
+  const isPrioritised = command.priority !== undefined || aheadMs > 0
   return [
-    { kind: 'replace' },
+    { kind: 'replace', limitKeys },
     ...(runAt === undefined ? [] : [{ kind: 'reschedule', runAt } as const]),
-    ...(priority === undefined ? [] : [{ kind: 'prioritise', priority } as const]),
+    ...(isPrioritised ? [{ kind: 'prioritise', priority, aheadMs } as const] : []),
   ]
 }

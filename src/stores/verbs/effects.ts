@@ -1,13 +1,14 @@
-/** What dispatchers report of effects, and how operators let one be tried again. */
-import { ENGINE } from '../asker.ts'
-import { askerFor, parseKey } from '../effects.ts'
+/** Reports of dispatchers about effects, and retries by operators. */
+
+import { ENGINE } from '../contract/requester.ts'
+import type { Answer, EffectReport, Requester } from '../contract/store.ts'
+import { parseKey, requesterFor } from '../effects.ts'
 import { JobDamaged } from '../errors.ts'
 import { NOTICE } from '../notices.ts'
-import type { Answer, Asker, EffectReport } from '../store.ts'
 import { Changes } from './changes.ts'
 import type { DueEffect, Tx, Verb } from './operations.ts'
 
-/** Which reports were still their callers', and the jobs that were finished by them. */
+/** Which reports counted, and the jobs that were finished by them. */
 export interface SettledEffects {
   readonly answers: readonly boolean[]
   readonly finished: readonly Answer[]
@@ -37,13 +38,17 @@ export function* settleEffects(tx: Tx, reports: readonly EffectReport[]): Verb<S
   return { answers, finished }
 }
 
-/** A notice is no part of the job's life, which may be over. */
+/** A notice does not finish a job, which may have ended already. */
 function isDelivery({ kind, effect }: EffectReport): boolean {
   return kind === 'delivered' && effect.name !== NOTICE
 }
 
 /** Makes effects due now, each with a fact of its own; returns which of them. */
-export function* retryEffects(tx: Tx, texts: readonly string[], asker: Asker): Verb<boolean[]> {
+export function* retryEffects(
+  tx: Tx,
+  texts: readonly string[],
+  requester: Requester,
+): Verb<boolean[]> {
   const keys = texts.map(parseKey)
   const ids = keys.flatMap((key) => key?.jobId ?? [])
   const { reads, unknown } = yield* tx.lockJobs(ids)
@@ -58,7 +63,7 @@ export function* retryEffects(tx: Tx, texts: readonly string[], asker: Asker): V
   const changes = new Changes(tx)
   for (const { key, read } of retried) {
     if (key.name === NOTICE) continue
-    const told = changes.answer(read, { kind: 'redrive' }, askerFor(key, asker))
+    const told = changes.answer(read, { kind: 'redrive' }, requesterFor(key, requester))
     if (told.kind === 'rejected') throw told.error
   }
   yield* tx.write(changes)

@@ -1,12 +1,12 @@
 /** How a row becomes a job on which this process can decide, the same in every store. */
-import { LifecycleUnknown, type PawlError } from '../../core/errors.ts'
+import { LifecycleUnknown, type PawlError, StaleFence } from '../../core/errors.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
+import type { Ref } from '../contract/store.ts'
 import { readRow, unknownMachine } from '../damage.ts'
 import { JobDamaged } from '../errors.ts'
 import { endOf, type Machines, type Route } from '../machines.ts'
 import type { JobRow } from '../rows.ts'
-import type { Ref } from '../store.ts'
 import type { Locked } from './operations.ts'
 
 /** A job as it was read and locked. What is decided on it becomes its present state. */
@@ -19,28 +19,43 @@ export interface Read {
   /** The job follows an earlier version: what is decided on it migrates it first. */
   route?: Route | undefined
   readonly cancelAskedAt: number | null
+  /** The gates that it counts in, if it is held. */
+  readonly slots?: string | null
   /** How many retries wait in its queue; read only for commands that may add one. */
   retriesAhead?: number
 }
 
-/** The row of a job, with the request to cancel it. */
-export type LockedRow = JobRow & { readonly cancel_asked_at: number | null }
+/** The row of a job, with the request to cancel it and the gates that it counts in. */
+export type LockedRow = JobRow & {
+  readonly cancel_asked_at: number | null
+  readonly slots: string | null
+}
 
-/** A row as a job, if this process knows its lifecycle or can migrate it; or why it is none. */
+/** The job of a row, if this process knows its lifecycle or can migrate it; or why it has none. */
 export function toRead(
   machines: Machines,
   row: LockedRow,
   ref: Ref,
 ): Read | JobDamaged | undefined {
-  const { machine, cancel_asked_at: cancelAskedAt } = row
+  const { machine, cancel_asked_at: cancelAskedAt, slots } = row
   const lifecycle = machines.byId.get(machine)
   const route = machines.routes.get(machine)
   const own = lifecycle ?? route?.before
   if (own === undefined) return undefined
   const job = readRow(row, own, ref)
   if (job instanceof JobDamaged) return job
-  if (lifecycle !== undefined) return { ref, job, lifecycle, cancelAskedAt }
-  return route && { ref, job, lifecycle: endOf(route).lifecycle, route, cancelAskedAt }
+  if (lifecycle !== undefined) return { ref, job, lifecycle, cancelAskedAt, slots }
+  return route && { ref, job, lifecycle: endOf(route).lifecycle, route, cancelAskedAt, slots }
+}
+
+/**
+ * The job as it was read, with the deadline that its holder knows. A worker compares the deadline
+ * of the row with the facts before it obeys it, so a damaged one must not end the job here.
+ */
+export function asHeld(read: Read | JobDamaged, { deadlineAt }: Job): Read | JobDamaged {
+  if (read instanceof JobDamaged) return read
+  if (read.job.deadlineAt !== deadlineAt) read.job = { ...read.job, deadlineAt }
+  return read
 }
 
 /** Whether this process knows the version that a row follows, or can migrate it. */
@@ -48,7 +63,7 @@ export function isKnown({ byId, routes }: Machines, { machine }: LockedRow): boo
   return byId.has(machine) || routes.has(machine)
 }
 
-/** The same for a job that only needs to be finished: a stored definition will do. */
+/** The same for a job that only needs to be finished: a stored definition is enough. */
 export function toDelivered(
   machines: Machines,
   row: LockedRow,
@@ -61,7 +76,7 @@ export function toDelivered(
   const job = readRow(row, lifecycle, ref)
   return job instanceof JobDamaged
     ? job
-    : { ref, job, lifecycle, cancelAskedAt: row.cancel_asked_at }
+    : { ref, job, lifecycle, cancelAskedAt: row.cancel_asked_at, slots: row.slots }
 }
 
 /** The same for a verb that cannot go on with a damaged row: throws `JobDamaged`. */
@@ -71,8 +86,8 @@ export function toSound(machines: Machines, row: LockedRow, ref: Ref): Read | un
   return read
 }
 
-/** Rule G9: the job is left alone, and the caller learns which version it follows. */
-export function unknownLifecycle(
+/** Rule G9: the job is left alone, and the error names the version that it follows. */
+function unknownLifecycle(
   { rows }: Machines,
   job: Pick<JobRow, 'machine' | 'id'>,
   ref: Ref,
@@ -80,6 +95,13 @@ export function unknownLifecycle(
   const row = rows.find(({ id }) => id === job.machine)
   if (row === undefined) return unknownMachine(job, ref)
   return new LifecycleUnknown(row.name, row.version)
+}
+
+/** Why a holder cannot go on with a job whose version this process does not have. */
+export function heldFault(machines: Machines, row: LockedRow, ref: Ref, job: Job): PawlError {
+  // A holder that lost the job to a newer release gets `StaleFence`, not the version of the job.
+  const isLost = row.claim !== job.execution?.claim || row.attempt !== job.attempt
+  return isLost ? new StaleFence(job.id, 'claim') : unknownLifecycle(machines, row, ref)
 }
 
 /** Rows that were locked, as jobs by their ids. */

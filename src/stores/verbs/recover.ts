@@ -1,18 +1,18 @@
 /**
- * Takes back jobs whose lease has expired: every worker does this, all the time, a bounded number
- * at once. A row is locked, judged and written in one transaction, so that a holder who renewed or
- * finished in between is never overwritten.
+ * Recovers jobs whose lease has expired. Every worker does this all the time, for a bounded number
+ * of jobs at once. A row is locked, checked and written in one transaction, so that a holder who
+ * renewed or finished meanwhile is never overwritten.
  */
 import type { Command } from '../../core/job/commands.ts'
-import { ENGINE } from '../asker.ts'
-import type { Recovered } from '../store.ts'
+import { ENGINE } from '../contract/requester.ts'
+import type { Recovered } from '../contract/store.ts'
 import { Changes } from './changes.ts'
 import type { Tx, Verb } from './operations.ts'
 import type { Read } from './reading.ts'
 
 /** Recovers up to `limit` jobs. */
 export function* recover(tx: Tx, limit: number): Verb<Recovered[]> {
-  // Every worker comes here all the time, and no claim has to pay for the look.
+  // Every worker calls this all the time, so claims need not look for new versions.
   yield* tx.refreshMachines()
   const expired = yield* tx.lockExpired(limit)
   const retries = expired.length === 0 ? undefined : yield* tx.waitingRetries()
@@ -30,7 +30,7 @@ export function* recover(tx: Tx, limit: number): Verb<Recovered[]> {
   return answers
 }
 
-/** The request to cancel a job outlives the holder that was asked. */
+/** A request to cancel a job stays valid if its holder dies. */
 function recoveryOf({ job, cancelAskedAt }: Read, claim: string): Command {
   const fence = { attempt: job.attempt, claim }
   return cancelAskedAt === null ? { kind: 'expire', fence } : { kind: 'cancel' }

@@ -1,16 +1,16 @@
 /**
  * The two drivers of verbs. On SQLite every operation returns at once, so a verb runs to its end
  * without a pause: work inside a transaction cannot wait for anything. On PostgreSQL each operation
- * gives a promise, which the driver awaits; a rejection is thrown inside the verb.
+ * returns a promise, which the driver awaits; a rejection is thrown inside the verb.
  */
-import type { AsyncDialect, Dialect, Moment, Tx, Verb } from './operations.ts'
+import type { AsyncDialect, Dialect, Scope, Step, Tx } from './operations.ts'
 
 type Run<At> = (at: At, ...args: readonly unknown[]) => unknown
 
 /** Runs verbs in a transaction whose statements return at once. */
-export function syncDriver<At extends Moment>(dialect: Dialect<At>) {
+export function syncDriver<At extends Scope>(dialect: Dialect<At>) {
   const bind = binder<At>(dialect, (run, at, args) => new Done(run(at, ...args)))
-  return <T>(at: At, verb: (tx: Tx) => Verb<T>): T => {
+  return <T>(at: At, verb: (tx: Tx) => Step<T>): T => {
     const result = verb(bind(at)).next()
     // Nothing in the dialect can pause a verb.
     if (!result.done) throw new Error('a verb paused inside a transaction')
@@ -19,9 +19,9 @@ export function syncDriver<At extends Moment>(dialect: Dialect<At>) {
 }
 
 /** Runs verbs in a transaction whose statements have to be awaited. */
-export function asyncDriver<At extends Moment>(dialect: AsyncDialect<At>) {
+export function asyncDriver<At extends Scope>(dialect: AsyncDialect<At>) {
   const bind = binder<At>(dialect, (run, at, args) => new Awaited(() => run(at, ...args)))
-  return async <T>(at: At, verb: (tx: Tx) => Verb<T>): Promise<T> => {
+  return async <T>(at: At, verb: (tx: Tx) => Step<T>): Promise<T> => {
     const running = verb(bind(at))
     let result = running.next()
     while (!result.done) {
@@ -29,6 +29,7 @@ export function asyncDriver<At extends Moment>(dialect: AsyncDialect<At>) {
       try {
         value = await result.value
       } catch (error) {
+        if (running.throw === undefined) throw error
         result = running.throw(error)
         continue
       }
@@ -39,19 +40,21 @@ export function asyncDriver<At extends Moment>(dialect: AsyncDialect<At>) {
 }
 
 /** Makes a class whose methods are the operations, once for each store: calls are frequent. */
-function binder<At extends Moment>(
+function binder<At extends Scope>(
   dialect: object,
   step: (run: Run<At>, at: At, args: readonly unknown[]) => unknown,
 ): (at: At) => Tx {
   class Bound {
     readonly at: At
     readonly now: number
-    readonly environment: Moment['environment']
+    readonly environment: Scope['environment']
+    readonly machines: Scope['machines']
 
     constructor(at: At) {
       this.at = at
       this.now = at.now
       this.environment = at.environment
+      this.machines = at.machines
     }
   }
   for (const [name, run] of Object.entries(dialect)) {
@@ -63,7 +66,7 @@ function binder<At extends Moment>(
   return (at) => new Bound(at) as unknown as Tx
 }
 
-/** An operation whose result is there. */
+/** An operation that has its result. */
 class Done {
   readonly done = true
   readonly value: unknown

@@ -61,14 +61,14 @@ describe('failures of R0', () => {
     expect(askInVain(script, { kind: 'due' })).toBe('E_NOT_DUE')
     script.clock.advance(1)
     expect(inVain(script, () => script.claim())).toBe('E_TRANSITION_INVALID')
-    expect(stepsOf(script.tell({ kind: 'due' }))).toEqual(['failed → pending'])
+    expect(stepsOf(script.applyCommand({ kind: 'due' }))).toEqual(['failed → pending'])
     expect(script.job.failures).toBe(1)
     expect(stepsOf(script.claim())).toEqual(['pending → running'])
 
     const hasty = failed()
     const now = hasty.clock.now()
     const who = { actor: 'operator', operator: 'ann', note: 'it is fixed' } as const
-    const retried = hasty.tell({ kind: 'reschedule', runAt: now }, who)
+    const retried = hasty.applyCommand({ kind: 'reschedule', runAt: now }, who)
     expect(stepsOf(retried)).toEqual(['failed → pending'])
     expect(stepsOf(hasty.claim())).toEqual(['pending → running'])
   })
@@ -95,7 +95,9 @@ describe('failures of R0', () => {
       { actor: 'operator', note: 'it is fixed' },
       { actor: 'worker', operator: 'ann', note: 'it is fixed' },
     ] as const) {
-      expect(inVain(script, () => script.tell({ kind: 'redrive' }, who))).toBe('E_COMMAND_INVALID')
+      expect(inVain(script, () => script.applyCommand({ kind: 'redrive' }, who))).toBe(
+        'E_COMMAND_INVALID',
+      )
     }
     const fact = factOf(script.operate({ kind: 'redrive' }, 'ann', 'it is fixed'))
     expect(fact).toMatchObject({ from: 'quarantined', to: 'pending', actor: 'operator' })
@@ -117,7 +119,7 @@ function showGivingUp(): void {
     expect(stepsOf(failRetryably(script))).toEqual(['running → failed'])
     expect(script.job.failures).toBe(failures)
     letDue(script)
-    script.tell({ kind: 'due' })
+    script.applyCommand({ kind: 'due' })
     script.claim()
   }
   const fourth = failRetryably(script)
@@ -136,14 +138,14 @@ describe('operators of R0', () => {
     ]
     for (const [make, command] of acts) {
       const who = { actor: 'operator', operator: 'bea', note: 'as agreed' } as const
-      expect(factOf(make().tell(command, who))).toMatchObject(who)
+      expect(factOf(make().applyCommand(command, who))).toMatchObject(who)
       if (command.kind === 'cancel') continue
       for (const missing of ['operator', 'note'] as const) {
         const script = make()
         const { [missing]: _, ...rest } = who
-        expect(inVain(script, () => script.tell(command, rest))).toBe('E_COMMAND_INVALID')
+        expect(inVain(script, () => script.applyCommand(command, rest))).toBe('E_COMMAND_INVALID')
         const blank = { ...who, [missing]: ' ' }
-        expect(inVain(script, () => script.tell(command, blank))).toBe('E_COMMAND_INVALID')
+        expect(inVain(script, () => script.applyCommand(command, blank))).toBe('E_COMMAND_INVALID')
       }
     }
   })
@@ -220,7 +222,7 @@ function longLife(): JobScript {
   letDue(script)
   script.claim({ worker: 'worker-2' })
   commit(script, 1)
-  script.tell({ kind: 'done', attempt: 2 }, { actor: 'engine' })
+  script.applyCommand({ kind: 'done', attempt: 2 }, { actor: 'engine' })
   return script
 }
 
@@ -232,7 +234,7 @@ it(
 function showWholeFacts(): void {
   const script = pending()
   const metadata = { host: 'host-1', region: 'north' }
-  expect(factOf(script.tell({ kind: 'cancel' }, { metadata }))).toMatchObject({
+  expect(factOf(script.applyCommand({ kind: 'cancel' }, { metadata }))).toMatchObject({
     version: 1,
     jobId: script.job.id,
     seq: 2,

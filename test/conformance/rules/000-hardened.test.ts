@@ -179,7 +179,7 @@ describe('transitions of R0', () => {
     }
     const due = failed()
     letDue(due)
-    expect(stepsOf(due.tell({ kind: 'due' }))).toEqual(['failed → pending'])
+    expect(stepsOf(due.applyCommand({ kind: 'due' }))).toEqual(['failed → pending'])
     expect(stepsOf(commit(running()))).toEqual(['running → succeeded'])
   })
 
@@ -388,7 +388,7 @@ describe('the lifecycle of a job of R0', () => {
   it('rescheduling a pending job changes its time and not its state', () => {
     const script = pending()
     const runAt = script.clock.now() + 5000
-    const fact = factOf(script.tell({ kind: 'reschedule', runAt }))
+    const fact = factOf(script.applyCommand({ kind: 'reschedule', runAt }))
     expect(fact).toMatchObject({ from: 'pending', to: 'pending', runAt })
     expect(fact.via).toBeUndefined()
     expect(script.job).toMatchObject({ state: 'pending', runAt })
@@ -399,14 +399,14 @@ describe('the lifecycle of a job of R0', () => {
   })
 })
 
-describe('stalls, give-backs and cancellation of R0', () => {
+describe('stalls, releases and cancellation of R0', () => {
   it('a stalled job goes through failed to pending in one step and waits 60 seconds', () => {
     const script = running()
     const expire: Command = { kind: 'expire', fence: script.fence }
     script.clock.advance(29_999)
     expect(askInVain(script, expire)).toBe('E_LEASE_LIVE')
     script.clock.advance(1)
-    const decision = script.tell(expire, { actor: 'engine' })
+    const decision = script.applyCommand(expire, { actor: 'engine' })
     expect(stepsOf(decision)).toEqual(['running → failed', 'failed → pending'])
     expect(factOf(decision).execution).toMatchObject({
       statuses: ['ABORTED'],
@@ -438,7 +438,7 @@ describe('stalls, give-backs and cancellation of R0', () => {
   it('a job that is given back returns to pending without delay or cost', () => {
     const script = running()
     script.clock.advance(10)
-    const decision = script.tell({ kind: 'release', fence: script.fence })
+    const decision = script.applyCommand({ kind: 'release', fence: script.fence })
     expect(stepsOf(decision)).toEqual(['running → failed', 'failed → pending'])
     const now = script.clock.now()
     expect(script.job).toMatchObject({ runAt: now, failures: 0, crashes: 0, releases: 1 })
@@ -453,7 +453,7 @@ describe('stalls, give-backs and cancellation of R0', () => {
     }
     for (const state of ['failed', 'running', 'pending'] as const) {
       const script = IN_STATE[state]()
-      const decision = script.tell({ kind: 'cancel' })
+      const decision = script.applyCommand({ kind: 'cancel' })
       expect(stepsOf(decision)).toEqual(expected[state])
       expect(factOf(decision).reason).toBe('cancelled')
       expect(script.job).toMatchObject({ state: 'quarantined', reason: 'cancelled' })
@@ -463,7 +463,7 @@ describe('stalls, give-backs and cancellation of R0', () => {
       expect(last?.abort).toBe(state === 'failed' ? 'error' : 'cancelled')
     }
     const never = pending()
-    expect(factOf(never.tell({ kind: 'cancel' })).execution).toMatchObject({
+    expect(factOf(never.applyCommand({ kind: 'cancel' })).execution).toMatchObject({
       attempt: 1,
       statuses: ['LEASED', 'ABORTED'],
       worker: 'engine',

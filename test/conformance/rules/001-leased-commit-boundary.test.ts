@@ -76,7 +76,7 @@ describe('the commit boundary', () => {
     for (const effects of [0, 1]) {
       const script = startedJob()
       const again: Command = { kind: 'commit', fence: script.fence, effects }
-      expect(answerOf(script.tell(again))).toBe('fact')
+      expect(answerOf(script.applyCommand(again))).toBe('fact')
       // The result is stored beside the one COMMITTED fact; 'same' is the word to read it there.
       expect(askInVain(script, again)).toBe('same')
       script.clock.advance(3_600_000)
@@ -103,7 +103,7 @@ describe('the commit boundary', () => {
     for (const command of late) {
       expect(askInVain(committedJob(), command), command.kind).toBe('E_COMMITTED')
     }
-    const done = committedJob().tell({ kind: 'done', attempt: 1 })
+    const done = committedJob().applyCommand({ kind: 'done', attempt: 1 })
     expect(stepsOf(done)).toEqual(['RUNNING → SUCCEEDED'])
     fc.assert(
       fc.property(lives, ({ told }) => {
@@ -119,7 +119,7 @@ describe('the commit boundary', () => {
   it('a crash after COMMITTED is finished to DONE without a second commit', () => {
     const script = committedJob()
     script.clock.advance(3_600_000)
-    const fact = factOf(script.tell({ kind: 'done', attempt: 1 }, { actor: 'engine' }))
+    const fact = factOf(script.applyCommand({ kind: 'done', attempt: 1 }, { actor: 'engine' }))
     expect(fact).toMatchObject({ from: 'RUNNING', to: 'SUCCEEDED', actor: 'engine' })
     expect(fact.execution).toEqual({ attempt: 1, statuses: ['DONE'] })
     expect(script.job).toMatchObject({ state: 'SUCCEEDED', attempt: 1 })
@@ -138,9 +138,9 @@ describe('the commit boundary', () => {
       const b = script.fence
       const commitOf = (fence: typeof a): Command => ({ kind: 'commit', fence, effects: 1 })
       if (order === 'A first') expect(askInVain(script, commitOf(a))).toBe('E_STALE_FENCE')
-      expect(answerOf(script.tell(commitOf(b)))).toBe('fact')
+      expect(answerOf(script.applyCommand(commitOf(b)))).toBe('fact')
       expect(askInVain(script, commitOf(a))).toBe('E_STALE_FENCE')
-      script.tell({ kind: 'done', attempt: 2 })
+      script.applyCommand({ kind: 'done', attempt: 2 })
       expect(askInVain(script, commitOf(a))).toBe('E_STALE_FENCE')
       expect(commitsOf(script.facts)).toBe(1)
       expect(
@@ -207,7 +207,7 @@ function deliver(path: readonly Line[], times: number): JobScript {
   for (const [waitMs, make] of path) {
     script.clock.advance(waitMs)
     const command = make(script)
-    for (let i = 0; i < times; i++) script.tell(command)
+    for (let i = 0; i < times; i++) script.applyCommand(command)
   }
   return script
 }
@@ -232,7 +232,7 @@ describe('duplicate delivery', () => {
   it('a remembered step is known to the next attempt', () => {
     const script = startedJob()
     const step: Command = { kind: 'step', fence: script.fence, name: 'fetch', n: 1 }
-    expect(factOf(script.tell(step)).step).toEqual({ name: 'fetch', n: 1 })
+    expect(factOf(script.applyCommand(step)).step).toEqual({ name: 'fetch', n: 1 })
     crash(script)
     letDue(script)
     script.claim({ worker: 'worker-2' })
@@ -241,8 +241,8 @@ describe('duplicate delivery', () => {
     expect(askInVain(script, step)).toBe('E_STALE_FENCE')
 
     const mine: Command = { kind: 'step', fence: script.fence, name: 'render', n: 1 }
-    expect(factOf(script.tell(mine)).step).toEqual({ name: 'render', n: 1 })
-    expect(factOf(script.tell({ ...mine, n: 2 })).step).toEqual({ name: 'render', n: 2 })
+    expect(factOf(script.applyCommand(mine)).step).toEqual({ name: 'render', n: 1 })
+    expect(factOf(script.applyCommand({ ...mine, n: 2 })).step).toEqual({ name: 'render', n: 2 })
     // A second value for the same step has nowhere to go: the first one is what others may know.
     expect(askInVain(script, mine)).toBe('same')
   })
@@ -254,15 +254,15 @@ describe('duplicate delivery', () => {
       const jobId = `00000000-0000-7000-8000-00000000b00${i}`
       // Whatever else travels with a command, the decider must not let it into a fact.
       const create = { kind: 'create', jobId, type: 'example', queue: 'default', payload } as const
-      script.tell(create)
+      script.applyCommand(create)
       script.claim()
       const failure = { ...broken, payload }
       const fail = { kind: 'fail', fence: script.fence, failure, payload } as const
-      script.tell(fail)
+      script.applyCommand(fail)
       letDue(script)
       script.claim()
       const last = { kind: 'commit', fence: script.fence, result: payload, payload } as const
-      script.tell(last)
+      script.applyCommand(last)
       expect(script.job.state).toBe('SUCCEEDED')
       return script.facts.map((fact) => ({ ...fact, jobId: 'the job' }))
     })
@@ -277,7 +277,7 @@ describe('the records of R1', () => {
     const createdAt = script.clock.now()
     const acts: ((own: JobScript) => unknown)[] = [
       (own) => own.claim({ start: false }),
-      (own) => own.tell({ kind: 'start', fence: own.fence }),
+      (own) => own.applyCommand({ kind: 'start', fence: own.fence }),
       failRetryably,
       (own) => own.claim(),
       commit,
@@ -309,10 +309,10 @@ describe('the records of R1', () => {
       leaseExpiresAt: claimedAt + 30_000,
     }
     const unknown = { startedAt: null, finishedAt: null, error: null, timing: null }
-    const open = { ...unknown, abort: null, final: false }
+    const open = { ...unknown, thrown: null, abort: null, final: false }
     expect(lastExecution(script)).toEqual({ ...record, ...open, status: 'LEASED' })
     script.clock.advance(10)
-    script.tell({ kind: 'start', fence: script.fence })
+    script.applyCommand({ kind: 'start', fence: script.fence })
     const started = { ...record, ...open, startedAt: claimedAt + 10 }
     expect(lastExecution(script)).toEqual({ ...started, status: 'IN_PROGRESS' })
     script.clock.advance(10)
@@ -320,7 +320,7 @@ describe('the records of R1', () => {
     const committed = { ...started, timing: { queueMs: 10, durationMs: 10 } }
     expect(lastExecution(script)).toEqual({ ...committed, status: 'COMMITTED' })
     script.clock.advance(10)
-    script.tell({ kind: 'done', attempt: 1 })
+    script.applyCommand({ kind: 'done', attempt: 1 })
     const finishedAt = claimedAt + 30
     expect(lastExecution(script)).toEqual({ ...committed, status: 'DONE', finishedAt })
 

@@ -109,11 +109,11 @@ function showHappyPath(): void {
   look()
   script.claim({ start: false })
   look()
-  script.tell({ kind: 'start', fence: script.fence })
+  script.applyCommand({ kind: 'start', fence: script.fence })
   look()
   commit(script, 2)
   look()
-  script.tell({ kind: 'done', attempt: 1 })
+  script.applyCommand({ kind: 'done', attempt: 1 })
   look()
   expect(seen).toEqual([
     ['PENDING', 'none'],
@@ -144,7 +144,7 @@ describe('lease and start', () => {
     const script = leasedJob()
     script.clock.advance(40)
     const start: Command = { kind: 'start', fence: script.fence }
-    const fact = factOf(script.tell(start))
+    const fact = factOf(script.applyCommand(start))
     expect(fact).toMatchObject({ from: 'RUNNING', to: 'RUNNING' })
     expect(fact.execution).toMatchObject({ attempt: 1, statuses: ['IN_PROGRESS'] })
     expect(script.job.state).toBe('RUNNING')
@@ -181,7 +181,7 @@ describe('lease and start', () => {
 })
 
 describe('the end of an execution before its commit', () => {
-  it('a lease that expires before the start aborts the execution as a give-back', () => {
+  it('a lease that expires before the start aborts the execution as a release', () => {
     const script = leasedJob()
     expect(stepsOf(crash(script))).toEqual(['RUNNING → PENDING'])
     expect(lastExecution(script)).toMatchObject({ status: 'ABORTED', abort: 'lease_expired' })
@@ -204,7 +204,7 @@ describe('the end of an execution before its commit', () => {
       for (const make of [leasedJob, startedJob]) {
         const script = make()
         const failure: Failure = { class: 'retryable', kind, message: 'it broke' }
-        const decision = script.tell({ kind: 'fail', fence: script.fence, failure })
+        const decision = script.applyCommand({ kind: 'fail', fence: script.fence, failure })
         expect(stepsOf(decision)).toEqual(['RUNNING → PENDING'])
         expect(lastExecution(script)).toMatchObject({ status: 'ABORTED', abort })
         expect(lastExecution(script).error?.message).toBe('it broke')
@@ -229,13 +229,13 @@ describe('the end of an execution before its commit', () => {
 
   it('a cancelled job ends in FAILED, and redrive is Unsupported', () => {
     const never = submitted()
-    const cancelled = never.tell({ kind: 'cancel' })
+    const cancelled = never.applyCommand({ kind: 'cancel' })
     expect(stepsOf(cancelled)).toEqual(['PENDING → RUNNING', 'RUNNING → FAILED'])
     expect(factOf(cancelled).execution?.statuses).toEqual(['LEASED', 'ABORTED'])
     expect(lastExecution(never).leaseOwner).toBe('engine')
     for (const make of [leasedJob, startedJob, submitted]) {
       const script = make()
-      script.tell({ kind: 'cancel' })
+      script.applyCommand({ kind: 'cancel' })
       expect(script.job).toMatchObject({ state: 'FAILED', reason: 'cancelled', attempt: 1 })
       const end = { status: 'ABORTED', abort: 'cancelled', final: true }
       expect(lastExecution(script)).toMatchObject(end)
@@ -263,7 +263,7 @@ function showFinalEnds(): void {
 
   const unreadable = startedJob()
   const failure = { class: 'invalid_input', kind: 'invalid_input', message: 'no JSON' } as const
-  const refused = unreadable.tell({ kind: 'fail', fence: unreadable.fence, failure })
+  const refused = unreadable.applyCommand({ kind: 'fail', fence: unreadable.fence, failure })
   expect(stepsOf(refused)).toEqual(['RUNNING → FAILED'])
   expectFailed(unreadable, 'invalid_input', 'invalid_input')
 
@@ -307,7 +307,7 @@ describe('the state of a job and its executions', () => {
     commit(script, 1)
     expect(script.job).toMatchObject({ state: 'RUNNING', outcome: null })
     expect(lastExecution(script).status).toBe('COMMITTED')
-    const done = script.tell({ kind: 'done', attempt: 1 })
+    const done = script.applyCommand({ kind: 'done', attempt: 1 })
     expect(stepsOf(done)).toEqual(['RUNNING → SUCCEEDED'])
     expect(script.job).toMatchObject({ state: 'SUCCEEDED', outcome: 'succeeded' })
     expect(lastExecution(script).status).toBe('DONE')

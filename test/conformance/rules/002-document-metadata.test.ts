@@ -22,9 +22,9 @@ import {
 
 it('example: a job succeeds without errors', () => {
   const script = heldBack()
-  script.tell({ kind: 'submit' })
+  script.applyCommand({ kind: 'submit' })
   script.claim()
-  script.tell({ kind: 'commit', fence: script.fence })
+  script.applyCommand({ kind: 'commit', fence: script.fence })
   expect(statesOf(script.facts)).toEqual(['CREATED', 'QUEUED', 'RUNNING', 'SUCCEEDED'])
   expect(viewed(script)).toMatchObject({ retryCount: 0, lastError: null, errorType: null })
 })
@@ -35,9 +35,9 @@ it('example: a job fails once and succeeds on its retry', () => {
   fail(script, new Retryable('timeout', 'timeout'))
   expect(viewed(script)).toMatchObject({ state: 'RETRYING', retryCount: 1 })
   script.clock.advance(1000)
-  script.tell({ kind: 'due' })
+  script.applyCommand({ kind: 'due' })
   script.claim()
-  script.tell({ kind: 'commit', fence: script.fence })
+  script.applyCommand({ kind: 'commit', fence: script.fence })
   expect(statesOf(script.facts)).toEqual([
     'CREATED',
     'QUEUED',
@@ -117,7 +117,7 @@ it('jobId, createdAt and maxRetries never change', () => {
 it('startedAt is null until RUNNING and then the start of the latest attempt', () => {
   const script = heldBack()
   expect(viewed(script).startedAt).toBeNull()
-  script.tell({ kind: 'submit' })
+  script.applyCommand({ kind: 'submit' })
   expect(viewed(script).startedAt).toBeNull()
   script.clock.advance(70)
   script.claim()
@@ -127,14 +127,14 @@ it('startedAt is null until RUNNING and then the start of the latest attempt', (
   fail(script, new Error('once'))
   expect(viewed(script).startedAt).toBe(first)
   script.clock.advance(1000)
-  script.tell({ kind: 'due' })
+  script.applyCommand({ kind: 'due' })
   expect(viewed(script).startedAt).toBe(first)
   script.claim({ start: false })
   script.clock.advance(40)
-  script.tell({ kind: 'start', fence: script.fence })
+  script.applyCommand({ kind: 'start', fence: script.fence })
   expect(viewed(script).startedAt).toBe(first + 1045)
   script.clock.advance(3)
-  script.tell({ kind: 'commit', fence: script.fence })
+  script.applyCommand({ kind: 'commit', fence: script.fence })
   expect(viewed(script).startedAt).toBe(first + 1045)
 })
 
@@ -143,16 +143,16 @@ it('completedAt is null until the job has ended', () => {
     const script = jobIn(state)
     expect(viewed(script).completedAt).toBeNull()
     script.clock.advance(123)
-    script.tell({ kind: 'cancel' })
+    script.applyCommand({ kind: 'cancel' })
     expect(viewed(script)).toMatchObject({ state: 'FAILED', completedAt: script.clock.now() })
   }
   // With an effect to deliver, the job ends when it is delivered and not when it is committed.
   const script = running(document)
   script.clock.advance(10)
-  script.tell({ kind: 'commit', fence: script.fence, effects: 1 })
+  script.applyCommand({ kind: 'commit', fence: script.fence, effects: 1 })
   expect(viewed(script).completedAt).toBeNull()
   script.clock.advance(20)
-  script.tell({ kind: 'done', attempt: 1 })
+  script.applyCommand({ kind: 'done', attempt: 1 })
   expect(viewed(script)).toMatchObject({ state: 'SUCCEEDED', completedAt: script.clock.now() })
 })
 
@@ -167,7 +167,7 @@ it('lastError and errorType hold the latest failure and are null on success', ()
   fail(script, new Retryable('the second'))
   expect(viewed(script).lastError).toBe('Retryable: the second')
   backToWork(script)
-  script.tell({ kind: 'commit', fence: script.fence })
+  script.applyCommand({ kind: 'commit', fence: script.fence })
   expect(viewed(script)).toMatchObject({ lastError: null, errorType: null })
   const other = retried(1)
   fail(other, new Terminal('broken', 'validation'))
@@ -177,7 +177,7 @@ it('lastError and errorType hold the latest failure and are null on success', ()
 it('retryCount is 0 at first and counts retries', () => {
   const script = heldBack()
   expect(viewed(script).retryCount).toBe(0)
-  script.tell({ kind: 'submit' })
+  script.applyCommand({ kind: 'submit' })
   script.claim()
   expect(viewed(script).retryCount).toBe(0)
   const ends = ['fail retryably', 'release', 'expire', 'release', 'fail retryably']
@@ -196,7 +196,7 @@ it('retryCount is 0 at first and counts retries', () => {
 function lifeWith(payload: string): readonly Fact[] {
   const script = new JobScript(document)
   const seen = { payload, input: payload, document: payload, result: payload }
-  const tell = (command: Command) => script.tell({ ...seen, ...command })
+  const tell = (command: Command) => script.applyCommand({ ...seen, ...command })
   const jobId = '01890000-0000-7000-8000-000000000002'
   tell({ kind: 'create', jobId, type: 'scan', queue: 'default' })
   script.claim()
@@ -222,15 +222,15 @@ it('a delayed job stays CREATED until it is due', () => {
   const late = new JobScript(document)
   late.create({ runAt: late.clock.now() + LEASE_MS })
   const held = heldBack()
-  held.tell({ kind: 'schedule', runAt: held.clock.now() + LEASE_MS })
+  held.applyCommand({ kind: 'schedule', runAt: held.clock.now() + LEASE_MS })
   for (const script of [late, held]) {
     expect(script.job).toMatchObject({ state: 'CREATED', runAt: script.clock.now() + LEASE_MS })
     script.clock.advance(LEASE_MS - 1)
-    expect(answerOf(script.tell({ kind: 'due' }))).toBe('E_NOT_DUE')
+    expect(answerOf(script.applyCommand({ kind: 'due' }))).toBe('E_NOT_DUE')
     expect(answerOf(script.claim())).toBe('E_TRANSITION_INVALID')
     expect(script.job.state).toBe('CREATED')
     script.clock.advance(1)
-    expect(wayOf(factOf(script.tell({ kind: 'due' })))).toBe('CREATED → QUEUED')
+    expect(wayOf(factOf(script.applyCommand({ kind: 'due' })))).toBe('CREATED → QUEUED')
     expect(script.claim().kind).toBe('fact')
   }
 })

@@ -181,13 +181,13 @@ it('a retrying job returns to QUEUED one second later and not before', () => {
   const script = jobIn('RETRYING')
   const before = script.facts.length
   script.clock.advance(999)
-  expect(answerOf(script.tell({ kind: 'due' }))).toBe('E_NOT_DUE')
+  expect(answerOf(script.applyCommand({ kind: 'due' }))).toBe('E_NOT_DUE')
   expect(answerOf(script.claim())).toBe('E_TRANSITION_INVALID')
-  const sooner = script.tell({ kind: 'reschedule', runAt: script.clock.now() })
+  const sooner = script.applyCommand({ kind: 'reschedule', runAt: script.clock.now() })
   expect(answerOf(sooner)).toBe('E_UNSUPPORTED')
   expect(script.facts).toHaveLength(before)
   script.clock.advance(1)
-  expect(wayOf(factOf(script.tell({ kind: 'due' })))).toBe('RETRYING → QUEUED')
+  expect(wayOf(factOf(script.applyCommand({ kind: 'due' })))).toBe('RETRYING → QUEUED')
 })
 
 it('the policy is three retries with a fixed delay of one second, and cannot be changed', () => {
@@ -205,7 +205,7 @@ it('the policy is three retries with a fixed delay of one second, and cannot be 
       script.claim()
       expect(factOf(fail(script, thrown)).runAt).toBe(script.clock.now() + 1000)
       script.clock.advance(1000)
-      script.tell({ kind: 'due' })
+      script.applyCommand({ kind: 'due' })
     }
   }
 })
@@ -220,7 +220,7 @@ it('a job does not bring a retry policy of its own', () => {
 
 it('a job that is given back passes RETRYING on its way to QUEUED and counts no retry', () => {
   const script = retried(2)
-  const fact = factOf(script.tell({ kind: 'release', fence: script.fence }))
+  const fact = factOf(script.applyCommand({ kind: 'release', fence: script.fence }))
   expect(wayOf(fact)).toBe('RUNNING → RETRYING → QUEUED')
   expect(viewed(script)).toMatchObject({ state: 'QUEUED', retryCount: 2 })
   expect(script.job).toMatchObject({ releases: 1, runAt: script.clock.now() })
@@ -231,7 +231,7 @@ it('a lost worker counts as a retryable failure', () => {
   for (const n of [0, 1, 2, 3]) {
     const script = retried(n)
     script.clock.advance(LEASE_MS)
-    const fact = factOf(script.tell({ kind: 'expire', fence: script.fence }))
+    const fact = factOf(script.applyCommand({ kind: 'expire', fence: script.fence }))
     const spent = n === 3
     expect(wayOf(fact)).toBe(spent ? 'RUNNING → FAILED' : 'RUNNING → RETRYING')
     expect(viewed(script)).toMatchObject({
@@ -306,8 +306,8 @@ it('an attempt that times out is retryable, a job past its deadline is not', () 
 
 it('a queued job that exhausts resources ends in FAILED', () => {
   const script = retried(1)
-  script.tell({ kind: 'release', fence: script.fence })
-  const fact = factOf(script.tell({ kind: 'exhaust' }, { actor: 'engine' }))
+  script.applyCommand({ kind: 'release', fence: script.fence })
+  const fact = factOf(script.applyCommand({ kind: 'exhaust' }, { actor: 'engine' }))
   expect([wayOf(fact), fact.reason]).toEqual(['QUEUED → FAILED', 'resource_exhausted'])
   expect(viewed(script)).toMatchObject({ state: 'FAILED', retryCount: 1 })
 })
@@ -321,12 +321,12 @@ it('cancellation ends in FAILED from every active state', () => {
   }
   for (const state of ACTIVE) {
     const script = jobIn(state)
-    const fact = factOf(script.tell({ kind: 'cancel' }))
+    const fact = factOf(script.applyCommand({ kind: 'cancel' }))
     expect([wayOf(fact), fact.reason]).toEqual([ways[state], 'cancelled'])
     expect(fact.outcome).toBe('failed')
   }
-  expect(answerOf(jobIn('SUCCEEDED').tell({ kind: 'cancel' }))).toBe('E_COMMITTED')
-  expect(answerOf(jobIn('FAILED').tell({ kind: 'cancel' }))).toBe('same')
+  expect(answerOf(jobIn('SUCCEEDED').applyCommand({ kind: 'cancel' }))).toBe('E_COMMITTED')
+  expect(answerOf(jobIn('FAILED').applyCommand({ kind: 'cancel' }))).toBe('same')
 })
 
 // Safety and order.
@@ -380,10 +380,11 @@ it('a running job is not given to another worker', () => {
       { kind: 'expire', fence: other },
       { kind: 'cancel', fence: other },
     ]
-    for (const command of asked) expect(answerOf(script.tell(command))).toBe('E_STALE_FENCE')
+    for (const command of asked)
+      expect(answerOf(script.applyCommand(command))).toBe('E_STALE_FENCE')
   }
   expect(script.job).toBe(job)
-  expect(script.tell({ kind: 'commit', fence }).kind).toBe('fact')
+  expect(script.applyCommand({ kind: 'commit', fence }).kind).toBe('fact')
 })
 
 it('a job only goes forward, but for the restart of a retry', () => {

@@ -247,7 +247,7 @@ it('a running task is not claimed again', () => {
     { ...fence, claim },
   ]) {
     for (const command of verbsOf(other)) {
-      expect([command.kind, answerOf(script.tell(command))]).toEqual([
+      expect([command.kind, answerOf(script.applyCommand(command))]).toEqual([
         command.kind,
         'E_STALE_FENCE',
       ])
@@ -260,8 +260,8 @@ it('a done task is never picked up again', () => {
   for (const effects of [0, 1]) {
     for (const name of ASK_NAMES) {
       const script = running(task)
-      script.tell({ kind: 'commit', fence: script.fence, effects })
-      if (effects > 0) script.tell({ kind: 'done', attempt: 1 })
+      script.applyCommand({ kind: 'commit', fence: script.fence, effects })
+      if (effects > 0) script.applyCommand({ kind: 'done', attempt: 1 })
       const before = script.job
       expect(before.state).toBe('done')
       expect([name, ask(script, name).kind]).not.toContain('fact')
@@ -294,7 +294,7 @@ it('only an operator returns a task from error to pending', () => {
     expect([name, ask(script, name).kind]).not.toContain('fact')
   }
   expect(script.job).toBe(before)
-  expect(refusalOf(script.tell({ kind: 'redrive' })).code).toBe('E_COMMAND_INVALID')
+  expect(refusalOf(script.applyCommand({ kind: 'redrive' })).code).toBe('E_COMMAND_INVALID')
   const fact = factOf(script.operate({ kind: 'redrive' }, 'ann', 'the file is there now'))
   expect(wayOf(fact)).toBe('error → pending')
   expect(fact).toMatchObject({

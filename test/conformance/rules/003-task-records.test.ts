@@ -25,10 +25,12 @@ it('an expired lease returns the task to pending while try_count is below max_tr
       expect(viewed(script)).toMatchObject({ try_count: tries, max_tries: maxTries })
       script.clock.advance(LEASE_MS - 1)
       const { fence, job } = script
-      expect(answerOf(script.tell({ kind: 'expire', fence }))).toBe('E_LEASE_LIVE')
+      expect(answerOf(script.applyCommand({ kind: 'expire', fence }))).toBe('E_LEASE_LIVE')
       expect(script.job).toBe(job)
       script.clock.advance(1)
-      expect(wayOf(factOf(script.tell({ kind: 'expire', fence })))).toBe('running → pending')
+      expect(wayOf(factOf(script.applyCommand({ kind: 'expire', fence })))).toBe(
+        'running → pending',
+      )
       expect(script.job.runAt).toBe(script.clock.now())
     }
   }
@@ -50,7 +52,7 @@ it('an expired lease ends the task in error when try_count has reached max_tries
   }
 })
 
-it('try_count is attempts less give-backs', () => {
+it('try_count is attempts less releases', () => {
   const script = taskWith(4)
   const counts: unknown[] = []
   const count = () => counts.push(viewed(script).try_count)
@@ -61,13 +63,13 @@ it('try_count is attempts less give-backs', () => {
   script.claim()
   expire(script)
   count()
-  // A lease that expires before the handler has started is a give-back too.
+  // A lease that expires before the handler has started is a release too.
   script.claim({ start: false })
   count()
   expire(script)
   count()
   script.claim()
-  script.tell({ kind: 'commit', fence: script.fence })
+  script.applyCommand({ kind: 'commit', fence: script.fence })
   count()
   expect(counts).toEqual([1, 0, 1, 2, 1, 2])
   expect(script.job).toMatchObject({ attempt: 4, releases: 2 })
@@ -85,12 +87,12 @@ it('a task that is given back is pending again at no cost', () => {
 
 it('a cancelled task ends in error', () => {
   const held = running(task)
-  const fact = factOf(held.tell({ kind: 'cancel' }))
+  const fact = factOf(held.applyCommand({ kind: 'cancel' }))
   expect([wayOf(fact), fact.reason]).toEqual(['running → error', 'cancelled'])
   expect(fact.execution).toMatchObject({ statuses: ['ABORTED'], abort: 'cancelled' })
   // A pending task can end only through running: the engine opens an attempt and aborts it.
   const waiting = submitted(task)
-  const direct = factOf(waiting.tell({ kind: 'cancel' }))
+  const direct = factOf(waiting.applyCommand({ kind: 'cancel' }))
   expect([wayOf(direct), direct.reason]).toEqual(['pending → running → error', 'cancelled'])
   expect(direct.execution).toMatchObject({
     attempt: 1,
@@ -124,7 +126,7 @@ it('a running task always has a lease that began in the future', () => {
 
 it('a done task has no lease', () => {
   const script = running(task)
-  script.tell({ kind: 'commit', fence: script.fence })
+  script.applyCommand({ kind: 'commit', fence: script.fence })
   expect(viewed(script)).toMatchObject({ status: 'done', lease_timeout: null, lease_owner: null })
 })
 
@@ -135,7 +137,7 @@ it('no verb of the holder passes once its lease has expired', () => {
       script.claim({ start: kind !== 'start' })
       script.clock.advance(LEASE_MS - leaseLeft)
       const verb = verbsOf(script.fence).find((other) => other.kind === kind) as Command
-      const decision = script.tell(verb)
+      const decision = script.applyCommand(verb)
       return decision.kind === 'rejected' ? decision.error.details : decision.kind
     })
   expect(new Set(answers(1))).toEqual(new Set(['fact']))
@@ -143,7 +145,7 @@ it('no verb of the holder passes once its lease has expired', () => {
   for (const details of answers(-5000)) expect(details).toMatchObject({ because: 'expired' })
   const script = running(task)
   script.clock.advance(LEASE_MS)
-  expect(answerOf(script.tell({ kind: 'done', attempt: 1 }))).toBe('E_STALE_FENCE')
+  expect(answerOf(script.applyCommand({ kind: 'done', attempt: 1 }))).toBe('E_STALE_FENCE')
 })
 
 // Records.

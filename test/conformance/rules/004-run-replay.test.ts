@@ -28,8 +28,13 @@ describe('replay', () => {
       const script = runIn('DRAFTING')
       for (const key of order) {
         work(script, key, [], { [`${key}.md`]: 1 })
-        script.tell({ kind: 'change-section', section: key, to: 'drafted' })
-        script.tell({ kind: 'open-issue', issue: key, severity: 'warning', message: 'look' })
+        script.applyCommand({ kind: 'change-section', section: key, to: 'drafted' })
+        script.applyCommand({
+          kind: 'open-issue',
+          issue: key,
+          severity: 'warning',
+          message: 'look',
+        })
       }
       return snapshotOf(script.events)
     }
@@ -145,7 +150,7 @@ describe('finished work', () => {
       return script
     }
     const script = withStaleDraft()
-    expect(factsOf(script.tell({ kind: 'revalidate-artifact', name: 'draft' }))).toEqual([
+    expect(factsOf(script.applyCommand({ kind: 'revalidate-artifact', name: 'draft' }))).toEqual([
       { type: 'ARTIFACT_REVALIDATED', data: { name: 'draft' } },
     ])
     expect(staleIn(script.run)).toEqual([])
@@ -164,7 +169,7 @@ describe('finished work and ended runs', () => {
     work(script, 'plan', ['input'], { plan: 2 })
     const again = () => start(script, 'plan', { input: hash(1) })
     expect(again()).toEqual({ kind: 'same' })
-    script.tell(resume)
+    script.applyCommand(resume)
     script.walk('DRAFTING')
     expect(again()).toEqual({ kind: 'same' })
     expect(foldRun(throughText(script.events))).toEqual(script.run)
@@ -177,7 +182,7 @@ describe('finished work and ended runs', () => {
     work(script, 'plan', ['input'], { plan: 2 })
     const forced = factsOf(start(script, 'plan', { input: hash(1) }, { forced: true }))
     expect(forced).toMatchObject([{ type: 'WORK_ITEM_STARTED', data: { because: 'forced' } }])
-    script.tell({ kind: 'finish-item', key: 'plan' })
+    script.applyCommand({ kind: 'finish-item', key: 'plan' })
     write(script, 'input', 7)
     const changed = factsOf(start(script, 'plan', { input: hash(7) }))
     expect(changed).toMatchObject([{ type: 'WORK_ITEM_STARTED', data: { because: 'stale' } }])
@@ -188,7 +193,7 @@ describe('finished work and ended runs', () => {
       const script = longLife()
       const { artifacts_index, work_items, issues, section_states } = script.run
       const before = [...script.events]
-      script.tell({ kind, reason: 'enough' })
+      script.applyCommand({ kind, reason: 'enough' })
       expect(script.events.slice(0, before.length)).toEqual(before)
       expect(script.run).toMatchObject({ artifacts_index, work_items, issues, section_states })
       expect(script.run.run_state).toBe(kind === 'fail' ? 'FAILED' : 'CANCELLED')

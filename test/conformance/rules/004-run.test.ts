@@ -77,10 +77,10 @@ describe('guards', () => {
     const script = runIn('LINKING')
     script.walk('VALIDATING')
     expect(answerOf(script.walk('READY_FOR_PR'))).toBe('E_GUARD_REFUSED')
-    for (const ok of [true, false]) script.tell({ kind: 'record-validation', ok })
+    for (const ok of [true, false]) script.applyCommand({ kind: 'record-validation', ok })
     expect(answerOf(script.walk('READY_FOR_PR'))).toBe('E_GUARD_REFUSED')
     expect(script.run.run_state).toBe('VALIDATING')
-    script.tell({ kind: 'record-validation', ok: true })
+    script.applyCommand({ kind: 'record-validation', ok: true })
     expect(answerOf(script.walk('READY_FOR_PR'))).toBe('facts')
   })
 
@@ -88,9 +88,9 @@ describe('guards', () => {
     const script = runIn('LINKING')
     script.walk('VALIDATING')
     expect(answerOf(script.walk('FIXING'))).toBe('E_GUARD_REFUSED')
-    script.tell({ kind: 'record-validation', ok: true })
+    script.applyCommand({ kind: 'record-validation', ok: true })
     expect(answerOf(script.walk('FIXING'))).toBe('E_GUARD_REFUSED')
-    script.tell({ kind: 'record-validation', ok: false })
+    script.applyCommand({ kind: 'record-validation', ok: false })
     expect(script.run.fix_attempts).toBe(0)
     expect(answerOf(script.walk('FIXING'))).toBe('facts')
     // It counts when its work has run, not when the state is entered.
@@ -107,7 +107,7 @@ describe('guards', () => {
       walkTo(script, 'VALIDATING', false)
       for (let i = 0; i < allowed; i++) {
         expect(answerOf(script.walk('FIXING', 'VALIDATING'))).toBe('facts')
-        script.tell({ kind: 'record-validation', ok: false })
+        script.applyCommand({ kind: 'record-validation', ok: false })
       }
       expect(script.run).toMatchObject({ fix_attempts: allowed, max_fix_attempts: allowed })
       expect(factsOf(script.walk('FIXING'))).toEqual([
@@ -124,7 +124,7 @@ describe('ends', () => {
     expect(ACTIVE).toHaveLength(12)
     for (const from of ACTIVE) {
       const script = runIn(from)
-      expect(factsOf(script.tell({ kind: 'fail', reason: 'disk full' }))).toEqual([
+      expect(factsOf(script.applyCommand({ kind: 'fail', reason: 'disk full' }))).toEqual([
         { type: 'RUN_STATE_CHANGED', data: { from_state: from, to_state: 'FAILED' } },
         { type: 'RUN_FAILED', data: { reason: 'disk full' } },
       ])
@@ -135,7 +135,7 @@ describe('ends', () => {
   it('every state that has not ended can be cancelled', () => {
     for (const from of ACTIVE) {
       const script = runIn(from)
-      expect(factsOf(script.tell({ kind: 'cancel', reason: 'not wanted' }))).toEqual([
+      expect(factsOf(script.applyCommand({ kind: 'cancel', reason: 'not wanted' }))).toEqual([
         { type: 'RUN_STATE_CHANGED', data: { from_state: from, to_state: 'CANCELLED' } },
         { type: 'RUN_CANCELLED', data: { reason: 'not wanted' } },
       ])
@@ -150,7 +150,7 @@ describe('ends', () => {
       for (const to of STATES) expect(answerOf(script.walk(to))).toBe('E_TRANSITION_INVALID')
       const stale = { kind: 'rewind', reason: 'stale', to: 'PLAN_READY' } as const
       for (const rewind of [resume, stale])
-        expect(answerOf(script.tell(rewind))).toBe('E_RUN_ENDED')
+        expect(answerOf(script.applyCommand(rewind))).toBe('E_RUN_ENDED')
       expect(script.run).toBe(before)
     }
   })
@@ -208,7 +208,7 @@ describe('resuming', () => {
   it('resume rewinds from DRAFTING to PLAN_READY', () => {
     const script = runIn('DRAFTING')
     const data = { from_state: 'DRAFTING', to_state: 'PLAN_READY', reason: 'resume' }
-    expect(factsOf(script.tell(resume))).toEqual([{ type: 'RESUME_REWIND', data }])
+    expect(factsOf(script.applyCommand(resume))).toEqual([{ type: 'RESUME_REWIND', data }])
     expect(script.run.run_state).toBe('PLAN_READY')
     expect(answerOf(script.walk('DRAFTING', 'DRAFT_READY'))).toBe('facts')
   })
@@ -217,7 +217,7 @@ describe('resuming', () => {
     for (const from of ['LINKING', 'VALIDATING', 'FIXING'] as const) {
       const script = runIn(from)
       const data = { from_state: from, to_state: 'DRAFT_READY', reason: 'resume' }
-      expect(factsOf(script.tell(resume))).toEqual([{ type: 'RESUME_REWIND', data }])
+      expect(factsOf(script.applyCommand(resume))).toEqual([{ type: 'RESUME_REWIND', data }])
       expect(answerOf(script.walk('LINKING', 'VALIDATING'))).toBe('facts')
     }
   })
@@ -241,7 +241,7 @@ describe('resuming', () => {
     )
     for (const from of ['VALIDATING', 'FIXING'] as const) {
       const skip = { kind: 'rewind', reason: 'stale', to: 'READY_FOR_PR' } as const
-      expect(answerOf(runIn(from).tell(skip))).toBe('E_REWIND_REFUSED')
+      expect(answerOf(runIn(from).applyCommand(skip))).toBe('E_REWIND_REFUSED')
     }
   })
 })
@@ -252,26 +252,29 @@ describe('rewinding and continuing', () => {
       const to = from === 'DRAFTING' ? 'PLAN_READY' : 'DRAFT_READY'
       const script = runIn(from)
       expect(answerOf(script.walk(to))).toBe('E_TRANSITION_INVALID')
-      expect(factsOf(script.tell(resume)).map(({ type }) => type)).toEqual(['RESUME_REWIND'])
+      expect(factsOf(script.applyCommand(resume)).map(({ type }) => type)).toEqual([
+        'RESUME_REWIND',
+      ])
     }
     const others = ACTIVE.filter((state) => !(TRANSITIONAL as readonly string[]).includes(state))
-    for (const from of others) expect(answerOf(runIn(from).tell(resume))).toBe('E_REWIND_REFUSED')
+    for (const from of others)
+      expect(answerOf(runIn(from).applyCommand(resume))).toBe('E_REWIND_REFUSED')
     const stale = { kind: 'rewind', reason: 'stale', to: 'PLAN_READY' } as const
-    expect(factsOf(runIn('PR_OPENED').tell(stale))).toHaveLength(1)
+    expect(factsOf(runIn('PR_OPENED').applyCommand(stale))).toHaveLength(1)
   })
 
   it('the count of fix attempts survives a rewind', () => {
     const script = runIn('FIXING')
     script.walk('VALIDATING')
-    script.tell({ kind: 'record-validation', ok: false })
+    script.applyCommand({ kind: 'record-validation', ok: false })
     script.walk('FIXING')
-    script.tell({ kind: 'count-fix' })
-    script.tell(resume)
+    script.applyCommand({ kind: 'count-fix' })
+    script.applyCommand(resume)
     expect(script.run).toMatchObject({ run_state: 'DRAFT_READY', fix_attempts: 2 })
     walkTo(script, 'VALIDATING', false).walk('FIXING')
-    script.tell({ kind: 'count-fix' })
+    script.applyCommand({ kind: 'count-fix' })
     expect(script.run).toMatchObject({ run_state: 'FIXING', fix_attempts: 3 })
-    script.tell(resume)
+    script.applyCommand(resume)
     walkTo(script, 'VALIDATING', false).walk('FIXING')
     expect(script.run).toMatchObject({ run_state: 'FAILED', fix_attempts: 3 })
   })
@@ -285,14 +288,14 @@ describe('rewinding and continuing', () => {
     for (const [from, to] of Object.entries(next) as [State, State][]) {
       const script = runIn(from)
       const before = script.run
-      expect(errorOf(script.tell(resume)).hint).toContain('Continue in place')
+      expect(errorOf(script.applyCommand(resume)).hint).toContain('Continue in place')
       expect(script.run).toBe(before)
       expect(answerOf(script.walk(to))).toBe('facts')
     }
     for (const ended of ENDED) {
       const script = runIn(ended)
       const before = script.events.length
-      expect(errorOf(script.tell(resume)).hint).toContain('Fork it')
+      expect(errorOf(script.applyCommand(resume)).hint).toContain('pawl run fork')
       expect(script.events).toHaveLength(before)
     }
   })
@@ -301,14 +304,19 @@ describe('rewinding and continuing', () => {
 function checkArtifactsIndex() {
   const script = runIn('DRAFTING')
   const first = { name: 'plan', path: 'out/plan.json', sha256: hash(1), worker: 'planner' }
-  script.tell({ kind: 'write-artifact', ...first, schemaId: 'plan.v1', workItem: 'plan-it' })
+  script.applyCommand({
+    kind: 'write-artifact',
+    ...first,
+    schemaId: 'plan.v1',
+    workItem: 'plan-it',
+  })
   const own = { work_item: 'plan-it', stale_because: null }
   const documented = { path: 'out/plan.json', sha256: hash(1), schema_id: 'plan.v1' }
   const written = { writer_worker: 'planner', ts: '2026-01-01T00:00:00.000Z' }
   expect(script.run.artifacts_index).toEqual({ plan: { ...documented, ...written, ...own } })
   script.clock.advance(1)
   const again = { name: 'plan', path: 'out/2.json', sha256: hash(2), worker: 'other' }
-  script.tell({ kind: 'write-artifact', ...again })
+  script.applyCommand({ kind: 'write-artifact', ...again })
   const replaced = { path: 'out/2.json', sha256: hash(2), schema_id: null }
   const rewritten = { writer_worker: 'other', ts: '2026-01-01T00:00:00.001Z' }
   const none = { work_item: null, stale_because: null }
@@ -320,7 +328,7 @@ function checkArtifactsIndex() {
 describe('events and snapshot', () => {
   it('every event carries its ids, its type, its time, trace_id and span_id', () => {
     const [failed, cancelled] = [longLife(), runIn('CANCELLED')]
-    failed.tell({ kind: 'fail', reason: 'disk full' })
+    failed.applyCommand({ kind: 'fail', reason: 'disk full' })
     const events = [...failed.events, ...cancelled.events]
     expect([...new Set(typesOf(events))].sort()).toEqual([
       ...['ARTIFACT_REVALIDATED', 'ARTIFACT_STALE', 'ARTIFACT_WRITTEN', 'COMMIT_LINKED'],
@@ -372,9 +380,9 @@ describe('sections, issues and work items', () => {
   it('section states are kept and replayed', () => {
     const script = runIn('DRAFTING')
     for (const [section, to] of [['intro', 'drafted'] as const, ['end', 'drafted'] as const]) {
-      script.tell({ kind: 'change-section', section, to })
+      script.applyCommand({ kind: 'change-section', section, to })
     }
-    const change = script.tell({ kind: 'change-section', section: 'intro', to: 'linked' })
+    const change = script.applyCommand({ kind: 'change-section', section: 'intro', to: 'linked' })
     const data = { section: 'intro', from_state: 'drafted', to_state: 'linked' }
     expect(factsOf(change)).toEqual([{ type: 'SECTION_STATE_CHANGED', data }])
     const kept = { end: 'drafted', intro: 'linked' }
@@ -386,27 +394,29 @@ describe('sections, issues and work items', () => {
       ({ kind: 'open-issue', issue, severity: 'error', message: 'look' }) as const
     const one = runIn('VALIDATING')
     const other = runIn('VALIDATING')
-    for (const issue of ['z', 'a', 'm']) one.tell(open(issue))
-    for (const issue of ['z', 'm']) one.tell({ kind: 'resolve-issue', issue })
-    for (const issue of ['m', 'z', 'a']) other.tell(open(issue))
-    for (const issue of ['m', 'z']) other.tell({ kind: 'resolve-issue', issue })
+    for (const issue of ['z', 'a', 'm']) one.applyCommand(open(issue))
+    for (const issue of ['z', 'm']) one.applyCommand({ kind: 'resolve-issue', issue })
+    for (const issue of ['m', 'z', 'a']) other.applyCommand(open(issue))
+    for (const issue of ['m', 'z']) other.applyCommand({ kind: 'resolve-issue', issue })
     const statuses = Object.entries(one.run.issues).map(([key, { status }]) => [key, status])
     expect(Object.fromEntries(statuses)).toEqual({ a: 'open', m: 'resolved', z: 'resolved' })
     expect(encode(one.run.issues)).toBe(encode(other.run.issues))
     expect(encode(foldRun(throughText(one.events))?.issues)).toBe(encode(one.run.issues))
     expect(encode(one.run.issues)).toMatch(/^{"a":.*"m":.*"z":/)
-    expect(answerOf(one.tell({ kind: 'resolve-issue', issue: 'q' }))).toBe('E_COMMAND_INVALID')
+    expect(answerOf(one.applyCommand({ kind: 'resolve-issue', issue: 'q' }))).toBe(
+      'E_COMMAND_INVALID',
+    )
   })
 
   it('the history of each work item is kept and replayed', () => {
     const script = runIn('DRAFTING')
     start(script, 'draft')
-    script.tell({ kind: 'fail-item', key: 'draft', error: 'model is away' })
+    script.applyCommand({ kind: 'fail-item', key: 'draft', error: 'model is away' })
     expect(script.run.work_items.draft).toMatchObject({ status: 'failed', error: 'model is away' })
     script.clock.advance(1000)
     start(script, 'draft')
     script.clock.advance(1000)
-    script.tell({ kind: 'finish-item', key: 'draft' })
+    script.applyCommand({ kind: 'finish-item', key: 'draft' })
     expect(foldRun(throughText(script.events))?.work_items).toEqual({
       draft: {
         ...{ status: 'finished', attempts: 2, inputs: {}, declared: [] },

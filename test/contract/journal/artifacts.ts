@@ -27,7 +27,7 @@ const HOSTILE_NAMES = [
 
 /** Tests of artifacts. */
 export const artifactCases: JournalCases = {
-  async 'every name keeps its own content, whatever it is'(bench) {
+  async 'every name has its own content'(bench) {
     const writer = await bench.create()
     const stored = new Map<string, string>()
     for (const name of HOSTILE_NAMES) {
@@ -61,7 +61,7 @@ export const artifactCases: JournalCases = {
     await writer.close()
   },
 
-  async 'any bytes are kept, also none and many'(bench) {
+  async 'any bytes are stored, also none and many'(bench) {
     const writer = await bench.create()
     const every = Uint8Array.from({ length: 256 }, (_, i) => i)
     const many = Buffer.alloc(3_000_000, 'pawl')
@@ -74,7 +74,7 @@ export const artifactCases: JournalCases = {
     await writer.close()
   },
 
-  async 'what was not written is missing'(bench) {
+  async 'an artifact that was not written is missing'(bench) {
     const writer = await bench.create()
     const { sha256 } = await writer.writeArtifact('plan', Buffer.from('one'))
     await assert.rejects(writer.readArtifact('other', sha256), ArtifactMissing)
@@ -85,7 +85,7 @@ export const artifactCases: JournalCases = {
     await other.close()
   },
 
-  async 'what cannot be a name or a hash is refused'(bench) {
+  async 'an invalid name or hash is refused'(bench) {
     const writer = await bench.create()
     for (const name of ['', ' ', 'a\0b', 'a\nb', '\ud800', 'x'.repeat(256), 7 as never]) {
       await assert.rejects(writer.writeArtifact(name, Buffer.from('x')), RunNameInvalid)

@@ -58,7 +58,7 @@ export class JournalBench {
     const writer = await this.create(runId)
     const events = await all((await this.journal.read(runId)).events())
     for (const command of await exampleCommands(writer)) {
-      events.push(...(await tell(writer, command)))
+      events.push(...(await applyCommand(writer, command)))
       this.environment.clock.advance(7)
     }
     await writer.close()
@@ -88,7 +88,7 @@ async function exampleCommands(writer: RunWriter): Promise<RunCommand[]> {
 }
 
 /** Decides a command on a writer's run and appends what comes of it. */
-export function tell(writer: RunWriter, command: RunCommand): Promise<RunEvent[]> {
+export function applyCommand(writer: RunWriter, command: RunCommand): Promise<RunEvent[]> {
   return writer.append(factsOf(writer.run, command), AUTHOR)
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { RunExists } from '../../../src/core/errors.ts'
 import { RunHeld } from '../../../src/runs/journal/errors.ts'
-import { AUTHOR, type JournalCases, tell } from './bench.ts'
+import { AUTHOR, applyCommand, type JournalCases } from './bench.ts'
 
 /** Tests of the right to write. */
 export const holdingCases: JournalCases = {
@@ -18,12 +18,12 @@ export const holdingCases: JournalCases = {
     }
     const holder = await (await other.read('run-1')).holder()
     assert.equal(holder?.pid, process.pid)
-    await tell(writer, { kind: 'move', to: 'CLONED_INPUTS' })
+    await applyCommand(writer, { kind: 'move', to: 'CLONED_INPUTS' })
     await writer.close()
     await other.close()
   },
 
-  async 'a run that was given free can be opened, here and elsewhere'(bench) {
+  async 'a released run can be opened by any process'(bench) {
     await (await bench.create()).close()
     const other = await bench.again()
     for (const [journal, to] of [
@@ -32,7 +32,7 @@ export const holdingCases: JournalCases = {
     ] as const) {
       assert.equal(await (await journal.read('run-1')).holder(), undefined)
       const writer = await journal.open('run-1', AUTHOR)
-      await tell(writer, { kind: 'move', to })
+      await applyCommand(writer, { kind: 'move', to })
       await writer.close()
     }
     await other.close()
@@ -49,7 +49,7 @@ export const holdingCases: JournalCases = {
     assert.equal((await bench.events('run-1')).length, 1)
   },
 
-  async 'of several who create a run at once, one does'(bench) {
+  async 'of several processes that create a run at once, one succeeds'(bench) {
     const other = await bench.again()
     const made = await Promise.allSettled(
       [bench.journal, other, bench.journal, other].map((journal) => bench.create('run-1', journal)),
@@ -66,7 +66,7 @@ export const holdingCases: JournalCases = {
     assert.equal((await bench.events('run-1')).length, 1)
   },
 
-  async 'a wish to cancel reaches the holder, and the last one counts'(bench) {
+  async 'the holder receives the last request to cancel'(bench) {
     const writer = await bench.create()
     assert.equal(await writer.cancelRequest(), undefined)
     const other = await bench.again()
@@ -77,7 +77,7 @@ export const holdingCases: JournalCases = {
     assert.equal(asked?.actor, 'bob')
     assert.deepEqual(await (await other.read('run-1')).cancelRequest(), asked)
     await other.close()
-    await tell(writer, { kind: 'cancel', reason: asked.reason })
+    await applyCommand(writer, { kind: 'cancel', reason: asked.reason })
     await writer.close()
   },
 }

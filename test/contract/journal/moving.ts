@@ -4,7 +4,7 @@ import { CommandInvalid, RunExists, RunNotFound } from '../../../src/core/errors
 import { exportRun, importRun } from '../../../src/runs/journal/bundle.ts'
 import { BundleInvalid, RunNameInvalid } from '../../../src/runs/journal/errors.ts'
 import { forkRun } from '../../../src/runs/journal/fork.ts'
-import { AUTHOR, all, type JournalBench, type JournalCases, tell, textOf } from './bench.ts'
+import { AUTHOR, all, applyCommand, type JournalBench, type JournalCases, textOf } from './bench.ts'
 
 /** Exports a run as a list of lines. */
 function bundleOf({ journal }: JournalBench, runId = 'run-1'): Promise<string[]> {
@@ -27,18 +27,18 @@ export const movingCases: JournalCases = {
     assert.deepEqual(await bundleOf(bench), await bundleOf(bench))
   },
 
-  async 'importing what is there already changes nothing'(bench) {
+  async 'importing an existing run changes nothing'(bench) {
     const events = await bench.example()
     const outcome = await importRun(bench.journal, await bundleOf(bench))
     assert.deepEqual(outcome, { runId: 'run-1', outcome: 'same' })
     assert.deepEqual(await bench.events('run-1'), events)
   },
 
-  async 'a run that went on is not replaced by its past'(bench) {
+  async 'a run with more events is not replaced by an older bundle'(bench) {
     await bench.example()
     const lines = await bundleOf(bench)
     const writer = await bench.journal.open('run-1', AUTHOR)
-    await tell(writer, { kind: 'move', to: 'DRAFT_READY' })
+    await applyCommand(writer, { kind: 'move', to: 'DRAFT_READY' })
     await writer.close()
     await refusedBundle(bench, lines, RunExists)
     assert.equal((await bench.journal.peek('run-1'))?.run_state, 'DRAFT_READY')
@@ -70,7 +70,7 @@ export const movingCases: JournalCases = {
     assert.deepEqual(await bench.journal.list(), ['run-1'])
   },
 
-  async 'a fork has the other run’s past, an origin, and a chain and ids of its own'(bench) {
+  async 'a fork has the other run’s events, an origin, a new chain and new ids'(bench) {
     const events = await bench.example()
     const seq = 9
     await forkRun(bench.journal, { from: 'run-1', seq, runId: 'run-2' }, bench.environment)
@@ -89,7 +89,7 @@ export const movingCases: JournalCases = {
     assert.deepEqual(await bench.events('run-1'), events)
   },
 
-  async 'a fork brings its contents, and goes on by itself'(bench) {
+  async 'a fork has the contents, and continues independently'(bench) {
     await bench.example()
     const before = await bench.events('run-1')
     await forkRun(bench.journal, { from: 'run-1', seq: 9, runId: 'run-2' }, bench.environment)
@@ -97,12 +97,12 @@ export const movingCases: JournalCases = {
     const plan = writer.run.artifacts_index['plan.md']
     assert.ok(plan)
     assert.equal(await textOf(writer, 'plan.md', plan.sha256), '# The plan\n')
-    await tell(writer, { kind: 'move', to: 'DRAFTING' })
+    await applyCommand(writer, { kind: 'move', to: 'DRAFTING' })
     await writer.close()
     assert.deepEqual(await bench.events('run-1'), before)
   },
 
-  async 'a fork needs an event that is there, and an id that is free'(bench) {
+  async 'a fork needs an existing event and a free id'(bench) {
     await bench.example()
     const fork = (seq: number, runId: string, from = 'run-1') =>
       forkRun(bench.journal, { from, seq, runId }, bench.environment)

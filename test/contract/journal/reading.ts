@@ -26,7 +26,7 @@ export const readingCases: JournalCases = {
     assert.equal(await reader.asOf(events.length + 1), undefined)
   },
 
-  async 'a range gives the events in it'(bench) {
+  async 'a range returns the events in it'(bench) {
     const events = await bench.example()
     const reader = await bench.journal.read('run-1')
     assert.deepEqual(await all(reader.events({ from: 3, to: 5 })), events.slice(2, 5))
@@ -36,7 +36,7 @@ export const readingCases: JournalCases = {
     assert.deepEqual(await all(reader.events({ to: 0 })), [])
   },
 
-  async 'whoever opens or replays a run is told of every event on the way'(bench) {
+  async 'open and replay call onEvent for every event'(bench) {
     const events = await bench.example()
     const told: { seq: number; event_id: string }[] = []
     const note = (event: RunEvent) => void told.push(event)
@@ -55,7 +55,7 @@ export const readingCases: JournalCases = {
     }
   },
 
-  async 'whoever reads needs no right, and sees what was acknowledged'(bench) {
+  async 'a reader needs no lock, and sees all acknowledged events'(bench) {
     const writer = await bench.create()
     const other = await bench.again()
     const { run, lastHash, tornBytes } = await (await other.read('run-1')).replay()
@@ -98,7 +98,7 @@ export const readingCases: JournalCases = {
     assert.deepEqual(await journal.list(), [])
   },
 
-  async 'a run that is not damaged is not failed as if it were'(bench) {
+  async 'failDamaged refuses a run that is not damaged'(bench) {
     await bench.example()
     const never = () => assert.fail('nothing is to be decided')
     await assert.rejects(bench.journal.failDamaged('run-1', never, AUTHOR), RunNotDamaged)

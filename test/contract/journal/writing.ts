@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { LedgerBroken } from '../../../src/core/errors.ts'
 import { EventInvalid, JournalClosed } from '../../../src/runs/journal/errors.ts'
-import { AUTHOR, factsOf, type JournalCases, TO_PLAN, tell } from './bench.ts'
+import { AUTHOR, applyCommand, factsOf, type JournalCases, TO_PLAN } from './bench.ts'
 
 /** Tests of appending. */
 export const writingCases: JournalCases = {
-  async 'what was acknowledged is read back as it was'(bench) {
+  async 'acknowledged events are read back unchanged'(bench) {
     const acknowledged = await bench.example()
     assert.deepEqual(await bench.events('run-1'), acknowledged)
     const other = await bench.again()
@@ -26,7 +26,7 @@ export const writingCases: JournalCases = {
   async 'appends of the same moment keep their order'(bench) {
     const writer = await bench.create()
     const asked = Array.from({ length: 50 }, (_, i) =>
-      tell(writer, { kind: 'change-section', section: `s${i}`, to: 'drafted' }),
+      applyCommand(writer, { kind: 'change-section', section: `s${i}`, to: 'drafted' }),
     )
     const events = (await Promise.all(asked)).flat()
     assert.deepEqual(
@@ -37,9 +37,9 @@ export const writingCases: JournalCases = {
     assert.deepEqual((await bench.events('run-1')).slice(1), events)
   },
 
-  async 'the run shows at once what was appended, so that the next decision sees it'(bench) {
+  async 'the run includes appended events at once, for the next decision'(bench) {
     const writer = await bench.create()
-    const moves = TO_PLAN.map((to) => tell(writer, { kind: 'move', to }))
+    const moves = TO_PLAN.map((to) => applyCommand(writer, { kind: 'move', to }))
     assert.equal(writer.run.run_state, 'PLAN_READY')
     await Promise.all(moves)
     await writer.close()
@@ -53,7 +53,7 @@ export const writingCases: JournalCases = {
     const before = structuredClone({ run: writer.run, lastHash: writer.lastHash })
     await assert.rejects(writer.append([fine, stranger], AUTHOR), LedgerBroken)
     assert.deepEqual({ run: writer.run, lastHash: writer.lastHash }, before)
-    await tell(writer, { kind: 'move', to: 'CLONED_INPUTS' })
+    await applyCommand(writer, { kind: 'move', to: 'CLONED_INPUTS' })
     await writer.close()
     assert.equal((await bench.events('run-1')).length, 2)
   },
@@ -78,7 +78,7 @@ export const writingCases: JournalCases = {
 
   async 'a writer that is closed refuses, and closing it again does nothing'(bench) {
     const writer = await bench.create()
-    const last = tell(writer, { kind: 'move', to: 'CLONED_INPUTS' })
+    const last = applyCommand(writer, { kind: 'move', to: 'CLONED_INPUTS' })
     await writer.close()
     await last
     await writer.close()
@@ -88,7 +88,7 @@ export const writingCases: JournalCases = {
     assert.equal((await bench.events('run-1')).length, 2)
   },
 
-  async 'a journal that is closed has closed its writers and refuses'(bench) {
+  async 'closing a journal closes its writers, and later calls are refused'(bench) {
     const writer = await bench.create()
     await bench.journal.close()
     const facts = factsOf(writer.run, { kind: 'move', to: 'CLONED_INPUTS' })
@@ -99,7 +99,7 @@ export const writingCases: JournalCases = {
 
   async 'a change of state is in the snapshot when it is acknowledged'(bench) {
     const writer = await bench.create()
-    await tell(writer, { kind: 'move', to: 'CLONED_INPUTS' })
+    await applyCommand(writer, { kind: 'move', to: 'CLONED_INPUTS' })
     assert.deepEqual(await bench.journal.peek('run-1'), writer.run)
     await writer.close()
   },
@@ -107,7 +107,7 @@ export const writingCases: JournalCases = {
   async 'the snapshot follows many events, and is never ahead of them'(bench) {
     const writer = await bench.create()
     for (let i = 0; i < 300; i++) {
-      await tell(writer, { kind: 'change-section', section: 's', to: `state ${i}` })
+      await applyCommand(writer, { kind: 'change-section', section: 's', to: `state ${i}` })
       const seen = await bench.journal.peek('run-1')
       assert.ok((seen?.last_seq ?? 0) <= writer.run.last_seq)
     }

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { type Fact, hopsOf } from '../../../src/core/job/facts.ts'
 import { hardened } from '../../../src/core/lifecycles/hardened.ts'
 import type { AuditEntry, AuditFilter, AuditOptions } from '../../../src/stores/audit.ts'
+import type { Store } from '../../../src/stores/contract/store.ts'
 import { readable } from '../../../src/stores/damage.ts'
-import type { Store } from '../../../src/stores/store.ts'
 import { type Bench, type Cases, CLIENT, done, OPERATOR, policyWith } from './bench.ts'
 
 /** Every entry that a filter shows, page by page. */
@@ -41,7 +41,7 @@ async function play(bench: Bench): Promise<void> {
   const again = await bench.reclaim(failing, { worker: 'w-1' })
   done(await bench.fail(again, 'terminal'))
   await bench.advance(10)
-  done(await bench.tell(again.job.id, { kind: 'redrive' }, OPERATOR))
+  done(await bench.applyCommand(again.job.id, { kind: 'redrive' }, OPERATOR))
   const ben = { actor: 'operator', operator: 'ben', note: 'no use' } as const
   done((await store.cancel([again.job.id], { ...ben, metadata: { operator: 'ann' } }))[0])
   const hard = await bench.hold({ lifecycle: hardened }, { worker: 'w-3' })
@@ -49,8 +49,8 @@ async function play(bench: Bench): Promise<void> {
   await bench.hold({ queue: 'expires' }, { worker: 'w-3' })
   await bench.expire()
   const parked = await bench.enqueue({ queue: 'parked' })
-  done(await bench.tell(parked.id, { kind: 'park' }, OPERATOR))
-  done(await bench.tell(parked.id, { kind: 'prioritise', priority: 7 }, CLIENT))
+  done(await bench.applyCommand(parked.id, { kind: 'park' }, OPERATOR))
+  done(await bench.applyCommand(parked.id, { kind: 'prioritise', priority: 7 }, CLIENT))
 }
 
 /** Every fact, in the order of the ledger, as whoever follows it sees it. */
@@ -224,10 +224,10 @@ export const auditCases: Cases = {
 
   'a rare fact is found behind many others': async (bench) => {
     const { id } = await bench.enqueue()
-    done(await bench.tell(id, { kind: 'park' }, OPERATOR))
+    done(await bench.applyCommand(id, { kind: 'park' }, OPERATOR))
     await bench.store.enqueue(Array.from({ length: 2500 }, () => bench.item()))
     const last = await bench.enqueue()
-    done(await bench.tell(last.id, { kind: 'park' }, OPERATOR))
+    done(await bench.applyCommand(last.id, { kind: 'park' }, OPERATOR))
     for (const order of ['oldest', 'newest'] as const) {
       const found = await auditAll(bench.store, { operator: 'ann' }, { order })
       const ids = found.map(({ fact }) => fact.jobId)

@@ -4,6 +4,7 @@
  * through the opener, because a store may judge by the clock of its database.
  */
 import assert from 'node:assert/strict'
+import type { Admission } from '../../../src/core/admission.ts'
 import { PawlError } from '../../../src/core/errors.ts'
 import type {
   AttemptCommand,
@@ -18,16 +19,16 @@ import { standard } from '../../../src/core/lifecycles/standard.ts'
 import { DEFAULT_POLICY, type JobPolicy } from '../../../src/core/retry.ts'
 import type {
   Answer,
-  Asker,
   ClaimRequest,
   Enqueued,
   EnqueueItem,
   Held,
   OnConflict,
+  Requester,
   Settlement,
   Store,
   StoreTx,
-} from '../../../src/stores/store.ts'
+} from '../../../src/stores/contract/store.ts'
 import type { TestEnvironment } from '../../../src/testing/test-environment.ts'
 
 /** How the suite writes into a table of the user's own, through a tx of the store. */
@@ -60,14 +61,15 @@ export type Cases = Readonly<Record<string, (bench: Bench) => Promise<void>>>
 /** The lease of every claim that does not say otherwise. */
 export const LEASE_MS = 30_000
 /** An operator, with a name and a reason. */
-export const OPERATOR: Asker = { actor: 'operator', operator: 'ann', note: 'looked into it' }
+export const OPERATOR: Requester = { actor: 'operator', operator: 'ann', note: 'looked into it' }
 /** Somebody who uses the store. */
-export const CLIENT: Asker = { actor: 'client' }
+export const CLIENT: Requester = { actor: 'client' }
 
 type ItemFields = Partial<Omit<CreateCommand, 'kind'>> & {
   readonly lifecycle?: Lifecycle
   readonly input?: string
   readonly onConflict?: OnConflict
+  readonly admission?: Admission
 }
 
 /** What a holder can report; its fence is added. */
@@ -98,12 +100,13 @@ export class Bench {
 
   /** A job to be enqueued; what is not given has a plain default. */
   item(fields: ItemFields = {}): EnqueueItem {
-    const { lifecycle = standard, input = '{}', onConflict, ...command } = fields
+    const { lifecycle = standard, input = '{}', onConflict, admission, ...command } = fields
     return {
       lifecycle,
       input,
       command: { jobId: this.environment.ids.next(), type: 'example', queue: 'main', ...command },
       ...(onConflict !== undefined && { onConflict }),
+      ...(admission !== undefined && { admission }),
     }
   }
 
@@ -158,8 +161,8 @@ export class Bench {
   }
 
   /** Gives one command to one job. */
-  async tell(id: string, command: Command, asker: Asker = CLIENT): Promise<Answer> {
-    return one(await this.store.tell([id], command, asker))
+  async applyCommand(id: string, command: Command, requester: Requester = CLIENT): Promise<Answer> {
+    return one(await this.store.applyCommand([id], command, requester))
   }
 
   /** Lets the lease run out and takes the job back; without a delay unless its policy has one. */

@@ -4,8 +4,8 @@ import { document } from '../../../src/core/lifecycles/document.ts'
 import { hardened } from '../../../src/core/lifecycles/hardened.ts'
 import { leased } from '../../../src/core/lifecycles/leased.ts'
 import { task } from '../../../src/core/lifecycles/task.ts'
+import type { Answer, Enqueued } from '../../../src/stores/contract/store.ts'
 import { QueueFull } from '../../../src/stores/errors.ts'
-import type { Answer, Enqueued } from '../../../src/stores/store.ts'
 import { type Bench, type Cases, done, one, refused } from './bench.ts'
 
 const WAIT_MS = 1000
@@ -114,6 +114,15 @@ const waitCases: Cases = {
     assert.deepEqual(idsOf(await bench.store.shed(100)), late.map(({ id }) => id).sort())
   },
 
+  'a job that is ahead is not ended for a wait that it has not had': async (bench) => {
+    await bench.store.limitQueue('a', { maxWaitMs: WAIT_MS })
+    const late = await bench.enqueue({ queue: 'a', aheadMs: 10 * WAIT_MS })
+    await bench.advance(WAIT_MS)
+    await bench.enqueue({ queue: 'a', aheadMs: 10 * WAIT_MS })
+    await bench.advance(1)
+    assert.deepEqual(idsOf(await bench.store.shed(100)), [late.id])
+  },
+
   'what runs, or waits for its time, is not ended for its wait': async (bench) => {
     await bench.store.limitQueue('a', { maxWaitMs: WAIT_MS })
     await bench.hold({ queue: 'a' }, { leaseMs: 10 * WAIT_MS })
@@ -130,10 +139,48 @@ const waitCases: Cases = {
   },
 }
 
+/** One job of the queue runs, and as many others as given are blocked by its limit. */
+async function blockedIn(bench: Bench, queue: string, count: number): Promise<string[]> {
+  await bench.store.limits.declare([{ name: 'shared/api', max: 1 }])
+  const limitKeys = [{ gate: 'shared/api' }]
+  const jobs = []
+  for (let i = 0; i <= count; i++) jobs.push(await bench.enqueue({ queue, limitKeys }))
+  one(await bench.claim({ queues: [queue], limit: 10, leaseMs: 10 * WAIT_MS }))
+  assert.equal((await bench.store.counts()).lanes.blocked, count)
+  return jobs.slice(1).map(({ id }) => id)
+}
+
+/** Jobs that a limit blocks count like ready ones: a bound must hold for them, too. */
+const blockedCases: Cases = {
+  'jobs that a limit blocks take room': async (bench) => {
+    await blockedIn(bench, 'a', 2)
+    await bench.store.limitQueue('a', { maxDepth: 3 })
+    await bench.enqueue({ queue: 'a' })
+    full(await bench.offer({ queue: 'a' }))
+  },
+
+  'jobs that a limit blocks are ended for their wait': async (bench) => {
+    const blocked = await blockedIn(bench, 'a', 2)
+    await bench.store.limitQueue('a', { maxWaitMs: WAIT_MS })
+    assert.deepEqual(idsOf(await wait(bench)), blocked.toSorted())
+    assert.equal((await bench.store.counts()).lanes.blocked, 0)
+  },
+
+  'jobs that a limit blocks are ended at their deadline': async (bench) => {
+    await bench.store.limits.declare([{ name: 'shared/api', max: 0 }])
+    const deadlineAt = bench.store.now() + WAIT_MS
+    const { id } = await bench.enqueue({ limitKeys: [{ gate: 'shared/api' }], deadlineAt })
+    assert.deepEqual(await bench.claim(), [])
+    assert.deepEqual(idsOf(await wait(bench)), [id])
+    assert.equal((await bench.job(id)).error?.kind, 'deadline')
+  },
+}
+
 /** What bounds on queues do. */
 export const boundedQueueCases: Cases = {
   ...depthCases,
   ...waitCases,
+  ...blockedCases,
 
   'a bound can be changed and lifted, each without the other': async (bench) => {
     await bench.store.limitQueue('a', { maxDepth: 1, maxWaitMs: WAIT_MS })

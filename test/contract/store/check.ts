@@ -10,8 +10,8 @@ import { LANES, type Lane, laneOf } from '../../../src/core/job/lanes.ts'
 import { findLifecycle, LIFECYCLES } from '../../../src/core/lifecycles/index.ts'
 import type { Lifecycle } from '../../../src/core/lifecycles/lifecycle.ts'
 import { checkFacts, checkP9 } from '../../../src/core/promises.ts'
+import type { JobFilter, Store } from '../../../src/stores/contract/store.ts'
 import { readable } from '../../../src/stores/damage.ts'
-import type { JobFilter, Store } from '../../../src/stores/store.ts'
 import { versionsOf } from '../../../src/stores/versions.ts'
 
 /** Checks everything that can be read of a store against everything else. */
@@ -23,6 +23,7 @@ export async function checkStore(store: Store): Promise<void> {
   for (const job of jobs) facts.set(job.id, await checkJob(store, job, lifecycles))
   await checkLanes(store, jobs, lifecycles)
   await checkTail(store, facts)
+  assert.deepEqual(await store.limits.drift(100), [], 'gates count the jobs that are held')
 }
 
 /** Every job that a filter shows, page by page. */
@@ -69,7 +70,9 @@ async function checkLanes(
       const lifecycle = findLifecycle(job.lifecycle, job.lifecycleVersion, lifecycles)
       // Time passes without a write, so a job that came due may still be where it waited.
       const allowed = [job.updatedAt, now].map((time) => laneOf(lifecycle, job, time))
-      assert.ok(allowed.includes(lane), `a job in ${job.state} is not in lane ${lane}`)
+      // No fact says that a limit blocks a ready job.
+      if (lane === 'blocked') assert.ok((await store.limits.blockage(job.id)) !== undefined)
+      else assert.ok(allowed.includes(lane), `a job in ${job.state} is not in lane ${lane}`)
       seen.push(job.id)
     }
   }

@@ -5,7 +5,7 @@ import type { Job } from '../../../src/core/job/job.ts'
 import { LIFECYCLES } from '../../../src/core/lifecycles/index.ts'
 import { leased } from '../../../src/core/lifecycles/leased.ts'
 import type { Lifecycle } from '../../../src/core/lifecycles/lifecycle.ts'
-import type { ClaimRequest, Held } from '../../../src/stores/store.ts'
+import type { ClaimRequest, Held } from '../../../src/stores/contract/store.ts'
 import {
   type Bench,
   type Cases,
@@ -40,6 +40,63 @@ export const claimCases: Cases = {
     const order = ['first', 'soon', 'second', 'third', 'fourth', 'late']
     assert.deepEqual(typesOf(await bench.claim({ limit: 4 })), order.slice(0, 4))
     assert.deepEqual(typesOf(await bench.claim({ limit: 4 })), order.slice(4))
+  },
+
+  'a job that is ahead is taken as if it had been due so much earlier': async (bench) => {
+    await bench.enqueue({ type: 'old' })
+    await bench.advance(60_001)
+    await bench.enqueue({ type: 'young' })
+    await bench.enqueue({ type: 'ahead', aheadMs: 60_000 })
+    await bench.enqueue({ type: 'other-queue', queue: 'other', aheadMs: 30_000 })
+    await bench.enqueue({ type: 'urgent', priority: -1 })
+    await bench.enqueue({ type: 'last', priority: 1, aheadMs: 86_400_000 })
+    const order = ['urgent', 'old', 'ahead', 'other-queue', 'young', 'last']
+    assert.deepEqual(typesOf(await bench.claim({ limit: 3 })), order.slice(0, 3))
+    assert.deepEqual(typesOf(await bench.claim({ limit: 9 })), order.slice(3))
+  },
+
+  'jobs that are ahead cannot keep another job waiting for longer than that': async (bench) => {
+    const plain = await bench.enqueue({ type: 'plain' })
+    let steps = 0
+    for (; steps < 20; steps++) {
+      await bench.advance(101)
+      await bench.enqueue({ aheadMs: 1000 })
+      const [held] = await bench.claim({ limit: 1 })
+      if (held?.job.id === plain.id) break
+      assert.equal(held?.job.aheadMs, 1000)
+    }
+    // Those that were enqueued within the second came first.
+    assert.equal(steps, 9)
+  },
+
+  'a job that is ahead does not start before its time, and is ahead when it is due': async (
+    bench,
+  ) => {
+    const runAt = bench.store.now() + 5000
+    await bench.enqueue({ type: 'delayed', runAt, aheadMs: 60_000 })
+    await bench.advance(1000)
+    await bench.enqueue({ type: 'plain' })
+    assert.deepEqual(typesOf(await bench.claim({ limit: 1 })), ['plain'])
+    await bench.enqueue({ type: 'second' })
+    await bench.advance(4000)
+    await bench.store.promote(10)
+    const claimed = await bench.claim({ limit: 9 })
+    assert.deepEqual(typesOf(claimed), ['delayed', 'second'])
+    assert.deepEqual([claimed[0]?.job.runAt, claimed[0]?.job.aheadMs], [runAt, 60_000])
+  },
+
+  'a new priority changes by how much a job is ahead': async (bench) => {
+    await bench.enqueue({ type: 'first' })
+    await bench.advance(1000)
+    const { id } = await bench.enqueue({ type: 'second' })
+    done(await bench.applyCommand(id, { kind: 'prioritise', priority: 0, aheadMs: 1001 }))
+    const again = await bench.applyCommand(id, { kind: 'prioritise', priority: 0, aheadMs: 1001 })
+    assert.equal(again.kind, 'same')
+    assert.deepEqual(typesOf(await bench.claim({ limit: 1 })), ['second'])
+    const third = await bench.enqueue({ type: 'third', aheadMs: 86_400_000 })
+    done(await bench.applyCommand(third.id, { kind: 'prioritise', priority: 0 }))
+    assert.equal((await bench.job(third.id)).aheadMs, 0)
+    assert.deepEqual(typesOf(await bench.claim({ limit: 2 })), ['first', 'third'])
   },
 
   'named queues are emptied in the order in which they are named': async (bench) => {
@@ -119,10 +176,10 @@ export const claimCases: Cases = {
 
   'a parked job is not taken, also where its state is the ready one': async (bench) => {
     const { id, state } = await bench.enqueue({ lifecycle: leased })
-    const { job } = done(await bench.tell(id, { kind: 'park' }, OPERATOR))
+    const { job } = done(await bench.applyCommand(id, { kind: 'park' }, OPERATOR))
     assert.equal(job.state, state)
     assert.deepEqual(await bench.claim(), [])
-    done(await bench.tell(id, { kind: 'redrive' }, OPERATOR))
+    done(await bench.applyCommand(id, { kind: 'redrive' }, OPERATOR))
     assert.equal(one(await bench.claim()).job.id, id)
   },
 

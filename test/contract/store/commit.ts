@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { InvalidTransition, PawlError, StaleFence } from '../../../src/core/errors.ts'
+import type { CommitAnswer, CommitTx, Store } from '../../../src/stores/contract/store.ts'
 import { CommitTooSlow, TxEnded, TxOwned, UseTx } from '../../../src/stores/errors.ts'
-import type { CommitAnswer, CommitTx, Store } from '../../../src/stores/store.ts'
 import { type Bench, type Cases, CLIENT, fenceOf, LEASE_MS, OPERATOR, refused } from './bench.ts'
 import { settled } from './check.ts'
 
@@ -92,6 +92,18 @@ export const commitCases: Cases = {
     assert.equal((await bench.store.payloads(other.job.id))?.result, '"explicit"')
   },
 
+  'a commit without a result stores none, with a function and without': async (bench) => {
+    const [held, other] = [await bench.hold({ input: '1' }), await bench.hold({ input: '1' })]
+    const first = await bench.store.commit(held, () => undefined)
+    assert.deepEqual([first.kind, first.kind === 'done' && first.result], ['done', undefined])
+    await bench.settle(other, { kind: 'commit' })
+    for (const one of [held, other]) {
+      assert.deepEqual(await bench.store.payloads(one.job.id), { input: '1' })
+      const again = await bench.store.commit(one, () => assert.fail('it ran'))
+      assert.deepEqual([again.kind, again.kind === 'same' && again.result], ['same', undefined])
+    }
+  },
+
   'two commits of one holder at once run one function': async (bench) => {
     const held = await bench.hold()
     let ran = 0
@@ -115,7 +127,7 @@ export const commitCases: Cases = {
   },
 
   'a function that returns no text is refused, and everything is rolled back': async (bench) => {
-    for (const bad of [undefined, null, 7, {}, Symbol('no')]) {
+    for (const bad of [null, 7, {}, Symbol('no')]) {
       const held = await bench.hold()
       await bench.assertUntouched(held.job.id, async () => {
         const committing = bench.store.commit(held, async (tx) => {
@@ -228,7 +240,7 @@ export const boundCases: Cases = {
 /** Verbs that a function must not call on its own store. */
 export const WRITES: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unknown>>> = {
   enqueue: (store, bench) => store.enqueue([bench.item()]),
-  tell: (store) => store.tell(['a'], { kind: 'submit' }, CLIENT),
+  applyCommand: (store) => store.applyCommand(['a'], { kind: 'submit' }, CLIENT),
   cancel: (store) => store.cancel(['a'], CLIENT),
   claim: (_store, bench) => bench.claim(),
   settle: (store) => store.settle([]),

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { CommandInvalid, PawlError } from '../../../src/core/errors.ts'
 import { EFFECTS_MAX } from '../../../src/core/job/checks.ts'
 import type {
-  Asker,
   EffectFilter,
   EffectInfo,
   EffectReport,
   HeldEffect,
+  Requester,
   Store,
-} from '../../../src/stores/store.ts'
+} from '../../../src/stores/contract/store.ts'
 import { type Bench, type Cases, CLIENT, done, OPERATOR, one } from './bench.ts'
 
 const EFFECT_LEASE_MS = 1000
@@ -114,7 +114,7 @@ export const effectTypeCases: Cases = {
   'a redrive leaves alone what is being delivered': async (bench) => {
     const id = await committed(bench, 'a', ['x'])
     const effect = one(await take(bench))
-    done(await bench.tell(id, { kind: 'redrive' }, OPERATOR))
+    done(await bench.applyCommand(id, { kind: 'redrive' }, OPERATOR))
     assert.deepEqual(await take(bench), [])
     assert.deepEqual(await bench.store.settleEffects([delivered(effect)]), [true])
     assert.equal((await bench.job(id)).outcome, 'succeeded')
@@ -301,7 +301,7 @@ export const effectRetryCases: Cases = {
     const id = await committed(bench, 'a', ['x'])
     const [effect] = await parkAll(bench, 'a')
     assert.ok(effect)
-    const askers: Asker[] = [
+    const requesters: Requester[] = [
       CLIENT,
       { actor: 'operator' },
       { actor: 'operator', operator: 'ann' },
@@ -309,8 +309,8 @@ export const effectRetryCases: Cases = {
       { ...OPERATOR, operator: ' ' },
     ]
     await bench.assertUntouched(id, async () => {
-      for (const asker of askers) {
-        await assert.rejects(bench.store.retryEffects([effect.key], asker), CommandInvalid)
+      for (const requester of requesters) {
+        await assert.rejects(bench.store.retryEffects([effect.key], requester), CommandInvalid)
       }
     })
     const twice = [effect.key, effect.key]

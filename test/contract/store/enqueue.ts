@@ -51,7 +51,7 @@ export const enqueueCases: Cases = {
       priority: -7,
       tags: ['red', 'blue'],
       key: 'invoice 1',
-      limitKey: 'tenant 1',
+      limitKeys: [{ gate: 'shared/b' }, { gate: 'job/t/a/tenant%201', max: 2 }],
       retryOf: bench.environment.ids.next(),
       timeoutMs: 1000,
       deadlineAt: runAt + 1000,
@@ -60,14 +60,40 @@ export const enqueueCases: Cases = {
     } as const
     const { id } = await bench.enqueue(given)
     const job = await bench.job(id)
-    for (const [field, value] of Object.entries(given)) {
-      assert.deepEqual(job[field as keyof typeof given], value, field)
+    const { limitKeys: _, ...same } = given
+    assert.equal(job.limitKey, 'job/t/a/tenant%201=2 shared/b')
+    for (const [field, value] of Object.entries(same)) {
+      assert.deepEqual(job[field as keyof typeof same], value, field)
     }
     assert.deepEqual((await bench.store.facts(id))[0]?.created?.policy, given.policy)
   },
 
-  'the first fact names its asker and what the asker said': async (bench) => {
-    const asker = {
+  'jobs of one call that differ in one attribute keep their own': async (bench) => {
+    const now = bench.store.now()
+    const variants = [
+      { type: 'other' },
+      { queue: 'other' },
+      { priority: 7 },
+      { runAt: now + 60_000 },
+      { timeoutMs: 1234 },
+      { deadlineAt: now + 99_000 },
+      { tags: ['red'] },
+      { key: 'k' },
+    ]
+    // Each variant has a plain job before and after it: what they share must not spread.
+    const all = variants.flatMap((variant) => [{}, variant, {}])
+    const answers = await bench.store.enqueue(all.map((fields) => bench.item(fields)))
+    const plain = { type: 'example', queue: 'main', priority: 0, tags: [], key: null }
+    const base = { ...plain, runAt: now, timeoutMs: null, deadlineAt: null }
+    for (const [i, answer] of answers.entries()) {
+      const job = await bench.job(created(answer).id)
+      const kept = Object.keys(base).map((field) => [field, job[field as keyof typeof base]])
+      assert.deepEqual(Object.fromEntries(kept), { ...base, ...all[i] })
+    }
+  },
+
+  'the first fact names its requester and what the requester said': async (bench) => {
+    const requester = {
       actor: 'operator',
       operator: 'ann',
       note: 'by hand',
@@ -75,10 +101,10 @@ export const enqueueCases: Cases = {
       traceId: 'trace',
       spanId: 'span',
     } as const
-    const [answer] = await bench.store.enqueue([bench.item()], { asker })
+    const [answer] = await bench.store.enqueue([bench.item()], { requester })
     const [fact] = await bench.store.facts(created(answer).id)
     const { actor, operator, note, metadata, traceId, spanId } = fact ?? {}
-    assert.deepEqual({ actor, operator, note, metadata, traceId, spanId }, asker)
+    assert.deepEqual({ actor, operator, note, metadata, traceId, spanId }, requester)
     const { id } = await bench.enqueue()
     assert.equal((await bench.lastFact(id)).actor, 'client')
   },
@@ -88,17 +114,17 @@ export const enqueueCases: Cases = {
     assert.deepEqual([state, runAt], ['created', null])
     assert.equal(await bench.store.promote(10), 0)
     assert.deepEqual(await bench.claim(), [])
-    done(await bench.tell(id, { kind: 'submit' }))
+    done(await bench.applyCommand(id, { kind: 'submit' }))
     assert.equal(one(await bench.claim()).job.id, id)
-    refused(await bench.tell(id, { kind: 'submit' }), InvalidTransition)
+    refused(await bench.applyCommand(id, { kind: 'submit' }), InvalidTransition)
   },
 
   'a job that is held back can be scheduled instead': async (bench) => {
     for (const lifecycle of [standard, document]) {
       const { id } = await bench.enqueue({ lifecycle, hold: true })
       const runAt = bench.store.now() + 1000
-      done(await bench.tell(id, { kind: 'schedule', runAt }))
-      assert.equal((await bench.tell(id, { kind: 'schedule', runAt })).kind, 'same')
+      done(await bench.applyCommand(id, { kind: 'schedule', runAt }))
+      assert.equal((await bench.applyCommand(id, { kind: 'schedule', runAt })).kind, 'same')
       assert.deepEqual(await bench.claim(), [])
       await bench.advance(1000)
       assert.equal(await bench.store.promote(10), 1)
@@ -300,7 +326,7 @@ export const replaceCases: Cases = {
 
   'a command to replace that brings no input leaves the one that there is': async (bench) => {
     const { id } = await bench.enqueue({ input: '1' })
-    await bench.tell(id, { kind: 'replace' })
+    await bench.applyCommand(id, { kind: 'replace' })
     assert.deepEqual(await bench.store.payloads(id), { input: '1' })
     assert.equal(one(await bench.claim()).input, '1')
   },

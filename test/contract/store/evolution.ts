@@ -13,8 +13,8 @@ import {
 } from '../../../src/core/errors.ts'
 import { LIFECYCLES } from '../../../src/core/lifecycles/index.ts'
 import { defineLifecycle, type Lifecycle } from '../../../src/core/lifecycles/lifecycle.ts'
+import type { Store } from '../../../src/stores/contract/store.ts'
 import type { Migration } from '../../../src/stores/migration.ts'
-import type { Store } from '../../../src/stores/store.ts'
 import { Bench, type Cases, done, failureOf, OPERATOR, one, refused, settlement } from './bench.ts'
 import { checkStore } from './check.ts'
 import { parcel1, parcel2, parcel3 } from './parcels.ts'
@@ -118,7 +118,7 @@ export const touchCases: Cases = {
       const { id } = await next.enqueue({ lifecycle: parcel2 })
       assert.deepEqual(await old.claim(), [])
       await old.assertUntouched(id, async () => {
-        refused(await old.tell(id, { kind: 'cancel' }), LifecycleUnknown)
+        refused(await old.applyCommand(id, { kind: 'cancel' }), LifecycleUnknown)
         refused(one(await old.store.cancel([id], OPERATOR)), LifecycleUnknown)
       })
     },
@@ -128,8 +128,8 @@ export const touchCases: Cases = {
     const { id } = await old.enqueue({ lifecycle: parcel1 })
     const held = one(await old.claim())
     await next.assertUntouched(id, async () => {
-      refused(await next.tell(id, { kind: 'prioritise', priority: 5 }), LeaseLive)
-      refused(await next.tell(id, { kind: 'park' }, OPERATOR), LeaseLive)
+      refused(await next.applyCommand(id, { kind: 'prioritise', priority: 5 }), LeaseLive)
+      refused(await next.applyCommand(id, { kind: 'park' }, OPERATOR), LeaseLive)
       assert.equal(one(await migrateAll(next.store, 2)).error instanceof LeaseLive, true)
     })
     assert.equal(one(await next.store.cancel([id], OPERATOR)).kind, 'asked')
@@ -158,14 +158,27 @@ export const touchCases: Cases = {
     assert.deepEqual([job.id, job.lifecycleVersion, job.failures], [held.job.id, 2, 1])
   }),
 
+  'a job that only another release can promote is not the next one that is due': rolling(
+    async (old, next) => {
+      const now = old.store.now()
+      await next.enqueue({ lifecycle: parcel2, runAt: now + 1000 })
+      assert.equal(await old.store.nextDue(), undefined)
+      await old.enqueue({ lifecycle: parcel1, runAt: now + 3000 })
+      await old.advance(2000)
+      assert.equal(await old.store.promote(10), 0)
+      assert.equal(await old.store.nextDue(), now + 3000)
+      assert.equal(await next.store.nextDue(), now + 1000)
+    },
+  ),
+
   'an operator command migrates the job, and a refused one leaves it as it was': rolling(
     async (old, next) => {
       const { id } = await old.enqueue({ lifecycle: parcel1 })
       await next.assertUntouched(id, async () => {
-        const answer = await next.tell(id, { kind: 'redrive' }, OPERATOR)
+        const answer = await next.applyCommand(id, { kind: 'redrive' }, OPERATOR)
         assert.notEqual(answer.kind, 'done')
       })
-      const parked = done(await next.tell(id, { kind: 'park' }, OPERATOR))
+      const parked = done(await next.applyCommand(id, { kind: 'park' }, OPERATOR))
       assert.deepEqual([parked.job.lifecycleVersion, parked.job.state], [2, 'stuck'])
       assert.deepEqual(await migrations(next.store, id), ['1:packed 2:ready'])
     },
@@ -177,10 +190,10 @@ export const touchCases: Cases = {
       await old.settle(failing, { kind: 'fail', failure: failureOf('terminal') })
       const succeeding = await old.hold({ lifecycle: parcel1 })
       await old.settle(succeeding, { kind: 'commit' })
-      const { job } = done(await next.tell(failing.job.id, { kind: 'redrive' }, OPERATOR))
+      const { job } = done(await next.applyCommand(failing.job.id, { kind: 'redrive' }, OPERATOR))
       assert.deepEqual([job.lifecycleVersion, job.state, job.outcome], [2, 'ready', null])
       await next.assertUntouched(succeeding.job.id, async () => {
-        refused(await next.tell(succeeding.job.id, { kind: 'redrive' }, OPERATOR), JobEnded)
+        refused(await next.applyCommand(succeeding.job.id, { kind: 'redrive' }, OPERATOR), JobEnded)
       })
     },
   ),
@@ -276,7 +289,7 @@ export const migrationCases: Cases = {
       assert.ok(second)
       const ready = await old.enqueue({ lifecycle: parcel1 })
       const stuck = await old.enqueue({ lifecycle: parcel1 })
-      await old.tell(stuck.id, { kind: 'park' }, OPERATOR)
+      await old.applyCommand(stuck.id, { kind: 'park' }, OPERATOR)
       await migrateAll(last.store, 3)
       assert.deepEqual(await migrations(last.store, ready.id), [
         '1:packed 2:ready',
@@ -288,7 +301,7 @@ export const migrationCases: Cases = {
         (await last.claim({ limit: 5 })).map((held) => held.job.id),
         [ready.id],
       )
-      done(await last.tell(stuck.id, { kind: 'redrive' }, OPERATOR))
+      done(await last.applyCommand(stuck.id, { kind: 'redrive' }, OPERATOR))
       assert.equal(one(await last.claim()).job.id, stuck.id)
     },
   ),

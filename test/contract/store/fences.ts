@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { JobNotFound, StaleFence } from '../../../src/core/errors.ts'
-import type { Held } from '../../../src/stores/store.ts'
+import type { Held } from '../../../src/stores/contract/store.ts'
 import {
   type Bench,
   type Cases,
@@ -35,13 +35,13 @@ const LOSSES: Readonly<Record<string, (bench: Bench, held: Held) => Promise<void
     await bench.reclaim(held, { worker: held.job.execution?.worker ?? '' })
   },
   'its job was cancelled': async (bench, held) => {
-    done(await bench.tell(held.job.id, { kind: 'cancel' }))
+    done(await bench.applyCommand(held.job.id, { kind: 'cancel' }))
   },
   'its job was parked': async (bench, held) => {
-    done(await bench.tell(held.job.id, { kind: 'park' }, OPERATOR))
+    done(await bench.applyCommand(held.job.id, { kind: 'park' }, OPERATOR))
   },
   'its job was forced elsewhere': async (bench, held) => {
-    done(await bench.tell(held.job.id, { kind: 'force', to: 'queued' }, OPERATOR))
+    done(await bench.applyCommand(held.job.id, { kind: 'force', to: 'queued' }, OPERATOR))
   },
   'another worker committed its job': async (bench, held) => {
     await bench.expire()
@@ -139,7 +139,7 @@ export const fenceCases: Cases = {
 
   'whoever holds a job that was removed learns that it is gone': async (bench) => {
     const held = await bench.hold()
-    done(await bench.tell(held.job.id, { kind: 'cancel' }))
+    done(await bench.applyCommand(held.job.id, { kind: 'cancel' }))
     assert.equal(await bench.store.prune({ endedBefore: bench.store.now() + 1, limit: 1 }), 1)
     await bench.enqueue()
     refused(await bench.settle(held, { kind: 'commit' }, '1'), JobNotFound)

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { PawlError } from '../../../src/core/errors.ts'
 import { standard } from '../../../src/core/lifecycles/standard.ts'
+import type { Enqueued, Store } from '../../../src/stores/contract/store.ts'
 import { StoreClosed } from '../../../src/stores/errors.ts'
-import type { Enqueued, Store } from '../../../src/stores/store.ts'
 import { type Bench, type Cases, CLIENT, created, done, fenceOf, OPERATOR, one } from './bench.ts'
+import { SCHEDULE_VERBS } from './schedules.ts'
 
 /** What callers of the same moment do to each other. */
 export const groupCases: Cases = {
@@ -68,8 +69,9 @@ function assertRefused(outcome: PromiseSettledResult<Enqueued[] | number>): void
 
 /** Every verb but `now` and `close`. */
 const VERBS: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unknown>>> = {
+  ...SCHEDULE_VERBS,
   enqueue: (store, bench) => store.enqueue([bench.item()]),
-  tell: (store) => store.tell(['a'], { kind: 'submit' }, CLIENT),
+  applyCommand: (store) => store.applyCommand(['a'], { kind: 'submit' }, CLIENT),
   cancel: (store) => store.cancel(['a'], CLIENT),
   claim: (_store, bench) => bench.claim(),
   settle: (store) => store.settle([]),
@@ -79,6 +81,7 @@ const VERBS: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unk
   settleEffects: (store) => store.settleEffects([]),
   listEffects: (store) => store.listEffects({}),
   retryEffects: (store) => store.retryEffects([], OPERATOR),
+  tokens: (store) => store.tokens.list(1),
   promote: (store) => store.promote(1),
   recover: (store) => store.recover(1),
   pauseQueue: (store) => store.pauseQueue('a', CLIENT),
@@ -93,6 +96,7 @@ const VERBS: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unk
   get: (store) => store.get('a'),
   getByKey: (store) => store.getByKey('a', 'b'),
   facts: (store) => store.facts('a'),
+  traces: (store) => store.traces(['00000000-0000-7000-8000-000000000001'], 'create'),
   asOf: (store) => store.asOf('a', 1),
   payloads: (store) => store.payloads('a'),
   list: (store) => store.list({}),

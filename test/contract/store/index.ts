@@ -4,15 +4,19 @@
  * `describe` and `it`. After every test all promises are checked for every job in the store.
  */
 import { testEnvironment } from '../../../src/testing/test-environment.ts'
+import { debounceCases, rateCases, singletonCases } from './admissions.ts'
 import { auditCases } from './audit.ts'
 import { Bench, type Cases, type OpenStore } from './bench.ts'
 import { boundedQueueCases } from './bounded-queues.ts'
 import { checkStore } from './check.ts'
 import { claimCases, claimFactCases } from './claim.ts'
 import { boundCases, commitCases, insideCases } from './commit.ts'
+import { concurrencyCases, exitCases, limitChangeCases, queueLimitCases } from './concurrency.ts'
+import { deadlineCases, snoozeCases } from './deadlines.ts'
 import { effectListCases, effectRetryCases, effectTypeCases } from './effects.ts'
 import { enqueueCases, keyCases, replaceCases } from './enqueue.ts'
 import { definitionCases, migrationCases, touchCases } from './evolution.ts'
+import { fastPathCases } from './fast-paths.ts'
 import { fenceCases } from './fences.ts'
 import { closeCases, groupCases } from './group.ts'
 import { hostileCases } from './hostile.ts'
@@ -27,9 +31,22 @@ import { queueCases, queueListCases, wakeCases, workerCases } from './queues-and
 import { listCases, readingCases } from './reading.ts'
 import { promoteCases, recoverCases } from './recover-and-promote.ts'
 import { retentionCases } from './retention.ts'
+import { rotationCases } from './rotation.ts'
+import {
+  scheduleCatchUpCases,
+  scheduleFireCases,
+  scheduleOperatorCases,
+  scheduleOverlapCases,
+  schedulePutCases,
+} from './schedules.ts'
 import { sealCases } from './seals.ts'
 import { heartbeatCases, settleCases } from './settle.ts'
 import { stepCases } from './steps.ts'
+import { strictCases } from './strict-groups.ts'
+import { keptKeyCases, sweepCases } from './sweep.ts'
+import { throttleCases } from './throttles.ts'
+import { tokenCases } from './tokens.ts'
+import { traceCases } from './traces.ts'
 import { transactionCases } from './transactions.ts'
 
 export type { OpenStore, OwnTable } from './bench.ts'
@@ -45,11 +62,24 @@ const THEMES: Readonly<Record<string, Cases>> = {
   enqueue: enqueueCases,
   keys: keyCases,
   'replaced jobs': replaceCases,
+  'rate limits': rateCases,
+  'debounced jobs': debounceCases,
+  singletons: singletonCases,
   claim: claimCases,
   'facts of a claim': claimFactCases,
+  'concurrency limits': concurrencyCases,
+  'ways out of a limit': exitCases,
+  'changes of limits': limitChangeCases,
+  'limits of queues': queueLimitCases,
+  'strict groups': strictCases,
+  'groups that take turns': rotationCases,
+  throttles: throttleCases,
   settle: settleCases,
+  'facts of fast paths': fastPathCases,
   heartbeat: heartbeatCases,
   fences: fenceCases,
+  deadlines: deadlineCases,
+  'snoozed jobs': snoozeCases,
   'paths of the lifecycles': lifecycleCases,
   recover: recoverCases,
   promote: promoteCases,
@@ -75,9 +105,17 @@ const THEMES: Readonly<Record<string, Cases>> = {
   'wake-ups': wakeCases,
   reading: readingCases,
   lists: listCases,
+  traces: traceCases,
   audit: auditCases,
   retention: retentionCases,
+  'steps of retention': sweepCases,
+  'keys of removed jobs': keptKeyCases,
   seals: sealCases,
+  schedules: { ...schedulePutCases, ...scheduleFireCases },
+  'late ticks': scheduleCatchUpCases,
+  'overlapping ticks': scheduleOverlapCases,
+  'operators of schedules': scheduleOperatorCases,
+  tokens: tokenCases,
   limits: limitCases,
   'group commit': groupCases,
   close: closeCases,

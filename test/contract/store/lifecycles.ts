@@ -8,7 +8,7 @@ import type { Fact } from '../../../src/core/job/facts.ts'
 import { LIFECYCLES } from '../../../src/core/lifecycles/index.ts'
 import type { JobTrigger, Lifecycle, Role } from '../../../src/core/lifecycles/lifecycle.ts'
 import type { JobPolicy } from '../../../src/core/retry.ts'
-import type { Held } from '../../../src/stores/store.ts'
+import type { Held } from '../../../src/stores/contract/store.ts'
 import {
   type Bench,
   type Cases,
@@ -178,13 +178,13 @@ async function fire(bench: Bench, trigger: JobTrigger, { id, held }: Placed): Pr
       return
     case 'schedule':
     case 'reschedule':
-      done(await bench.tell(id, { kind: trigger, runAt: later }))
+      done(await bench.applyCommand(id, { kind: trigger, runAt: later }))
       return
     case 'run-now':
-      done(await bench.tell(id, { kind: 'reschedule', runAt: bench.store.now() }))
+      done(await bench.applyCommand(id, { kind: 'reschedule', runAt: bench.store.now() }))
       return
     default:
-      done(await bench.tell(id, { kind: trigger as 'submit' }, OPERATOR))
+      done(await bench.applyCommand(id, { kind: trigger as 'submit' }, OPERATOR))
   }
 }
 

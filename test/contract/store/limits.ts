@@ -1,6 +1,6 @@
 /** Bounds that make no sense: nothing is done beyond what a bound can mean, and nothing breaks. */
 import assert from 'node:assert/strict'
-import type { EffectReport, HeldEffect } from '../../../src/stores/store.ts'
+import type { EffectReport, HeldEffect } from '../../../src/stores/contract/store.ts'
 import { type Bench, type Cases, fenceOf, LEASE_MS, noneOrRefused, one } from './bench.ts'
 
 const SENSELESS = [-1, 0.5, Number.NaN, Number.NEGATIVE_INFINITY]

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { LIFECYCLES } from '../../../src/core/lifecycles/index.ts'
 import { policyFor } from '../../../src/core/lifecycles/lifecycle.ts'
+import type { HeldEffect } from '../../../src/stores/contract/store.ts'
 import { NOT_RECEIVED, NOTICE_AGE_MAX_MS, type Notice } from '../../../src/stores/notices.ts'
-import type { HeldEffect } from '../../../src/stores/store.ts'
 import { type Bench, type Cases, CLIENT, done, OPERATOR, policyWith, settlement } from './bench.ts'
 
 const TYPE = 'pawl.notify'
@@ -68,7 +68,7 @@ export const noticeCases: Cases = {
   'a job that is redriven and ends again is told of again': async (bench) => {
     const held = await bench.hold(TOLD)
     await bench.fail(held, 'terminal')
-    done(await bench.tell(held.job.id, { kind: 'redrive' }, OPERATOR))
+    done(await bench.applyCommand(held.job.id, { kind: 'redrive' }, OPERATOR))
     await bench.settle(await bench.reclaim(held), { kind: 'commit' }, '1')
     const told = await notices(bench)
     assert.deepEqual(

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { JobNotFound, StaleFence, TransitionRace } from '../../../src/core/errors.ts'
-import type { Answer, EffectReport, Held, HeldEffect } from '../../../src/stores/store.ts'
+import type { Answer, EffectReport, Held, HeldEffect } from '../../../src/stores/contract/store.ts'
 import { type Bench, type Cases, CLIENT, done, fenceOf, OPERATOR, one, refused } from './bench.ts'
 
 const EFFECT_LEASE_MS = 1000
@@ -40,9 +40,9 @@ export const raceCases: Cases = {
     bench,
   ) => {
     const [a, b] = [await bench.enqueue(), await bench.enqueue()]
-    done(await bench.tell(a.id, priority(1)))
+    done(await bench.applyCommand(a.id, priority(1)))
     const ids = [a.id, NOBODY, b.id]
-    const answers = await bench.store.tell(ids, priority(2), CLIENT, [a.seq, 1, b.seq])
+    const answers = await bench.store.applyCommand(ids, priority(2), CLIENT, [a.seq, 1, b.seq])
     refused(answers[0], TransitionRace)
     refused(answers[1], JobNotFound)
     done(answers[2])
@@ -51,7 +51,7 @@ export const raceCases: Cases = {
 
   'of one id with the same number twice only the first entry is done': async (bench) => {
     const { id, seq } = await bench.enqueue()
-    const answers = await bench.store.tell([id, id], priority(2), CLIENT, [seq, seq])
+    const answers = await bench.store.applyCommand([id, id], priority(2), CLIENT, [seq, seq])
     done(answers[0])
     refused(answers[1], TransitionRace)
     assert.deepEqual(await factNumbers(bench, id), [1, 2])
@@ -59,7 +59,10 @@ export const raceCases: Cases = {
 
   'the second entry of an id can name the number that the first one will write': async (bench) => {
     const { id, seq } = await bench.enqueue()
-    const answers = await bench.store.tell([id, id], { kind: 'repair' }, DOCTOR, [seq, seq + 1])
+    const answers = await bench.store.applyCommand([id, id], { kind: 'repair' }, DOCTOR, [
+      seq,
+      seq + 1,
+    ])
     assert.deepEqual(kindsOf(answers), ['done', 'done'])
     assert.deepEqual(await factNumbers(bench, id), [1, 2, 3])
   },
@@ -68,7 +71,7 @@ export const raceCases: Cases = {
     bench,
   ) => {
     const { id, seq } = await bench.enqueue()
-    const answers = await bench.store.tell([id, id], priority(2), CLIENT, [seq + 1, seq])
+    const answers = await bench.store.applyCommand([id, id], priority(2), CLIENT, [seq + 1, seq])
     refused(answers[0], TransitionRace)
     done(answers[1])
   },
@@ -96,9 +99,9 @@ const DOCTOR = { actor: 'doctor', operator: 'ann', note: 'rebuilt' } as const
 export const repeatedIdCases: Cases = {
   'each entry of a repeated id is decided on what the entry before it left': async (bench) => {
     const { id } = await bench.enqueue()
-    const parked = await bench.store.tell([id, id, id], { kind: 'park' }, OPERATOR)
+    const parked = await bench.store.applyCommand([id, id, id], { kind: 'park' }, OPERATOR)
     assert.deepEqual(kindsOf(parked), ['done', 'same', 'same'])
-    const redriven = await bench.store.tell([id, id], { kind: 'redrive' }, OPERATOR)
+    const redriven = await bench.store.applyCommand([id, id], { kind: 'redrive' }, OPERATOR)
     assert.equal(redriven[0]?.kind, 'done')
     assert.notEqual(redriven[1]?.kind, 'done')
     assert.deepEqual(await factNumbers(bench, id), [1, 2, 3])
@@ -107,7 +110,7 @@ export const repeatedIdCases: Cases = {
   'facts of one job and one call are written with rising numbers, and the row is their fold':
     async (bench) => {
       const { id } = await bench.enqueue()
-      const answers = await bench.store.tell([id, id, id], { kind: 'repair' }, DOCTOR)
+      const answers = await bench.store.applyCommand([id, id, id], { kind: 'repair' }, DOCTOR)
       assert.deepEqual(
         answers.map((answer) => done(answer).fact.seq),
         [2, 3, 4],
@@ -134,14 +137,14 @@ export const repeatedIdCases: Cases = {
   'a step that one call reports twice is recorded once': async (bench) => {
     const held = await bench.hold()
     const step = { kind: 'step', name: 'a', n: 1, fence: fenceOf(held) } as const
-    const answers = await bench.store.tell([held.job.id, held.job.id], step, CLIENT)
+    const answers = await bench.store.applyCommand([held.job.id, held.job.id], step, CLIENT)
     assert.deepEqual(kindsOf(answers), ['done', 'same'])
   },
 
   'an ended job is counted once, however often one call names it': async (bench) => {
     const { id } = await bench.enqueue()
-    done(await bench.tell(id, { kind: 'park' }, OPERATOR))
-    const answers = await bench.store.tell([id, id], { kind: 'discard' }, OPERATOR)
+    done(await bench.applyCommand(id, { kind: 'park' }, OPERATOR))
+    const answers = await bench.store.applyCommand([id, id], { kind: 'discard' }, OPERATOR)
     assert.equal(answers[0]?.kind, 'done')
     assert.notEqual(answers[1]?.kind, 'done')
     assert.deepEqual({ ...(await bench.store.counts()).ended }, { failed: 1 })
@@ -236,7 +239,7 @@ export const staleReportCases: Cases = {
     bench,
   ) => {
     const [a, b] = [await bench.hold(), await bench.hold()]
-    done(await bench.tell(a.job.id, { kind: 'force', to: 'failed' }, OPERATOR))
+    done(await bench.applyCommand(a.job.id, { kind: 'force', to: 'failed' }, OPERATOR))
     const settlements = [a, b].map((held) => ({
       held,
       command: { kind: 'commit', fence: fenceOf(held) } as const,

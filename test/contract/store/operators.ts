@@ -12,10 +12,10 @@ import {
 } from '../../../src/core/errors.ts'
 import { LIFECYCLES } from '../../../src/core/lifecycles/index.ts'
 import { leased } from '../../../src/core/lifecycles/leased.ts'
-import type { Asker } from '../../../src/stores/store.ts'
+import type { Requester } from '../../../src/stores/contract/store.ts'
 import { type Cases, CLIENT, done, fenceOf, LEASE_MS, OPERATOR, one, refused } from './bench.ts'
 
-const DOCTOR: Asker = { actor: 'doctor', operator: 'ann', note: 'rebuilt' }
+const DOCTOR: Requester = { actor: 'doctor', operator: 'ann', note: 'rebuilt' }
 const NOBODY = '00000000-0000-7000-8000-00000000dead'
 
 /** What is asked of jobs by their ids. */
@@ -23,20 +23,20 @@ export const operatorCases: Cases = {
   'unknown ids are answered as such, in order, and hinder no other': async (bench) => {
     const [a, b] = [await bench.enqueue(), await bench.enqueue()]
     const ids = [NOBODY, a.id, '', "' or 1=1 --", b.id]
-    const answers = await bench.store.tell(ids, { kind: 'prioritise', priority: 3 }, CLIENT)
+    const answers = await bench.store.applyCommand(ids, { kind: 'prioritise', priority: 3 }, CLIENT)
     assert.deepEqual(
       answers.map(({ kind }) => kind),
       ['rejected', 'done', 'rejected', 'rejected', 'done'],
     )
     for (const i of [0, 2, 3]) refused(answers[i], JobNotFound)
     assert.equal((await bench.job(b.id)).priority, 3)
-    assert.deepEqual(await bench.store.tell([], { kind: 'submit' }, CLIENT), [])
+    assert.deepEqual(await bench.store.applyCommand([], { kind: 'submit' }, CLIENT), [])
   },
 
   'the same id twice in one call is answered twice': async (bench) => {
     const { id } = await bench.enqueue()
     const command = { kind: 'prioritise', priority: 3 } as const
-    const [first, second] = await bench.store.tell([id, id], command, CLIENT)
+    const [first, second] = await bench.store.applyCommand([id, id], command, CLIENT)
     done(first)
     assert.equal(second?.kind, 'same')
   },
@@ -46,7 +46,7 @@ export const operatorCases: Cases = {
     const held = await bench.hold()
     await bench.store.commit(held, () => '1')
     const ids = [other.id, held.job.id, plain.id]
-    const answers = await bench.store.tell(ids, { kind: 'discard' }, OPERATOR)
+    const answers = await bench.store.applyCommand(ids, { kind: 'discard' }, OPERATOR)
     refused(answers[0], Unsupported)
     refused(answers[1], Committed)
     refused(answers[2], InvalidTransition)
@@ -55,10 +55,10 @@ export const operatorCases: Cases = {
   'commands of operators need a name and a note, and keep both': async (bench) => {
     const { id } = await bench.enqueue()
     await bench.assertUntouched(id, async () => {
-      refused(await bench.tell(id, { kind: 'park' }, CLIENT), CommandInvalid)
-      refused(await bench.tell(id, { kind: 'park' }, { actor: 'operator' }), CommandInvalid)
+      refused(await bench.applyCommand(id, { kind: 'park' }, CLIENT), CommandInvalid)
+      refused(await bench.applyCommand(id, { kind: 'park' }, { actor: 'operator' }), CommandInvalid)
     })
-    const { fact } = done(await bench.tell(id, { kind: 'park' }, OPERATOR))
+    const { fact } = done(await bench.applyCommand(id, { kind: 'park' }, OPERATOR))
     assert.deepEqual([fact.operator, fact.note], ['ann', 'looked into it'])
     assert.deepEqual(await bench.lastFact(id), fact)
   },
@@ -66,7 +66,7 @@ export const operatorCases: Cases = {
   'a parked job is redriven with fresh budgets, and its attempts go on': async (bench) => {
     const held = await bench.hold()
     done(await bench.fail(held, 'invalid_input'))
-    const { job } = done(await bench.tell(held.job.id, { kind: 'redrive' }, OPERATOR))
+    const { job } = done(await bench.applyCommand(held.job.id, { kind: 'redrive' }, OPERATOR))
     assert.deepEqual([job.state, job.failures, job.attempt], ['queued', 0, 1])
     assert.equal((await bench.reclaim(held)).job.attempt, 2)
   },
@@ -75,7 +75,7 @@ export const operatorCases: Cases = {
     const held = await bench.hold()
     done(await bench.fail(held, 'terminal'))
     assert.deepEqual({ ...(await bench.store.counts()).ended }, { failed: 1 })
-    done(await bench.tell(held.job.id, { kind: 'redrive' }, OPERATOR))
+    done(await bench.applyCommand(held.job.id, { kind: 'redrive' }, OPERATOR))
     assert.deepEqual({ ...(await bench.store.counts()).ended }, {})
     const again = await bench.reclaim(held)
     done(await bench.fail(again, 'terminal'))
@@ -84,30 +84,34 @@ export const operatorCases: Cases = {
 
   'a parked job can be discarded for good': async (bench) => {
     const { id } = await bench.enqueue()
-    done(await bench.tell(id, { kind: 'park' }, OPERATOR))
-    const { job } = done(await bench.tell(id, { kind: 'discard' }, OPERATOR))
+    done(await bench.applyCommand(id, { kind: 'park' }, OPERATOR))
+    const { job } = done(await bench.applyCommand(id, { kind: 'discard' }, OPERATOR))
     assert.deepEqual([job.outcome, job.reason], ['failed', 'discarded'])
   },
 
   'force moves a job off its table, and its holder loses it': async (bench) => {
     const held = await bench.hold()
-    const { job } = done(await bench.tell(held.job.id, { kind: 'force', to: 'failed' }, OPERATOR))
+    const { job } = done(
+      await bench.applyCommand(held.job.id, { kind: 'force', to: 'failed' }, OPERATOR),
+    )
     assert.deepEqual([job.outcome, job.execution], ['failed', null])
     refused(await bench.settle(held, { kind: 'commit' }, '1'), StaleFence)
     const again = { kind: 'force', to: 'queued' } as const
-    refused(await bench.tell(held.job.id, again, OPERATOR), JobEnded)
+    refused(await bench.applyCommand(held.job.id, again, OPERATOR), JobEnded)
     const { id } = await bench.enqueue()
     for (const to of ['running', 'succeeded', 'nowhere']) {
-      refused(await bench.tell(id, { kind: 'force', to }, OPERATOR), InvalidTransition)
+      refused(await bench.applyCommand(id, { kind: 'force', to }, OPERATOR), InvalidTransition)
     }
   },
 
   'the doctor moves a job, or only notes that it mended the row': async (bench) => {
     const { id } = await bench.enqueue()
-    done(await bench.tell(id, { kind: 'repair' }, DOCTOR))
-    const { job } = done(await bench.tell(id, { kind: 'repair', to: 'quarantined' }, DOCTOR))
+    done(await bench.applyCommand(id, { kind: 'repair' }, DOCTOR))
+    const { job } = done(
+      await bench.applyCommand(id, { kind: 'repair', to: 'quarantined' }, DOCTOR),
+    )
     assert.equal(job.state, 'quarantined')
-    refused(await bench.tell(id, { kind: 'repair' }, OPERATOR), CommandInvalid)
+    refused(await bench.applyCommand(id, { kind: 'repair' }, OPERATOR), CommandInvalid)
   },
 
   'the doctor notes that it mended the row of a job that has ended': async (bench) => {
@@ -116,7 +120,7 @@ export const operatorCases: Cases = {
     await bench.store.commit(succeeded, () => '1')
     for (const { job } of [failed, succeeded]) {
       const before = await bench.job(job.id)
-      const { job: after } = done(await bench.tell(job.id, { kind: 'repair' }, DOCTOR))
+      const { job: after } = done(await bench.applyCommand(job.id, { kind: 'repair' }, DOCTOR))
       assert.deepEqual([after.state, after.endedAt], [before.state, before.endedAt])
     }
     const counts = await bench.store.counts()
@@ -139,7 +143,11 @@ export const operatorCases: Cases = {
         { kind: 'prioritise', priority: 9 },
       ] as const
       for (const command of tries) {
-        assert.equal((await bench.tell(id, command, OPERATOR)).kind, 'rejected', command.kind)
+        assert.equal(
+          (await bench.applyCommand(id, command, OPERATOR)).kind,
+          'rejected',
+          command.kind,
+        )
       }
       assert.equal(one(await bench.store.cancel([id], CLIENT)).kind, 'rejected')
     })
@@ -148,16 +156,16 @@ export const operatorCases: Cases = {
   'a job cannot be created a second time by a command': async (bench) => {
     const { id } = await bench.enqueue()
     const create = { kind: 'create', jobId: id, type: 'a', queue: 'b' } as const
-    refused(await bench.tell(id, create, CLIENT), JobExists)
+    refused(await bench.applyCommand(id, create, CLIENT), JobExists)
   },
 
   'priority and due time decide when a job is taken, also when they are changed later': async (
     bench,
   ) => {
     const [a, b, c] = [await bench.enqueue(), await bench.enqueue(), await bench.enqueue()]
-    done(await bench.tell(c.id, { kind: 'prioritise', priority: -1 }))
+    done(await bench.applyCommand(c.id, { kind: 'prioritise', priority: -1 }))
     const later = { kind: 'reschedule', runAt: bench.store.now() + 1000 } as const
-    done(await bench.tell(a.id, later))
+    done(await bench.applyCommand(a.id, later))
     const taken = await bench.claim({ limit: 9 })
     assert.deepEqual(
       taken.map(({ job }) => job.id),

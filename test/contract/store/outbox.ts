@@ -1,6 +1,6 @@
 /** The outbox: effects that a commit declared, each delivered under a lease until all are. */
 import assert from 'node:assert/strict'
-import type { EffectReport, Held, HeldEffect } from '../../../src/stores/store.ts'
+import type { EffectReport, Held, HeldEffect } from '../../../src/stores/contract/store.ts'
 import { type Bench, type Cases, CLIENT, done, OPERATOR, one } from './bench.ts'
 
 const EFFECT_LEASE_MS = 1000
@@ -111,7 +111,7 @@ export const outboxCases: Cases = {
     await bench.advance(EFFECT_LEASE_MS * 10)
     assert.deepEqual(await take(bench), [])
     assert.equal((await bench.job(job.id)).outcome, null)
-    done(await bench.tell(job.id, { kind: 'redrive' }, OPERATOR))
+    done(await bench.applyCommand(job.id, { kind: 'redrive' }, OPERATOR))
     const again = one(await take(bench))
     assert.deepEqual([again.key, again.tries], [bad.key, 1])
     assert.deepEqual(await bench.store.settleEffects([delivered(again)]), [true])
@@ -173,7 +173,7 @@ export const outboxCases: Cases = {
         { kind: 'discard' },
         { kind: 'force', to: 'queued' },
       ] as const) {
-        assert.equal((await bench.tell(job.id, command, OPERATOR)).kind, 'rejected')
+        assert.equal((await bench.applyCommand(job.id, command, OPERATOR)).kind, 'rejected')
       }
       assert.equal(one(await bench.store.cancel([job.id], CLIENT)).kind, 'rejected')
     })
@@ -181,7 +181,7 @@ export const outboxCases: Cases = {
 
   'a job is not done while effects are open, whoever says so': async (bench) => {
     const { job } = await committed(bench, 'mail')
-    await bench.tell(job.id, { kind: 'done', attempt: 1 })
+    await bench.applyCommand(job.id, { kind: 'done', attempt: 1 })
     assert.equal((await bench.job(job.id)).outcome, null)
   },
 

@@ -1,9 +1,9 @@
 /** Records of changes of queues. */
 import assert from 'node:assert/strict'
 import { CommandInvalid, PawlError } from '../../../src/core/errors.ts'
-import { CLIENT } from '../../../src/stores/asker.ts'
+import { CLIENT } from '../../../src/stores/contract/requester.ts'
+import type { Requester, Store } from '../../../src/stores/contract/store.ts'
 import type { QueueRecord } from '../../../src/stores/queue-records.ts'
-import type { Asker, Store } from '../../../src/stores/store.ts'
 import { type Cases, OPERATOR } from './bench.ts'
 
 const UNSET = { pausedAt: null, maxDepth: null, maxWaitMs: null }
@@ -53,7 +53,7 @@ export const queueRecordCases: Cases = {
     assert.equal(await store.limitQueue('a', { maxDepth: null, maxWaitMs: null }), undefined)
     assert.deepEqual(await store.listQueues(), [])
     const first = await store.pauseQueue('a', OPERATOR)
-    const other: Asker = { actor: 'operator', operator: 'ben', note: 'again' }
+    const other: Requester = { actor: 'operator', operator: 'ben', note: 'again' }
     assert.equal(await store.pauseQueue('a', other), undefined)
     const bound = await store.limitQueue('a', { maxDepth: 3 })
     for (let i = 0; i < 3; i++) {
@@ -102,14 +102,14 @@ export const queueRecordCases: Cases = {
   'an operator without a name or a reason, and what is no bound, are refused': async ({
     store,
   }) => {
-    const nameless: Asker = { actor: 'operator', note: 'why' }
-    const silent: Asker = { actor: 'operator', operator: 'ann' }
+    const nameless: Requester = { actor: 'operator', note: 'why' }
+    const silent: Requester = { actor: 'operator', operator: 'ann' }
     const misspelt = { maxdepth: 5 } as object
     const refused = [
-      ...[nameless, silent].flatMap((asker) => [
-        () => store.pauseQueue('a', asker),
-        () => store.resumeQueue('a', asker),
-        () => store.limitQueue('a', { maxDepth: 1 }, asker),
+      ...[nameless, silent].flatMap((requester) => [
+        () => store.pauseQueue('a', requester),
+        () => store.resumeQueue('a', requester),
+        () => store.limitQueue('a', { maxDepth: 1 }, requester),
       ]),
       () => store.pauseQueue('', CLIENT),
       () => store.resumeQueue('', CLIENT),

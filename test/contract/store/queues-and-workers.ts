@@ -1,7 +1,7 @@
 /** Pausing queues, and what workers tell of themselves. */
 import assert from 'node:assert/strict'
 import { LANES, type Lane } from '../../../src/core/job/lanes.ts'
-import type { Store, WorkerRow } from '../../../src/stores/store.ts'
+import type { Store, WorkerRow } from '../../../src/stores/contract/store.ts'
 import {
   type Bench,
   type Cases,
@@ -73,7 +73,13 @@ export const queueListCases: Cases = {
     await bench.enqueue({ queue: 'b', runAt: start + 1000 })
     await bench.enqueue({ queue: 'b', hold: true })
     await bench.hold({ queue: 'a' })
-    done(await bench.tell((await bench.enqueue({ queue: 'a' })).id, { kind: 'park' }, OPERATOR))
+    done(
+      await bench.applyCommand(
+        (await bench.enqueue({ queue: 'a' })).id,
+        { kind: 'park' },
+        OPERATOR,
+      ),
+    )
     done(one(await bench.store.cancel([(await bench.enqueue({ queue: 'c' })).id], OPERATOR)))
     const [a, b, c, ...rest] = await bench.store.listQueues()
     assert.deepEqual(rest, [])

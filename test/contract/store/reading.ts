@@ -5,8 +5,8 @@ import { PawlError } from '../../../src/core/errors.ts'
 import { fold } from '../../../src/core/job/evolve.ts'
 import { LIFECYCLES } from '../../../src/core/lifecycles/index.ts'
 import { leased } from '../../../src/core/lifecycles/leased.ts'
+import type { JobFilter } from '../../../src/stores/contract/store.ts'
 import { readable } from '../../../src/stores/damage.ts'
-import type { JobFilter } from '../../../src/stores/store.ts'
 import { type Bench, type Cases, CLIENT, done, OPERATOR, policyWith } from './bench.ts'
 import { listAll } from './check.ts'
 
@@ -59,7 +59,7 @@ export const readingCases: Cases = {
     seen.push(await bench.job(id))
     done(await bench.settle(held, { kind: 'step', name: 'a', n: 1 }, '1'))
     seen.push(await bench.job(id))
-    done(await bench.tell(id, { kind: 'prioritise', priority: 4 }))
+    done(await bench.applyCommand(id, { kind: 'prioritise', priority: 4 }))
     seen.push(await bench.job(id))
     done(await bench.settle(held, { kind: 'cancel' }))
     seen.push(await bench.job(id))
@@ -86,7 +86,7 @@ export const readingCases: Cases = {
     const { id } = await bench.enqueue()
     const end = await store.tailEnd()
     assert.deepEqual(await store.tail(end, 10), [])
-    const { fact } = done(await bench.tell(id, { kind: 'prioritise', priority: 5 }))
+    const { fact } = done(await bench.applyCommand(id, { kind: 'prioritise', priority: 5 }))
     const seen = async (place: string) =>
       readable(await store.tail(place, 10)).map(({ fact }) => fact)
     assert.deepEqual(await seen(end), [fact])
@@ -128,7 +128,7 @@ export const readingCases: Cases = {
     }
     const { id } = await bench.enqueue({ hold: true })
     assert.equal(await lane(), 'idle 1')
-    done(await bench.tell(id, { kind: 'schedule', runAt: bench.store.now() + 10 }))
+    done(await bench.applyCommand(id, { kind: 'schedule', runAt: bench.store.now() + 10 }))
     assert.equal(await lane(), 'waiting 1')
     await bench.advance(10)
     await bench.store.promote(1)
@@ -136,9 +136,9 @@ export const readingCases: Cases = {
     const [held] = await bench.claim()
     assert.equal(await lane(), 'held 1')
     assert.ok(held)
-    done(await bench.tell(id, { kind: 'park' }, OPERATOR))
+    done(await bench.applyCommand(id, { kind: 'park' }, OPERATOR))
     assert.equal(await lane(), 'parked 1')
-    done(await bench.tell(id, { kind: 'redrive' }, OPERATOR))
+    done(await bench.applyCommand(id, { kind: 'redrive' }, OPERATOR))
     const [again] = await bench.claim()
     assert.ok(again)
     await bench.store.commit(again, (tx) => {
@@ -225,11 +225,27 @@ function filters(start: number): [JobFilter, string[]][] {
 
 /** Lists by keyset. */
 export const listCases: Cases = {
+  'jobs are found by the code and by the group of their last error': async (bench) => {
+    const held = await bench.hold()
+    await bench.enqueue()
+    const known = { name: 'Error', code: '23505', fingerprint: '00abc123def456' }
+    const failure = { class: 'retryable', kind: 'error', message: 'Error: no', ...known } as const
+    await bench.settle(held, { kind: 'fail', failure })
+    for (const error of ['23505', '00abc123def456', 'Error: no']) {
+      const { items } = await bench.store.list({ error })
+      assert.deepEqual(
+        items.map(({ id }) => id),
+        [held.job.id],
+      )
+    }
+    assert.deepEqual((await bench.store.list({ error: 'retryable' })).items, [])
+  },
+
   'an unknown condition, value or option of a list is refused, and never means every job': async ({
     store,
   }) => {
     const refused = { code: 'E_COMMAND_INVALID' }
-    const texts = ['state', 'lane', 'queue', 'type', 'tag', 'key', 'error']
+    const texts = ['state', 'lane', 'outcome', 'queue', 'type', 'tag', 'key', 'error']
     const bad = [
       ...texts.flatMap((field) =>
         ['', ' ', '\0', '\ud800', 7, true, null, undefined, ['ready'], {}].map((value) => ({
@@ -242,6 +258,7 @@ export const listCases: Cases = {
         })),
       ),
       ...['nonsense', 'constructor', '__proto__', 'toString', 'READY'].map((lane) => ({ lane })),
+      ...['done', 'FAILED', 'toString'].map((outcome) => ({ outcome })),
       { createdFrom: 5, createdBefore: 5 },
       { lanes: 'ready' },
       { constructor: 'x' },
@@ -269,6 +286,46 @@ export const listCases: Cases = {
     ]
     for (const filter of facts) {
       await assert.rejects(store.audit(filter), refused, JSON.stringify(filter))
+    }
+  },
+
+  'a condition on the outcome means the same in every lifecycle': async (bench) => {
+    const none = { policy: policyWith({ retry: { ...policyWith().retry, max: 0 } }) }
+    const expected: Record<string, string[]> = {
+      ...{ succeeded: [], failed: [], cancelled: [], parked: [] },
+    }
+    const expectIn = (id: string, ...words: string[]) => {
+      for (const word of words) expected[word]?.unshift(id)
+    }
+    for (const lifecycle of LIFECYCLES) {
+      const mayRetry = lifecycle.name !== 'task' && lifecycle.name !== 'document'
+      const waiting = await bench.enqueue({ lifecycle })
+      const good = await bench.hold({ lifecycle })
+      done(await bench.settle(good, { kind: 'commit' }, '1'))
+      expectIn(good.job.id, 'succeeded')
+      const wordsOf = async (id: string, word: string) => {
+        const { outcome } = await bench.job(id)
+        expectIn(id, word, ...(outcome === null ? ['parked'] : []))
+      }
+      const final = await bench.hold({ lifecycle })
+      done(await bench.fail(final, 'terminal'))
+      await wordsOf(final.job.id, 'failed')
+      if (mayRetry) {
+        const exhausted = await bench.hold({ lifecycle, ...none })
+        done(await bench.fail(exhausted))
+        await wordsOf(exhausted.job.id, 'failed')
+        const again = await bench.hold({ lifecycle })
+        done(await bench.fail(again))
+      }
+      done(await bench.applyCommand(waiting.id, { kind: 'cancel' }))
+      await wordsOf(waiting.id, 'cancelled')
+      const parked = await bench.enqueue({ lifecycle })
+      done(await bench.applyCommand(parked.id, { kind: 'park' }, OPERATOR))
+      expectIn(parked.id, 'parked')
+    }
+    for (const [word, ids] of Object.entries(expected)) {
+      const { items } = await bench.store.list({ outcome: word as 'failed' }, { limit: 1000 })
+      assert.deepEqual(items.map(({ id }) => id).sort(), ids.sort(), word)
     }
   },
 

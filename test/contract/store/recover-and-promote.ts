@@ -24,7 +24,7 @@ export const recoverCases: Cases = {
     await bench.assertUntouched(held.job.id, async () => {
       assert.deepEqual(await bench.store.recover(10), [])
       const expire = { kind: 'expire', fence: fenceOf(held) } as const
-      refused(await bench.tell(held.job.id, expire, { actor: 'engine' }), LeaseLive)
+      refused(await bench.applyCommand(held.job.id, expire, { actor: 'engine' }), LeaseLive)
     })
   },
 
@@ -96,9 +96,9 @@ export const recoverCases: Cases = {
     assert.deepEqual([job.state, job.stalled], ['running', true])
     assert.deepEqual(await bench.store.recover(10), [])
     const expire = { kind: 'expire', fence: fenceOf(held), approved: true } as const
-    const approved = done(await bench.tell(job.id, expire, OPERATOR))
+    const approved = done(await bench.applyCommand(job.id, expire, OPERATOR))
     assert.deepEqual([approved.job.stalled, approved.job.crashes], [false, 1])
-    refused(await bench.tell(job.id, expire, OPERATOR), StaleFence)
+    refused(await bench.applyCommand(job.id, expire, OPERATOR), StaleFence)
   },
 
   'stalled jobs do not keep others from being taken back': async (bench) => {
@@ -229,7 +229,7 @@ export const promoteCases: Cases = {
   'a job that is parked while it waits is not made ready': async (bench) => {
     for (const lifecycle of LIFECYCLES) {
       const { id } = await bench.enqueue({ lifecycle, runAt: bench.store.now() + 10 })
-      done(await bench.tell(id, { kind: 'park' }, OPERATOR))
+      done(await bench.applyCommand(id, { kind: 'park' }, OPERATOR))
     }
     await bench.advance(10)
     assert.equal(await bench.store.promote(100), 0)
@@ -238,10 +238,10 @@ export const promoteCases: Cases = {
 
   'a job whose due time is moved keeps the new one': async (bench) => {
     const { id } = await bench.enqueue({ runAt: bench.store.now() + 10 })
-    done(await bench.tell(id, { kind: 'reschedule', runAt: bench.store.now() + 1000 }))
+    done(await bench.applyCommand(id, { kind: 'reschedule', runAt: bench.store.now() + 1000 }))
     await bench.advance(10)
     assert.equal(await bench.store.promote(10), 0)
-    done(await bench.tell(id, { kind: 'reschedule', runAt: bench.store.now() }))
+    done(await bench.applyCommand(id, { kind: 'reschedule', runAt: bench.store.now() }))
     assert.equal(one(await bench.claim()).job.id, id)
   },
 

@@ -51,7 +51,7 @@ export const retentionCases: Cases = {
     await bench.enqueue({ runAt: bench.store.now() + 9e9 })
     await bench.hold()
     const parked = await bench.enqueue()
-    done(await bench.tell(parked.id, { kind: 'park' }, OPERATOR))
+    done(await bench.applyCommand(parked.id, { kind: 'park' }, OPERATOR))
     const delivering = await bench.hold()
     await bench.store.commit(delivering, (tx) => {
       tx.effect('mail', '1')
@@ -122,7 +122,7 @@ export const retentionCases: Cases = {
   'a job that is redriven while it is archived stays': async (bench) => {
     const job = await ended(bench, 'failed')
     const archive = async () => {
-      done(await bench.tell(job.id, { kind: 'redrive' }, OPERATOR))
+      done(await bench.applyCommand(job.id, { kind: 'redrive' }, OPERATOR))
     }
     const request = { endedBefore: bench.store.now() + 1, limit: 10, archive }
     assert.equal(await bench.store.prune(request), 0)
@@ -134,7 +134,7 @@ export const retentionCases: Cases = {
     let archived = ''
     const archive = async (lines: string) => {
       archived += lines
-      done(await bench.tell(job.id, { kind: 'redrive' }, OPERATOR))
+      done(await bench.applyCommand(job.id, { kind: 'redrive' }, OPERATOR))
       done((await bench.store.cancel([job.id], CLIENT))[0])
     }
     const request = { endedBefore: bench.store.now() + 1, limit: 10, archive }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { sealUp } from '../../../src/audit/seal-up.ts'
 import { verifyArchives, verifyExport, verifySeals } from '../../../src/audit/verify-seals.ts'
 import type { AuditEntry } from '../../../src/stores/audit.ts'
+import type { Store } from '../../../src/stores/contract/store.ts'
 import { LedgerSum, type Seal } from '../../../src/stores/seals.ts'
-import type { Store } from '../../../src/stores/store.ts'
 import { type Bench, type Cases, CLIENT, done, OPERATOR } from './bench.ts'
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -73,7 +73,7 @@ export const sealCases: Cases = {
     const { store } = bench
     const [first = ''] = await ended(bench, 3)
     await seal(store)
-    done(await bench.tell(first, { kind: 'redrive' }, OPERATOR))
+    done(await bench.applyCommand(first, { kind: 'redrive' }, OPERATOR))
     await bench.enqueue()
     assert.deepEqual(await findings(store), [])
   },
@@ -131,7 +131,7 @@ export const sealCases: Cases = {
     let text = ''
     const archive = async (lines: string) => {
       text += lines
-      if (text === lines) done(await bench.tell(redriven, { kind: 'redrive' }, OPERATOR))
+      if (text === lines) done(await bench.applyCommand(redriven, { kind: 'redrive' }, OPERATOR))
     }
     const request = { endedBefore: store.now(), limit: 10, archive }
     assert.equal(await store.prune(request), 4)

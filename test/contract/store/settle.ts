@@ -8,7 +8,7 @@ import {
   ValueInvalid,
 } from '../../../src/core/errors.ts'
 import { leased } from '../../../src/core/lifecycles/leased.ts'
-import type { Held, Settlement } from '../../../src/stores/store.ts'
+import type { Held, Settlement } from '../../../src/stores/contract/store.ts'
 import {
   type Bench,
   type Cases,
@@ -44,7 +44,7 @@ export const settleCases: Cases = {
         }),
       fail: (held) => bench.fail(held, 'transient'),
       release: (held) => bench.settle(held, { kind: 'release' }),
-      cancel: (held) => bench.tell(held.job.id, { kind: 'cancel' }),
+      cancel: (held) => bench.applyCommand(held.job.id, { kind: 'cancel' }),
     }
     for (const [name, close] of Object.entries(closings)) {
       const { id } = await bench.enqueue({ queue: name })
@@ -378,6 +378,35 @@ export const heartbeatCases: Cases = {
     const held = await bench.hold()
     const beat = { ref: held.ref, fence: fenceOf(held), progress: '"\0"' }
     await assert.rejects(bench.store.heartbeat([beat], LEASE_MS), ValueInvalid)
+  },
+
+  'the last progress of an attempt is stored with its end, whatever the end is': async (bench) => {
+    const failure = failureOf('transient', 'no')
+    const ends: Report[] = [
+      { kind: 'commit' },
+      { kind: 'fail', failure },
+      { kind: 'release' },
+      { kind: 'cancel' },
+    ]
+    for (const end of ends) {
+      const held = await bench.hold()
+      const beat = { ref: held.ref, fence: fenceOf(held), progress: '1' }
+      await bench.store.heartbeat([beat], LEASE_MS)
+      const report = { ...settlement(held, end), progress: '{"done":2}' }
+      const [answer] = (await bench.store.settle([report])).answers
+      assert.equal(answer?.kind, 'done')
+      assert.equal(await bench.store.progress(held.job.id), '{"done":2}')
+      // A report that is refused changes nothing.
+      await bench.store.settle([{ ...report, progress: '3' }])
+      assert.equal(await bench.store.progress(held.job.id), '{"done":2}')
+    }
+    const held = await bench.hold()
+    const closing = () => ({ progress: '"all"', usage: { tokens: 7 } })
+    const answer = await bench.store.commit(held, () => '1', closing)
+    assert.equal(answer.kind, 'done')
+    assert.equal(await bench.store.progress(held.job.id), '"all"')
+    const facts = await bench.store.facts(held.job.id)
+    assert.deepEqual(facts.at(-1)?.usage, { tokens: 7 })
   },
 
   'a job that has committed has no lease to renew': async (bench) => {

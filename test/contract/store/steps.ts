@@ -1,7 +1,7 @@
 /** Steps: what an attempt has finished, so that the next one need not do it again. */
 import assert from 'node:assert/strict'
 import { StaleFence } from '../../../src/core/errors.ts'
-import type { Held } from '../../../src/stores/store.ts'
+import type { Held } from '../../../src/stores/contract/store.ts'
 import { type Cases, done, fenceOf, LEASE_MS, policyWith, refused, settlement } from './bench.ts'
 
 /** The results of steps. */

@@ -1,7 +1,7 @@
 /** Transactions on a connection of the store: the user's writes and new jobs, together or not. */
 import assert from 'node:assert/strict'
+import type { StoreTx } from '../../../src/stores/contract/store.ts'
 import { TransactionTooSlow, TxEnded, TxOwned, UseTx } from '../../../src/stores/errors.ts'
-import type { StoreTx } from '../../../src/stores/store.ts'
 import type { Bench, Cases } from './bench.ts'
 import { WRITES } from './commit.ts'
 

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 import { freshFolder } from '../../processes/folder.ts'
 import { openRaw, rowsOf } from '../../processes/inspect.ts'
 import { connected } from '../../support/postgres/clients.ts'
-import { freshDatabase, sharedPostgres } from '../../support/postgres/databases.ts'
+import { freshStoreDatabase } from '../../support/postgres/databases.ts'
 
 const BOOKINGS = 'CREATE TABLE bookings (job TEXT NOT NULL, attempt INTEGER NOT NULL)'
 const ALL_BOOKED = 'SELECT job, attempt FROM bookings ORDER BY job'
@@ -48,7 +48,7 @@ export async function sqlitePlace(): Promise<Place & { readonly path: string }> 
 
 /** A database on the server that all tests share. */
 async function postgresPlace(): Promise<Place> {
-  return postgresPlaceAt(await freshDatabase(sharedPostgres()))
+  return postgresPlaceAt(await freshStoreDatabase())
 }
 
 /** A database that is there already. */

@@ -14,7 +14,7 @@ import { DEFAULT_POLICY, type Fact, type JobPolicy, standard } from 'pawl/rules'
 import type { Client } from 'pg'
 import { onTestFinished } from 'vitest'
 import { systemEnvironment } from '../../../src/environment/system.ts'
-import { freshDatabase, sharedPostgres } from '../../support/postgres/databases.ts'
+import { freshStoreDatabase } from '../../support/postgres/databases.ts'
 import { type PostgresOptions as Server, startPostgres } from '../../support/postgres/server.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
 
@@ -34,7 +34,7 @@ export const PATIENT: JobPolicy = {
 
 /** The connection string of a new database on the shared server. */
 export function ownDatabase(): Promise<string> {
-  return freshDatabase(sharedPostgres())
+  return freshStoreDatabase()
 }
 
 /** A server of the test's own. */

@@ -56,7 +56,7 @@ class Contender {
 
   async redriveAll() {
     const ids = await this.idsOf({ state: 'failed' })
-    return this.countDone(await this.store.tell(ids, { kind: 'redrive' }, OPERATOR))
+    return this.countDone(await this.store.applyCommand(ids, { kind: 'redrive' }, OPERATOR))
   }
 
   /** Claims many and settles them in another order, with the next claim, which is abandoned. */

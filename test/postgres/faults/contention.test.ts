@@ -53,10 +53,10 @@ it('the tail tells the facts of each job in their order, whoever waited for whom
   await client.query('BEGIN')
   await client.query('SELECT 1 FROM pawl.jobs WHERE id = $1 FOR UPDATE', [second])
   // Its transaction has begun to write when it waits for the second job ...
-  const waiting = store.tell(ids, { kind: 'prioritise', priority: 2 }, OPERATOR)
+  const waiting = store.applyCommand(ids, { kind: 'prioritise', priority: 2 }, OPERATOR)
   await vi.waitFor(async () => expect(await single(witness, WAITING)).toBe(1), { timeout: 10_000 })
   // ... and writes about the third one after a transaction that began later.
-  await other.tell([third], { kind: 'prioritise', priority: 1 }, OPERATOR)
+  await other.applyCommand([third], { kind: 'prioritise', priority: 1 }, OPERATOR)
   await client.query('ROLLBACK')
   expect((await waiting).map(({ kind }) => kind)).toEqual(['done', 'done', 'done'])
   const tail = readable(await other.tail(undefined, 100))

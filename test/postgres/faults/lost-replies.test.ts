@@ -168,7 +168,7 @@ describe('a transaction whose answer to COMMIT is lost', () => {
     const held = await hold(bed.store)
     await bed.store.settle([failed(held)])
     const answers = await losing(COMMIT, () =>
-      bed.store.tell([held.job.id], { kind: 'redrive' }, OPERATOR),
+      bed.store.applyCommand([held.job.id], { kind: 'redrive' }, OPERATOR),
     )
     expect(answers).toMatchObject([{ kind: 'done', job: { state: 'queued' } }])
     const triggers = await triggersOf(bed.other, held.job.id)
@@ -179,7 +179,11 @@ describe('a transaction whose answer to COMMIT is lost', () => {
   it('a new due time, which could be set again and again, is set once', async () => {
     const [id] = (await accepted(bed.store, [item()])) as [string]
     const answers = await losing(COMMIT, () =>
-      bed.store.tell([id], { kind: 'reschedule', runAt: bed.store.now() + 60_000 }, OPERATOR),
+      bed.store.applyCommand(
+        [id],
+        { kind: 'reschedule', runAt: bed.store.now() + 60_000 },
+        OPERATOR,
+      ),
     )
     expect(answers).toMatchObject([{ kind: 'done' }])
     expect(await triggersOf(bed.other, id)).toEqual(['create', 'reschedule'])

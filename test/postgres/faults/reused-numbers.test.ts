@@ -15,7 +15,7 @@ it.each([
   const server = await ownServer({ wal_writer_delay: '10s' })
   const proxy = await proxyTo(server.url)
   const crashPoint = (name: string) => {
-    if (name === 'tell.written' && !hasStalled) stalled()
+    if (name === 'applyCommand.written' && !hasStalled) stalled()
   }
   let hasStalled = false
   let stalled = () => {}
@@ -30,7 +30,7 @@ it.each([
     environment: { ...systemEnvironment(), crashPoint },
   })
   const [id] = (await accepted(store, [item()])) as [string]
-  const telling = store.tell([id], { kind: 'prioritise', priority: 3 }, OPERATOR)
+  const telling = store.applyCommand([id], { kind: 'prioritise', priority: 3 }, OPERATOR)
   // Everything is written but the COMMIT, which does not get through.
   await isWritten
   await server.kill9()

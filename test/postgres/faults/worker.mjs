@@ -111,7 +111,7 @@ class Worker {
     // What is claimed with it is abandoned, as by a process that was lost after its claim.
     const next = this.below(10) === 0 ? { ...request, limit: 1 } : undefined
     const { answers } = await this.store.settle(settlements, next)
-    this.tell(answers.filter(({ kind }) => kind === 'done').length)
+    this.report(answers.filter(({ kind }) => kind === 'done').length)
   }
 
   reportOf(held, chance) {
@@ -127,10 +127,10 @@ class Worker {
       await tx.query('INSERT INTO user_rows (job) VALUES ($1)', [held.job.id])
       return '"user"'
     })
-    if (answer.kind === 'done') this.tell(1)
+    if (answer.kind === 'done') this.report(1)
   }
 
-  tell(settled) {
+  report(settled) {
     this.settled += settled
     process.send({ kind: 'progress', settled: this.settled })
   }
@@ -157,7 +157,7 @@ class Worker {
 
   async redrive() {
     if (!this.isFinishing)
-      await this.store.tell(await this.someIds(), { kind: 'redrive' }, OPERATOR)
+      await this.store.applyCommand(await this.someIds(), { kind: 'redrive' }, OPERATOR)
   }
 
   async recover() {

@@ -18,7 +18,7 @@ const deeds = {
   async open({ runId }) {
     writer = await journal.open(runId, AUTHOR)
   },
-  async tell({ command }) {
+  async applyCommand({ command }) {
     const { facts } = decideRun(documentationRun, writer.run, command)
     await writer.append(facts, AUTHOR)
   },

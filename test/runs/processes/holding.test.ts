@@ -29,7 +29,7 @@ function runsOf(folder: string): Promise<Runs> {
 }
 
 describe('a run that a process works on', () => {
-  it('is refused to every other, which learns who holds it', async () => {
+  it('is refused to other processes, with the name of its holder', async () => {
     const folder = freshFolder()
     const { child } = await holder(folder)
     const { said } = await runChild<{ code: string; message: string }>(CHILD, {

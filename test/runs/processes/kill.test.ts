@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { openFolderJournal, openRuns, type Run, type RunEvent } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
 import { runChild } from '../../processes/children.ts'
+import { half } from '../../support/extent.ts'
 import { freshFolder } from '../bench.ts'
 import { essenceOf } from './essence.ts'
 
@@ -87,10 +88,11 @@ describe('a run that is killed and resumed', () => {
     expect(expected).toMatchObject({ run_state: 'DONE', fix_attempts: 1 })
     const appends = said[0]?.appends ?? 0
     expect(appends).toBeGreaterThan(35)
-    const points = Array.from({ length: appends }, (_, i): Kill[] => [
+    const every = Array.from({ length: appends }, (_, i): Kill[] => [
       { at: i + 1, moment: 'after' },
       ...(i % 4 === 1 ? [{ at: i + 1, moment: 'before' } as const] : []),
     ]).flat()
+    const points = half(every, 0)
     const killed: Killed[] = []
     const left = points.values()
     const slot = async () => {

@@ -22,7 +22,7 @@ interface Told {
 }
 
 describe('several processes', LONG, () => {
-  it('want one run: one has it, and the others are told by whom it is held', async () => {
+  it('create the same run: one succeeds, and the others learn its holder', async () => {
     const path = join(freshFolder(), 'runs')
     await withHelpers(HOLDER, 3, async (helpers) => {
       for (const helper of helpers) await helper.ask({ kind: 'journal', path })
@@ -37,13 +37,13 @@ describe('several processes', LONG, () => {
       const file = JSON.parse(readFileSync(join(path, 'run-1', '.holder.json'), 'utf8'))
       expect(refused.details?.holder).toEqual(file)
 
-      await holder.ask({ kind: 'tell', command: { kind: 'move', to: 'CLONED_INPUTS' } })
+      await holder.ask({ kind: 'applyCommand', command: { kind: 'move', to: 'CLONED_INPUTS' } })
       await holder.ask({ kind: 'close' })
       expect(await other.ask<Told>({ kind: 'open', runId: 'run-1' })).toMatchObject({ seq: 2 })
     })
   })
 
-  it('take turns, and every event of all of them is there once, in order', async () => {
+  it('take turns, and the log has all their events once, in order', async () => {
     const path = join(freshFolder(), 'runs')
     await withHelpers(HOLDER, 2, async (helpers) => {
       for (const helper of helpers) await helper.ask({ kind: 'journal', path })
@@ -55,7 +55,7 @@ describe('several processes', LONG, () => {
           seq: turn + 1,
         })
         const command = { kind: 'change-section', section: 's', to: `${turn}` }
-        await helper?.ask({ kind: 'tell', command })
+        await helper?.ask({ kind: 'applyCommand', command })
         await helper?.ask({ kind: 'close' })
       }
     })
@@ -66,7 +66,7 @@ describe('several processes', LONG, () => {
 })
 
 describe('a process that is killed while it writes', LONG, () => {
-  it('frees the run at once, and everything that it was told is done is there', async () => {
+  it('releases the run at once, and all acknowledged events are in the log', async () => {
     const path = join(freshFolder(), 'runs')
     const acknowledged: string[] = []
     for (let round = 0; round < 6; round++) {

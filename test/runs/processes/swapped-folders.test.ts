@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { openFolderJournal, PathRefused, RunNotFound, type RunWriter } from 'pawl/runs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { freshFolder } from '../bench.ts'
-import { AUTHOR, factsOf, tell } from '../support.ts'
+import { AUTHOR, applyCommand, factsOf } from '../support.ts'
 
 const SWAPPER = fileURLToPath(new URL('swapper.mjs', import.meta.url))
 const WANTED = 30
@@ -59,10 +59,10 @@ async function repeat(act: (i: number) => Promise<unknown>): Promise<[number, nu
 }
 
 const section = (writer: RunWriter, i: number) =>
-  tell(writer, { kind: 'change-section', section: 'intro', to: `draft ${i}` })
+  applyCommand(writer, { kind: 'change-section', section: 'intro', to: `draft ${i}` })
 
 describe('a folder that is swapped for a link and back, all the time', { timeout: 120_000 }, () => {
-  it('gets every event, snapshot and artifact of its holder, and the other one none', async () => {
+  it('receives all writes of its holder, and the target of the link none', async () => {
     const { root, elsewhere, journal, writer, landed } = await place()
     const stop = await swap(join(root, 'run-1'), elsewhere)
     const contents: { name: string; sha256: string }[] = []
@@ -83,7 +83,7 @@ describe('a folder that is swapped for a link and back, all the time', { timeout
     expect(await journal.verify('run-1')).toEqual([])
   })
 
-  it('is opened, cancelled and closed without a trace in the other one', async () => {
+  it('is opened, cancelled and closed without a write to the target of the link', async () => {
     const { root, elsewhere, journal, writer, landed } = await place()
     await writer.close()
     const stop = await swap(join(root, 'run-1'), elsewhere)

@@ -77,7 +77,7 @@ const LOG = '/run-1/events.ndjson'
 const SNAPSHOT = '/run-1/snapshot.json'
 
 describe.runIf(canRecord())('the system calls of a run', { timeout: 60_000 }, () => {
-  it('are a durable write, then for the snapshot write, sync, rename, sync again', async () => {
+  it('are a durable write; for the snapshot write, sync, rename, sync', async () => {
     const calls = await recorded()
     const atomic = (path: string, folder: string): Call[] => [
       { name: 'write', path: `${path}.tmp` },

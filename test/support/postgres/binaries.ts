@@ -82,7 +82,8 @@ async function initdb(binaries: string, version: string, place: string): Promise
       ...serverUser,
       cwd: parent,
     })
-    renameSync(made, place)
+    // A copy, because the cache may be on another device.
+    await run('cp', ['-Rp', made, place])
   } finally {
     rmSync(parent, { recursive: true, force: true })
   }

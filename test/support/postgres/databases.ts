@@ -3,9 +3,17 @@ import { randomUUID } from 'node:crypto'
 import { Client } from 'pg'
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest'
 import { type PostgresServer, startPostgres } from './server.ts'
+import { claimPlace } from './shared-place.ts'
 
 /** The shared servers as the global set-up gives them: where they are, or why there are none. */
-type SharedPostgres = { readonly urls: readonly string[] } | { readonly missing: string }
+type SharedPostgres =
+  | {
+      readonly urls: readonly string[]
+      readonly claims: string
+      /** On each server: a database with an empty store, to be copied. */
+      readonly template?: string
+    }
+  | { readonly missing: string }
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -20,8 +28,8 @@ declare module 'vitest' {
 export function sharedPostgres(): string {
   const shared = inject('postgres')
   if ('missing' in shared) throw new Error(`There is no PostgreSQL: ${shared.missing}`)
-  const place = (Number(process.env.VITEST_POOL_ID) - 1) % shared.urls.length
-  return shared.urls[place] as string
+  const { urls, claims } = shared
+  return urls[urls.length === 1 ? 0 : claimPlace(claims, urls.length)] as string
 }
 
 /**
@@ -57,6 +65,20 @@ export async function freshDatabase(url: string): Promise<string> {
   return Object.assign(new URL(url), { pathname: `/${database}` }).href
 }
 
+/**
+ * The same with an empty store in the schema `pawl`, on the shared server. It is copied, because to
+ * apply all migrations takes longer than most tests. All copies have the same store id.
+ */
+export async function freshStoreDatabase(): Promise<string> {
+  const { url, drop } = await freshServerDatabase(sharedPostgres(), templateOf(inject('postgres')))
+  onTestFinished(drop)
+  return url
+}
+
+function templateOf(shared: SharedPostgres): string | undefined {
+  return 'missing' in shared ? undefined : shared.template
+}
+
 function uniqueName(): string {
   return `test_${randomUUID().replaceAll('-', '')}`
 }
@@ -71,12 +93,13 @@ async function execute(url: string, sql: string): Promise<void> {
   }
 }
 
-/** The same for as long as its owner wants it. */
+/** A new database for as long as its owner wants it; empty, or a copy of a template. */
 export async function freshServerDatabase(
   server = sharedPostgres(),
+  template = 'template1',
 ): Promise<{ url: string; drop: () => Promise<void> }> {
   const database = uniqueName()
-  await execute(server, `create database ${database}`)
+  await execute(server, `create database ${database} template ${template}`)
   return {
     url: Object.assign(new URL(server), { pathname: `/${database}` }).href,
     drop: () => execute(server, `drop database if exists ${database} with (force)`),

@@ -1,33 +1,32 @@
 /**
- * A run's folder, and how its files are written so that a crash leaves the old or the new:
+ * The files in a run's folder. Each is written so that a crash leaves the old or the new content:
  *
  *   events.ndjson            the log (`../event-line.ts`)
- *   events.torn-<n>          what was cut off the end of the log, n from 1
- *   events.failed-<n>.ndjson what was recorded of a damaged log (`../failure-record.ts`), n from 1
+ *   events.torn-<n>          a torn end that was removed from the log (`tail.ts`), n from 1
+ *   events.failed-<n>.ndjson the record of a damaged log (`../failure-record.ts`), n from 1
  *   snapshot.json            the fold of the log (`../snapshot.ts`)
- *   snapshot.failed.json     the same of a damaged log and what was recorded of it; for people
+ *   snapshot.failed.json     the fold of a damaged log and its record; for people
  *   artifacts/               contents (`../names.ts`)
- *   .looks.json              what artifacts looked like when they were right (`looks.ts`)
- *   cancel.json              the wish that the run be cancelled
- *   .lock, .holder.json      the right to write, and who has it
- *   *.tmp                    a file on its way; whoever holds the run removes them
+ *   .looks.json              a cache of the sizes and times of checked contents (`looks.ts`)
+ *   cancel.json              the last request to cancel the run
+ *   .lock, .holder.json      the lock of the writer, and the process that has it
+ *   *.tmp                    a file before its rename; the next holder removes left-over ones
  *
- * Nothing here follows a link: each path below the journal's own folder is looked at before it is
- * used, and the last part of a path is opened without following.
+ * Links are never followed: each path below the journal's folder is checked before it is used, and
+ * the last part of a path is opened without following links.
  */
 import type { FileHandle, FileInfo, FileLocks, FileSystem } from '../../../core/ports.ts'
 import type { Environment } from '../../../environment/system.ts'
 import { PathRefused } from '../errors.ts'
 import type { HeldFolder } from './held.ts'
 
-/** What a folder journal works with. */
 export interface Disk {
   readonly files: FileSystem
   readonly locks: FileLocks
   readonly environment: Environment
-  /** The folder in which each run has its own. */
+  /** The folder with one folder for each run. */
   readonly root: string
-  /** The folder of the one run that is written to; absent for whoever only reads. */
+  /** The open folder of the run that is written to; absent for readers. */
   readonly held?: HeldFolder
 }
 
@@ -41,15 +40,14 @@ export const HOLDER = '.holder.json'
 export const LOOKS = '.looks.json'
 
 const CHUNK_BYTES = 1024 * 1024
-/** Files other than the log are read at once. */
+/** Files other than the log are read as a whole. */
 const WHOLE_BYTES_MAX = 1024 * 1024 * 1024
 
-/** The folder of a run. */
 export function folderOf({ root, held }: Disk, runId: string): string {
   return held?.path ?? `${root}/${runId}`
 }
 
-/** The folder of a run's artifacts; nothing if there is none. A link is refused. */
+/** Returns the folder of a run's artifacts, if it exists. Throws `PathRefused` for a link. */
 export async function artifactsOf(disk: Disk, runId: string): Promise<string | undefined> {
   if (disk.held !== undefined) return disk.held.inner(ARTIFACTS)
   const folder = `${folderOf(disk, runId)}/${ARTIFACTS}`
@@ -65,7 +63,7 @@ function refusal(
   return PathRefused.kind(held?.shown(path) ?? path, info, wanted)
 }
 
-/** Whether there is a folder, which is one and not a link. */
+/** Returns false if nothing is at the path. Throws `PathRefused` if it is not a folder. */
 export async function isFolder(disk: Disk, path: string): Promise<boolean> {
   const info = await disk.files.info(path)
   if (info === undefined) return false
@@ -73,18 +71,17 @@ export async function isFolder(disk: Disk, path: string): Promise<boolean> {
   return true
 }
 
-/** A file that is open, and what it looks like. */
 export interface OpenFile {
   readonly handle: FileHandle
   readonly info: FileInfo
 }
 
-/** Opens a file to read it; nothing where there is none. What is no file is refused. */
+/** Opens a file for reading. Returns `undefined` if it does not exist. Throws `PathRefused`. */
 export async function openToRead(disk: Disk, path: string): Promise<OpenFile | undefined> {
   return openSeen(disk, path, await disk.files.info(path))
 }
 
-/** The same, by whoever has looked at its path already. */
+/** The same, if the caller has the file's info already. */
 async function openSeen(
   disk: Disk,
   path: string,
@@ -94,21 +91,21 @@ async function openSeen(
   if (seen.kind !== 'file') throw refusal(disk, path, seen, 'file')
   const handle = await disk.files.open(path, 'read')
   if (handle === undefined) return undefined
-  // Between the look and the opening, something else may have taken its place.
+  // The file may have been replaced between the check and the opening.
   const info = await handle.info()
   if (info.kind === 'file') return { handle, info }
   await handle.close()
   throw refusal(disk, path, info, 'file')
 }
 
-/** Opens a file to append to it, making it where there is none. */
+/** Opens a file for appending. Creates it if it does not exist. */
 export async function openToAppend(disk: Disk, path: string): Promise<FileHandle> {
   const info = await disk.files.info(path)
   if (info !== undefined && info.kind !== 'file') throw refusal(disk, path, info, 'file')
   return disk.files.open(path, 'append')
 }
 
-/** The bytes of a file in pieces; the next one is read while the last one is worked on. */
+/** Yields the bytes of a file in chunks. Reads the next chunk while the caller uses one. */
 export async function* chunksOf(handle: FileHandle): AsyncGenerator<Uint8Array> {
   let reading = handle.read(0, CHUNK_BYTES)
   try {
@@ -120,24 +117,24 @@ export async function* chunksOf(handle: FileHandle): AsyncGenerator<Uint8Array> 
       if (isLast) return
     }
   } finally {
-    // The file is closed next, and nobody else learns of a failure of what was read ahead.
+    // The caller closes the file next. An error of the chunk that was read ahead does not matter.
     await reading.catch(() => {})
   }
 }
 
-/** All bytes of a file; nothing where there is none. */
+/** Returns all bytes of a file, or `undefined` if it does not exist. */
 export async function readWhole(disk: Disk, path: string): Promise<Uint8Array | undefined> {
   return (await readSeen(disk, path, await disk.files.info(path)))?.bytes
 }
 
-/** What was read of a file, and what the file looked like before and after that. */
+/** The bytes of a file, and its info before and after reading. */
 export interface ReadFile {
   readonly bytes: Uint8Array
   readonly before: FileInfo
   readonly after: FileInfo
 }
 
-/** All bytes of a file, by whoever has looked at its path already; nothing where there is none. */
+/** The same as `readWhole`, if the caller has the file's info already. */
 export async function readSeen(
   disk: Disk,
   path: string,
@@ -158,14 +155,14 @@ export async function readSeen(
   }
 }
 
-/** Puts a file into its place, durably: temporary file, sync, rename, sync of the folder. */
+/** Writes a file durably: temporary file, sync, rename, sync of the folder. */
 export async function writeAtomically(
   { files, environment, held }: Disk,
   folder: string,
   name: string,
   content: Uint8Array,
 ): Promise<void> {
-  // The id makes names of writes that happen at once differ.
+  // Concurrent writes need different names.
   const temporary = `${folder}/${name}-${environment.ids.next()}.tmp`
   await held?.assertInPlace()
   const handle = await files.open(temporary, 'create')
@@ -184,22 +181,22 @@ export async function writeAtomically(
   await files.syncFolder(folder)
 }
 
-/** Removes what writes that were cut short left behind. */
+/** Removes the temporary files of interrupted writes. */
 export async function removeTemporaries({ files }: Disk, folder: string): Promise<void> {
   for (const name of await files.list(folder)) {
-    // A wish to cancel may be on its way at this moment; it comes from those who hold nothing.
+    // Another process, which does not hold the run, may be writing a request to cancel.
     if (name.endsWith('.tmp') && !name.startsWith(CANCEL))
       await removeQuietly(files, `${folder}/${name}`)
   }
 }
 
-/** A number that no file of this form has yet: events.torn-1, events.torn-2 … */
+/** Returns the next number for files such as events.torn-1, events.torn-2 … */
 export function nextNumbered(names: readonly string[], pattern: RegExp): number {
   const numbers = names.map((name) => Number(pattern.exec(name)?.[1] ?? 0))
   return Math.max(0, ...numbers) + 1
 }
 
-/** What is left over does no harm, so that a failure to remove it hides no other. */
+/** Ignores errors, so that they do not hide the error of the write. */
 async function removeQuietly(files: FileSystem, path: string): Promise<void> {
   try {
     await files.remove(path)

@@ -1,31 +1,30 @@
 /**
- * The folder of a run that is held. It is opened once, and every file in it is then reached through
- * that opening: on Linux by `/proc/self/fd/<n>`, which leads to the same folder even if its name
- * leads elsewhere by now. So whoever puts a link in the place of the folder while the run is held
- * cannot make the holder write to another folder, at whatever moment it happens.
+ * The open folder of a held run. It is opened once, and all files in it are reached through the
+ * open handle: on Linux by `/proc/self/fd/<n>`, which leads to the same folder even if another
+ * folder has its name now. So a link in the place of the folder cannot make the holder write
+ * elsewhere.
  *
- * Before each write the name is compared with the opening, by device and inode. If they differ, the
- * write is refused with `PathRefused`. The folder of artifacts is held in the same way.
+ * Before each write, the name is compared with the handle by device and inode. If they differ, the
+ * write throws `PathRefused`. The folder of artifacts is held in the same way.
  *
- * A system without `/proc` has the comparison alone: a swap between it and the write that follows
- * goes unnoticed until the next write.
+ * On systems without `/proc` only the comparison protects: a swap between the comparison and the
+ * write is detected at the next write.
  */
 import type { FileSystem, FolderHandle } from '../../../core/ports.ts'
 import { PathRefused } from '../errors.ts'
 import type { Disk } from './disk.ts'
 
-/** A disk on which the folder of one run is held. */
+/** A disk with the open folder of one run. */
 export interface HeldDisk extends Disk {
   readonly held: HeldFolder
 }
 
 const MOVED = 'was moved, removed or replaced while the run was held'
 
-/** An open folder, its folder of artifacts, and the names under which both must be found. */
 export class HeldFolder {
-  /** The name of the folder, for people and for the comparison. */
+  /** The path of the folder, for messages and for the comparison. */
   readonly name: string
-  /** By this path its files are reached. */
+  /** The path through the open handle. */
   readonly path: string
   readonly #files: FileSystem
   readonly #handle: FolderHandle
@@ -38,7 +37,7 @@ export class HeldFolder {
     this.#handle = handle
   }
 
-  /** Holds a folder below another; nothing if there is none. What is no folder is refused. */
+  /** Opens a folder. Returns `undefined` if it does not exist. Throws `PathRefused` for a link. */
   static async open(
     files: FileSystem,
     above: string,
@@ -54,7 +53,7 @@ export class HeldFolder {
     }
   }
 
-  /** Throws `PathRefused` if the folder, or one in it that is held, is no longer in its place. */
+  /** Throws `PathRefused` if this folder, or an inner one, was moved or replaced. */
   async assertInPlace(): Promise<void> {
     if (!(await this.#handle.isAt(this.name))) throw new PathRefused(this.name, MOVED)
     for (const [name, handle] of this.#inner) {
@@ -63,7 +62,7 @@ export class HeldFolder {
     }
   }
 
-  /** The path of a folder in this one, held from now on; nothing if there is none. */
+  /** Opens a folder in this one and returns its path, or `undefined` if it does not exist. */
   async inner(name: string): Promise<string | undefined> {
     const known = this.#inner.get(name)
     if (known !== undefined) return known.path
@@ -75,7 +74,7 @@ export class HeldFolder {
     return (first ?? handle)?.path
   }
 
-  /** A path below the folder, by the name that people know. */
+  /** Returns a path below the handle as a path below `name`, for messages. */
   shown(path: string): string {
     for (const [name, handle] of this.#inner) {
       if (path.startsWith(handle.path))
@@ -91,7 +90,7 @@ export class HeldFolder {
   }
 }
 
-/** Does something in a folder below another that is held for as long; nothing if there is none. */
+/** Runs a function with an open folder. Returns `undefined` if the folder does not exist. */
 export async function withHeld<T>(
   disk: Disk,
   name: string,
@@ -116,7 +115,7 @@ async function openFolder(
   try {
     return await files.openFolder(path)
   } catch (error) {
-    // Between the look and the opening, something else has taken its place.
+    // The folder was replaced between the check and the opening.
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return undefined
     if (code === 'ENOTDIR' || code === 'ELOOP') throw PathRefused.kind(shown, LINK, 'folder')

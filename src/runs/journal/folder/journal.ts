@@ -1,6 +1,6 @@
 /**
- * The journal in a folder: `<root>/<run id>/`, one folder for each run. What stands in it is in
- * `disk.ts`, the formats are in the files that own them.
+ * The journal in a folder: `<root>/<run id>/`, one folder for each run. `disk.ts` lists the files
+ * in it and names the source file that specifies each format.
  */
 import { dirname } from 'node:path'
 import { encode } from '../../../core/canonical-json.ts'
@@ -12,9 +12,8 @@ import type { Run } from '../../../core/run/run.ts'
 import { systemFiles } from '../../../environment/files.ts'
 import { type Environment, systemEnvironment } from '../../../environment/system.ts'
 import { systemLocks } from '../../../stores/file-lock.ts'
-import { JournalClosed, PathRefused } from '../errors.ts'
+import { PathRefused } from '../errors.ts'
 import { encodeFailure, type FailureRecord } from '../failure-record.ts'
-import { guarded } from '../guarded.ts'
 import type {
   Author,
   CancelRequest,
@@ -26,11 +25,11 @@ import type {
   RunReader,
   RunWriter,
 } from '../journal.ts'
-import { checkRunId, isRunId } from '../names.ts'
+import { isRunId } from '../names.ts'
+import { guarded, OpenJournal } from '../open-journal.ts'
 import { describeFailure, examine, peekRun, replayFailed, SourceReader } from '../reading.ts'
-import { checkRestored } from '../restored.ts'
 import { encodeSnapshot } from '../snapshot.ts'
-import { verifyRun } from '../verify.ts'
+import { checkRestored, verifyRun } from '../verify.ts'
 import {
   CANCEL,
   type Disk,
@@ -49,12 +48,12 @@ import { holdRun, makeFolder, openWriter } from './opening.ts'
 import { FAILED_FILE, FolderSource } from './source.ts'
 import { type FolderWriter, makeArtifacts, storeArtifact } from './writer.ts'
 
-/** How to open a journal in a folder. */
+/** The options of `openFolderJournal`. */
 export interface FolderJournalOptions {
-  /** The folder; it is made where there is none, but not the folders above it. */
+  /** The folder. It is created if it does not exist; its parent must exist. */
   readonly path: string
   readonly environment?: Environment
-  /** The files of the machine unless said otherwise. */
+  /** Default: the files of this machine. */
   readonly files?: FileSystem
   readonly locks?: FileLocks
 }
@@ -78,39 +77,44 @@ export async function openFolderJournal(options: FolderJournalOptions): Promise<
   await guarded('*', 'opening of the journal', async () => {
     await disk.files.createFolder(disk.root)
     await isFolder(disk, disk.root)
-    // Whoever made it may have died before its name was on the disk.
+    // The process that created it may have died before its name was on the disk.
     await disk.files.syncFolder(dirname(disk.root))
   })
   return new FolderJournal(disk)
 }
 
-class FolderJournal implements Journal {
+class FolderJournal extends OpenJournal<FolderWriter> implements Journal {
   readonly #disk: Disk
-  readonly #writers = new Set<FolderWriter>()
-  #closed = false
 
   constructor(disk: Disk) {
+    super()
     this.#disk = disk
   }
 
   create(runId: string, facts: readonly RunFact[], author: Author): Promise<RunWriter> {
-    return this.#guarded(runId, 'creation', async () => {
+    return this.onRun(runId, 'creation', async () => {
+      // A log can be long, so a run that exists is recognized by its first line.
+      if (await this.#hasLine(runId)) throw new RunExists(runId)
       await makeFolder(this.#disk, runId)
-      const onReleased = this.#forget
-      return this.#keep(await openWriter(this.#disk, runId, { author, onReleased, first: facts }))
+      const onReleased = this.forget
+      return this.keep(await openWriter(this.#disk, runId, { author, onReleased, first: facts }))
     })
   }
 
-  open(runId: string, author: Author, onEvent?: (event: RunEvent) => void): Promise<RunWriter> {
-    return this.#guarded(runId, 'opening', async () => {
-      await this.#assertFolder(runId)
-      const onReleased = this.#forget
-      return this.#keep(await openWriter(this.#disk, runId, { author, onReleased, onEvent }))
+  open(
+    runId: string,
+    author: Author | (() => Author),
+    onEvent?: (event: RunEvent) => void,
+  ): Promise<RunWriter> {
+    return this.onRun(runId, 'opening', async () => {
+      if (!(await this.#exists(runId))) throw new RunNotFound()
+      const onReleased = this.forget
+      return this.keep(await openWriter(this.#disk, runId, { author, onReleased, onEvent }))
     })
   }
 
   read(runId: string): Promise<RunReader> {
-    return this.#guarded(runId, 'read', async () => {
+    return this.onRun(runId, 'read', async () => {
       if (!(await this.#exists(runId))) throw new RunNotFound()
       return new SourceReader(new FolderSource(this.#disk, runId))
     })
@@ -118,12 +122,12 @@ class FolderJournal implements Journal {
 
   list(): Promise<string[]> {
     return guarded('*', 'list', async () => {
-      this.#assertOpen()
+      this.assertOpen()
       const found: string[] = []
       for (const name of await this.#disk.files.list(this.#disk.root)) {
         if (!isRunId(name)) continue
         const info = await this.#disk.files.info(`${this.#disk.root}/${name}`)
-        // A link is not followed. It is listed, so that reading it says why.
+        // A link is not followed. It is listed, so that reading it reports `PathRefused`.
         const isRun = info?.kind === 'folder' ? await this.#seemsToExist(name) : false
         if (isRun || info?.kind === 'link') found.push(name)
       }
@@ -132,21 +136,21 @@ class FolderJournal implements Journal {
   }
 
   peek(runId: string): Promise<Run | undefined> {
-    return this.#guarded(runId, 'read', async () => {
+    return this.onRun(runId, 'read', async () => {
       const there = await isFolder(this.#disk, folderOf(this.#disk, runId))
       return there ? peekRun(new FolderSource(this.#disk, runId)) : undefined
     })
   }
 
   verify(runId: string): Promise<RunFinding[]> {
-    return this.#guarded(runId, 'check', async () => {
+    return this.onRun(runId, 'check', async () => {
       if (!(await this.#exists(runId))) throw new RunNotFound()
       return verifyRun(new FolderSource(this.#disk, runId))
     })
   }
 
   requestCancel(runId: string, request: Omit<CancelRequest, 'ts'>): Promise<void> {
-    return this.#guarded(runId, 'request to cancel', async () => {
+    return this.onRun(runId, 'request to cancel', async () => {
       const { reason, actor } = request
       const ts = new Date(this.#disk.environment.clock.now()).toISOString()
       const note = Buffer.from(`${encode({ actor, reason, ts })}\n`)
@@ -159,7 +163,7 @@ class FolderJournal implements Journal {
   }
 
   failDamaged(runId: string, decide: DecideFailure, author: Author): Promise<Replayed> {
-    return this.#guarded(runId, 'record of the failure', async () => {
+    return this.onRun(runId, 'record of the failure', async () => {
       await this.#assertFolder(runId)
       const lock = await holdRun(this.#disk, runId)
       try {
@@ -178,7 +182,7 @@ class FolderJournal implements Journal {
 
   restore(restored: RestoredRun): Promise<'restored' | 'same'> {
     const { runId } = restored
-    return this.#guarded(runId, 'restoring', async () => {
+    return this.onRun(runId, 'restoring', async () => {
       const { run, lastHash } = checkRestored(restored)
       await makeFolder(this.#disk, runId)
       const lock = await holdRun(this.#disk, runId)
@@ -194,7 +198,7 @@ class FolderJournal implements Journal {
           await storeArtifact(disk, runId, name, content)
         }
         const folder = disk.held.path
-        // The log comes into its place as a whole: before that, there is no run.
+        // The rename of the log is the moment at which the run exists.
         const text = Buffer.from(restored.lines.map((line) => `${line}\n`).join(''))
         await writeAtomically(disk, folder, LOG, text)
         await writeAtomically(disk, folder, SNAPSHOT, snapshotOf(run, lastHash))
@@ -205,41 +209,11 @@ class FolderJournal implements Journal {
     })
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
-    const closings = await Promise.allSettled([...this.#writers].map((writer) => writer.close()))
-    const failed = closings.find(({ status }) => status === 'rejected')
-    if (failed?.status === 'rejected') throw failed.reason
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-
-  readonly #forget = (writer: FolderWriter): void => {
-    this.#writers.delete(writer)
-  }
-
-  #keep(writer: FolderWriter): FolderWriter {
-    this.#writers.add(writer)
-    return writer
-  }
-
-  async #guarded<T>(runId: string, doing: string, action: () => Promise<T>): Promise<T> {
-    this.#assertOpen()
-    checkRunId(runId)
-    return guarded(runId, doing, action)
-  }
-
-  #assertOpen(): void {
-    if (this.#closed) throw new JournalClosed('The journal', 'is closed')
-  }
-
   async #assertFolder(runId: string): Promise<void> {
     if (!(await isFolder(this.#disk, folderOf(this.#disk, runId)))) throw new RunNotFound()
   }
 
-  /** A run of which a file cannot be read is one all the same: whoever looks at it is told. */
+  /** Lists a run with an unreadable file, so that reading it reports the error. */
   async #seemsToExist(runId: string): Promise<boolean> {
     try {
       return await this.#exists(runId)
@@ -249,11 +223,17 @@ class FolderJournal implements Journal {
     }
   }
 
-  /** Whether there is a run: a whole line of its log, or what only a run has. */
+  /** Returns true if the folder has a snapshot, or a log with a whole line. */
   async #exists(runId: string): Promise<boolean> {
     const folder = folderOf(this.#disk, runId)
     if (!(await isFolder(this.#disk, folder))) return false
     if ((await this.#disk.files.info(`${folder}/${SNAPSHOT}`)) !== undefined) return true
+    return this.#hasLine(runId)
+  }
+
+  async #hasLine(runId: string): Promise<boolean> {
+    const folder = folderOf(this.#disk, runId)
+    if (!(await isFolder(this.#disk, folder))) return false
     const log = await openToRead(this.#disk, `${folder}/${LOG}`)
     if (log === undefined) return false
     try {
@@ -271,7 +251,7 @@ async function keepFailure(disk: HeldDisk, record: FailureRecord): Promise<void>
   await writeAtomically(disk, folder, `events.failed-${number}.ndjson`, text)
 }
 
-/** Beside the snapshot, which stays as it is: it may prove what the log has lost. */
+/** The snapshot itself is not replaced: it may prove which events the log has lost. */
 async function keepFailedSnapshot(disk: HeldDisk, { run, lastHash }: Replayed): Promise<void> {
   const path = `${disk.held.path}/${FAILED_SNAPSHOT}`
   const text = snapshotOf(run, lastHash)
@@ -281,7 +261,7 @@ async function keepFailedSnapshot(disk: HeldDisk, { run, lastHash }: Replayed): 
 }
 
 const LINE_FEED = 0x0a
-/** A first line is short: it has a few names and numbers. */
+/** More than the length of any first line, which has a few names and numbers. */
 const FIRST_BYTES = 64 * 1024
 
 function snapshotOf(run: Run, lastHash: string): Buffer {

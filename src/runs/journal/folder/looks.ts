@@ -1,13 +1,11 @@
 /**
- * What the contents of artifacts looked like when they were last found right, version 1:
- * `.looks.json`.
+ * A cache of the sizes and times of checked contents, version 1: `.looks.json`.
  *
  *   { "looks": { <path of the content>: [<size>, <time of change>, <inode>] }, "version": 1 }
  *
- * A content whose file still looks so is not read again when the run is resumed. This is a cache
- * and nothing more: only the holder writes it, it may be deleted at any time, and whatever in it
- * cannot be understood counts as absent. It holds only looks that are settled (`../looks.ts`), and
- * only of artifacts that the run has now.
+ * Resuming a run does not read a content whose file is unchanged. Only the holder writes the cache.
+ * It may be deleted at any time, and invalid entries are ignored. It contains only settled looks
+ * (`../looks.ts`), and only those of current artifacts.
  */
 import { encode } from '../../../core/canonical-json.ts'
 import { Turns } from '../../../environment/turns.ts'
@@ -25,13 +23,11 @@ import {
 
 const BOUNDS = { depthMax: 4, bytesMax: 64 * 1024 * 1024 }
 
-/** The folder of a run, and the one of its artifacts. */
 interface Folders {
   readonly run: string
   readonly contents: string
 }
 
-/** The looks of one run's artifacts. */
 export class FolderLooks implements ArtifactLooks {
   readonly #disk: Disk
   readonly #folder: string
@@ -54,7 +50,7 @@ export class FolderLooks implements ArtifactLooks {
   }
 
   async check(path: string, paranoid: boolean, judge: JudgeContent): Promise<void> {
-    // Small files are read in this thread, one after the other.
+    // Small files are read synchronously, so the event loop needs a turn now and then.
     if (this.#turns.isDue) await this.#turns.next()
     const { files, environment } = this.#disk
     const lookedAtMs = environment.clock.now()
@@ -68,7 +64,7 @@ export class FolderLooks implements ArtifactLooks {
     }
     const read = await readSeen(this.#disk, file, seen)
     judge(read?.bytes)
-    // What another has put into its place meanwhile was not read, and looks different.
+    // If the file changed while it was read, the cache must not contain it.
     if (read === undefined || !isSameLook(read.before, read.after)) return
     if (isKnown && isSameLook(known, read.after)) this.#found.set(path, known)
     else if (isSettled(read.before, lookedAtMs)) this.#found.set(path, read.before)
@@ -83,7 +79,7 @@ export class FolderLooks implements ArtifactLooks {
       const text = encode({ looks: Object.fromEntries(looks), version: 1 }, BOUNDS)
       await writeAtomically(this.#disk, this.#folder, LOOKS, Buffer.from(`${text}\n`))
     } catch {
-      // Without it, the contents are read again the next time.
+      // Without the cache, the contents are read again.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Taking the right to a run's folder, and bringing its files into order. */
+/** Locks the folder of a run and repairs its files. */
 import { encode } from '../../../core/canonical-json.ts'
 import { RunExists, RunNotFound } from '../../../core/errors.ts'
 import type { FileLock } from '../../../core/ports.ts'
@@ -26,19 +26,18 @@ import { FolderSource } from './source.ts'
 import { DiscardedTails } from './tail.ts'
 import { FolderWriter, type Opened } from './writer.ts'
 
-/** The right to write to a run, and the disk on which to do it. */
 export interface HeldRun extends FileLock {
   readonly disk: HeldDisk
 }
 
-/** Takes the right to a run; throws `RunHeld`. Its folder must be there. */
-export async function holdRun(place: Disk, runId: string): Promise<HeldRun> {
-  const held = await HeldFolder.open(place.files, place.root, runId)
+/** Locks a run. Throws `RunHeld`, or `RunNotFound` if its folder does not exist. */
+export async function holdRun(unheld: Disk, runId: string): Promise<HeldRun> {
+  const held = await HeldFolder.open(unheld.files, unheld.root, runId)
   if (held === undefined) throw new RunNotFound()
-  const disk = { ...place, held }
+  const disk = { ...unheld, held }
   try {
     const lock = await takeLock(disk, runId)
-    return { disk, release: () => letGo(disk, lock) }
+    return { disk, release: () => unlock(disk, lock) }
   } catch (error) {
     await held.close()
     throw error
@@ -68,8 +67,8 @@ async function takeLock(disk: HeldDisk, runId: string): Promise<FileLock> {
 const OPENINGS_MAX = 3
 
 /**
- * SQLite resolves the path of the lock by itself, so a folder that is swapped at this moment can
- * make it fail although the file is there. That is refused, or tried again if the folder is back.
+ * SQLite resolves the path of the lock itself, so it can fail if the folder is replaced at this
+ * moment. Throws `PathRefused` if the folder is still replaced, and tries again if it is back.
  */
 async function openLock(disk: HeldDisk, path: string): Promise<FileLock | undefined> {
   for (let opening = 1; ; opening++) {
@@ -82,7 +81,7 @@ async function openLock(disk: HeldDisk, path: string): Promise<FileLock | undefi
   }
 }
 
-async function letGo({ files, held }: HeldDisk, lock: FileLock): Promise<void> {
+async function unlock({ files, held }: HeldDisk, lock: FileLock): Promise<void> {
   try {
     await files.remove(`${held.path}/${HOLDER}`)
   } finally {
@@ -91,14 +90,14 @@ async function letGo({ files, held }: HeldDisk, lock: FileLock): Promise<void> {
   }
 }
 
-/** Makes the folder of a run where there is none. */
+/** Creates the folder of a run if it does not exist. */
 export async function makeFolder(disk: Disk, runId: string): Promise<void> {
   const root = (await isFolder(disk, disk.root))
     ? await disk.files.openFolder(disk.root)
     : undefined
-  if (root === undefined) throw new PathRefused(disk.root, 'is not there any more')
+  if (root === undefined) throw new PathRefused(disk.root, 'does not exist any more')
   try {
-    // Through the opening: the folder is not made elsewhere if a link takes the place of the root.
+    // Through the open handle, so that a link in the place of the root has no effect.
     await disk.files.createFolder(`${root.path}/${runId}`)
     await isFolder(disk, `${root.path}/${runId}`)
     await disk.files.syncFolder(root.path)
@@ -107,24 +106,23 @@ export async function makeFolder(disk: Disk, runId: string): Promise<void> {
   }
 }
 
-/** Who opens a run, and for what. */
 export interface Opening {
-  readonly author: Author
+  readonly author: Author | (() => Author)
   readonly onReleased: Opened['onReleased']
-  /** The first facts of a run that is begun; there are none where one is continued. */
+  /** The first facts of a new run; absent if the run exists. */
   readonly first?: readonly RunFact[] | undefined
-  /** Told of every event that is read. */
+  /** Receives every event that is read. */
   readonly onEvent?: ((event: RunEvent) => void) | undefined
 }
 
-/** Opens a run to write to it, or begins it with its first facts. */
+/** Opens a run for writing, or creates it with its first facts. */
 export async function openWriter(
-  place: Disk,
+  unheld: Disk,
   runId: string,
   opening: Opening,
 ): Promise<FolderWriter> {
   const { first, onEvent } = opening
-  const lock = await holdRun(place, runId)
+  const lock = await holdRun(unheld, runId)
   const { disk } = lock
   try {
     const tails = new DiscardedTails()
@@ -148,9 +146,10 @@ interface TakeOver extends Opening {
 }
 
 async function takeOver(disk: HeldDisk, runId: string, from: TakeOver): Promise<FolderWriter> {
-  const { lock, examined, tails, author, onReleased, first } = from
+  const { lock, examined, tails, onReleased, first } = from
+  const author = typeof from.author === 'function' ? from.author() : from.author
   const folder = folderOf(disk, runId)
-  // What cannot be begun must leave nothing.
+  // Made before the first write, so that invalid facts leave nothing.
   const begun = first === undefined ? undefined : emptyLog(runId)
   const beginning = begun && extend(begun, first as readonly RunFact[], author, disk.environment)
   const file = await openToAppend(disk, `${folder}/${LOG}`)
@@ -158,9 +157,9 @@ async function takeOver(disk: HeldDisk, runId: string, from: TakeOver): Promise<
     const discarded = await tails.settle(disk, runId, file, examined.log)
     const bytes = Buffer.from(beginning?.lines.map((line) => `${line}\n`).join('') ?? '')
     if (bytes.length > 0) await file.append(bytes)
-    // Whoever wrote what was read may have died before it was on the disk.
+    // The process that wrote the lines may have died before they were durable.
     await file.sync()
-    // It tells of a damage that the log no longer has.
+    // It describes damage that the log no longer has.
     await disk.files.remove(`${folder}/${FAILED_SNAPSHOT}`)
     await disk.files.syncFolder(folder)
     await disk.files.syncFolder(disk.root)
@@ -179,11 +178,11 @@ async function takeOver(disk: HeldDisk, runId: string, from: TakeOver): Promise<
   }
 }
 
-/** A snapshot that cannot be written now is written later. */
+/** If the snapshot cannot be written now, a later append or `close` writes it. */
 async function bringSnapshot(writer: FolderWriter): Promise<void> {
   try {
     await writer.catchUp()
   } catch {
-    // Nothing is lost: the log has everything.
+    // The log contains everything.
   }
 }

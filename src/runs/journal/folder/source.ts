@@ -1,4 +1,4 @@
-/** A run's folder, as the record of the run. */
+/** Reads the files of a run. */
 import { decodeFailure, type FailureRecord } from '../failure-record.ts'
 import { mayLive } from '../holder.ts'
 import type { CancelRequest, Holder } from '../journal.ts'
@@ -18,10 +18,9 @@ import {
 } from './disk.ts'
 import { FolderLooks } from './looks.ts'
 
-/** The names of what was recorded of a damaged log. */
+/** The names of records of failure. */
 export const FAILED_FILE = /^events\.failed-([1-9]\d{0,5})\.ndjson$/
 
-/** Reads the files of one run. */
 export class FolderSource implements RunSource {
   readonly runId: string
   readonly #disk: Disk
@@ -39,7 +38,7 @@ export class FolderSource implements RunSource {
   }
 
   async known(): Promise<undefined> {
-    // In a folder, the snapshot alone vouches for the log.
+    // In a folder, only the snapshot records the end of the log.
     return undefined
   }
 
@@ -85,7 +84,7 @@ export class FolderSource implements RunSource {
     return this.#note(CANCEL)
   }
 
-  /** A small file of JSON that only informs: nothing where it cannot be read. */
+  /** Parses a small JSON file. Returns `undefined` if it is missing or invalid. */
   async #note<T>(name: string): Promise<T | undefined> {
     const bytes = await readWhole(this.#disk, `${this.#folder}/${name}`)
     try {

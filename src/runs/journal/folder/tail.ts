@@ -1,7 +1,7 @@
 /**
- * The torn end of a log. Its bytes are copied aside first, then cut off, and then the log says so.
- * A crash in between is made good by whoever opens the run next: a copy that the log does not speak
- * of is recorded then, and bytes that were copied already are not copied twice.
+ * The torn end of a log. Its bytes are copied to `events.torn-<n>`, then removed from the log, then
+ * LOG_TAIL_DISCARDED is recorded. After a crash in between, the next `open` continues: it records a
+ * copy that the log does not mention, and does not copy the same bytes twice.
  */
 import type { FileHandle } from '../../../core/ports.ts'
 import type { RunEvent, RunFact } from '../../../core/run/events.ts'
@@ -11,7 +11,7 @@ import { type Disk, folderOf, nextNumbered, readWhole, writeAtomically } from '.
 
 const TORN_FILE = /^events\.torn-([1-9]\d{0,5})$/
 
-/** Remembers what a log says of ends that were cut off; give its `note` to the replay. */
+/** Collects the recorded tails. `note` must receive all events. */
 export class DiscardedTails {
   readonly #recorded: string[] = []
 
@@ -19,7 +19,7 @@ export class DiscardedTails {
     if (event.type === 'LOG_TAIL_DISCARDED') this.#recorded.push(event.data.sha256)
   }
 
-  /** Sets the torn end aside and cuts it off; gives the facts that must be recorded. */
+  /** Copies the torn end and removes it from the log. Returns the facts to record. */
   async settle(
     disk: Disk,
     runId: string,
@@ -41,7 +41,7 @@ export class DiscardedTails {
     return facts
   }
 
-  /** The copies of which the log says nothing. */
+  /** Returns the facts of copies that the log does not mention. */
   async #unrecorded(disk: Disk, folder: string, names: readonly string[]): Promise<Discarded[]> {
     const recorded = [...this.#recorded]
     const facts: Discarded[] = []

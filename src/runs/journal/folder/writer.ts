@@ -1,50 +1,47 @@
 /**
- * The holder of a run in a folder. The order of every append is
+ * The writer of a run in a folder. The order of every append is
  *
  *   write of the lines → sync of the log
  *   (→ temporary snapshot → sync → rename → sync of the folder)
  *
- * where what is in brackets happens as rule 3 of the contract says. A write or a sync that failed
- * is undone by cutting the log back to what is durable; a sync that failed is never tried again on
- * the same bytes, because the system may have dropped them and say that all is well.
+ * The steps in brackets follow rule 3 of the contract. If a write or a sync fails, the log is cut
+ * back to its durable length. A failed sync is never repeated for the same bytes: the system may
+ * have dropped them and report success.
  */
 import type { FileHandle, FileLock } from '../../../core/ports.ts'
 import { type Batch, BufferedWriter } from '../buffered-writer.ts'
 import { JournalFailed, PathRefused } from '../errors.ts'
 import type { OpenLog } from '../event-line.ts'
-import { guarded, typed } from '../guarded.ts'
 import { sha256Of } from '../hash.ts'
 import type { ArtifactHashes, CancelRequest, StoredArtifact } from '../journal.ts'
 import { artifactPath } from '../names.ts'
+import { guarded, toJournalError } from '../open-journal.ts'
 import { findDamaged, readArtifact } from '../reading.ts'
 import { ARTIFACTS, artifactsOf, type Disk, folderOf, SNAPSHOT, writeAtomically } from './disk.ts'
 import type { HeldDisk } from './held.ts'
 import { FolderSource } from './source.ts'
 
-/** What a writer takes over from whoever opened the run. */
 export interface Opened {
   readonly log: OpenLog
   readonly lock: FileLock
   readonly file: FileHandle
-  /** How many bytes the file has, all of them durable. */
+  /** The length of the file in bytes. All of them are durable. */
   readonly length: number
-  /** The last event that the snapshot on the disk knows. */
+  /** The last event of the snapshot on the disk. */
   readonly snapshotSeq: number
-  /** Called when the run was given free. */
+  /** Called after the run was released. */
   readonly onReleased: (writer: FolderWriter) => void
 }
 
-/** The largest content of an artifact. */
 const ARTIFACT_BYTES_MAX = 1024 * 1024 * 1024
 
-/** A run that is held. */
 export class FolderWriter extends BufferedWriter {
   readonly #disk: HeldDisk
   readonly #opened: Opened
   readonly #folder: string
   readonly #source: FolderSource
   #length: number
-  /** The folder of artifacts is on the disk: this writer has seen to it. */
+  /** True if this writer has made the folder of artifacts durable. */
   #hasArtifacts = false
 
   constructor(disk: HeldDisk, opened: Opened) {
@@ -88,13 +85,13 @@ export class FolderWriter extends BufferedWriter {
   protected async persist({ lines, snapshot }: Batch): Promise<boolean> {
     const bytes = Buffer.from(`${lines.join('\n')}\n`)
     const { file } = this.#opened
-    // Before anything is written, so that there is nothing to take back.
+    // Checked before the write, so that nothing has to be undone.
     await this.#disk.held.assertInPlace()
     try {
       await file.appendDurably(bytes)
     } catch (error) {
       await this.#cutBack()
-      throw typed(this.runId, 'append', error)
+      throw toJournalError(this.runId, 'append', error)
     }
     this.#length += bytes.length
     if (snapshot === undefined) return false
@@ -102,7 +99,7 @@ export class FolderWriter extends BufferedWriter {
       await this.persistSnapshot(snapshot)
       return true
     } catch {
-      // The events are durable, and the snapshot can be made from them at any time.
+      // The events are durable. The snapshot can be made from them later.
       return false
     }
   }
@@ -123,21 +120,21 @@ export class FolderWriter extends BufferedWriter {
     }
   }
 
-  /** Takes back what a failed append may have left. */
+  /** Removes the bytes of a failed append. */
   async #cutBack(): Promise<void> {
     const { file } = this.#opened
     try {
       await file.truncate(this.#length)
       await file.sync()
     } catch {
-      this.breakOff('is broken: a write failed, and could not be taken back')
+      this.breakOff('is broken: a write failed and could not be undone')
     }
   }
 }
 
 /**
- * Makes the folder of artifacts where there is none. Also where there is one: whoever made it may
- * have died, or failed, before its name was on the disk.
+ * Creates the folder of artifacts and makes its name durable. The sync is needed even if the folder
+ * exists: the process that created it may have died before its name was on the disk.
  */
 export async function makeArtifacts(disk: Disk, runId: string): Promise<void> {
   const folder = folderOf(disk, runId)
@@ -146,7 +143,7 @@ export async function makeArtifacts(disk: Disk, runId: string): Promise<void> {
   await disk.files.syncFolder(folder)
 }
 
-/** Keeps a content under its name and hash, durably; the folder of artifacts must be there. */
+/** Stores a content durably under its name and hash. The folder of artifacts must exist. */
 export async function storeArtifact(
   disk: Disk,
   runId: string,
@@ -157,7 +154,7 @@ export async function storeArtifact(
   const path = artifactPath(name, sha256)
   const artifacts = await artifactsOf(disk, runId)
   if (artifacts === undefined) {
-    throw new PathRefused(`${folderOf(disk, runId)}/${ARTIFACTS}`, 'is not there any more')
+    throw new PathRefused(`${folderOf(disk, runId)}/${ARTIFACTS}`, 'does not exist any more')
   }
   await writeAtomically(disk, artifacts, path.slice(ARTIFACTS.length + 1), content)
   return { path, sha256 }

@@ -1,6 +1,7 @@
 /**
- * The journal in a store: runs that move between machines. The same lines as in a folder, one in
- * each row, and the same snapshot; one writer by a lease with a fence (`src/stores/runs.ts`).
+ * The journal in a store, for runs that several machines work on. It stores the same lines and
+ * snapshot as a folder, one line in each row. A lease with a fence ensures that there is one writer
+ * (`src/stores/contract/runs.ts`).
  */
 import { encode } from '../../../core/canonical-json.ts'
 import { RunExists, RunNotFound } from '../../../core/errors.ts'
@@ -8,12 +9,11 @@ import { checkDefinition, type FieldChecks, unchecked } from '../../../core/fiel
 import type { RunEvent, RunFact } from '../../../core/run/events.ts'
 import type { Run } from '../../../core/run/run.ts'
 import { type Environment, systemEnvironment } from '../../../environment/system.ts'
-import { checkLease } from '../../../stores/requests.ts'
-import type { Grip, RunTables } from '../../../stores/runs.ts'
-import { JournalClosed, RunHeld, RunLost } from '../errors.ts'
+import { checkLease } from '../../../stores/contract/requests.ts'
+import type { RunLease, RunTables } from '../../../stores/contract/runs.ts'
+import { RunHeld, RunLost } from '../errors.ts'
 import { emptyLog, extend, type OpenLog } from '../event-line.ts'
 import { encodeFailure } from '../failure-record.ts'
-import { guarded } from '../guarded.ts'
 import { sha256Of } from '../hash.ts'
 import { mayLive, thisProcess } from '../holder.ts'
 import type {
@@ -28,19 +28,19 @@ import type {
   RunReader,
   RunWriter,
 } from '../journal.ts'
-import { artifactPath, checkRunId } from '../names.ts'
+import { artifactPath } from '../names.ts'
+import { guarded, OpenJournal } from '../open-journal.ts'
 import { describeFailure, examine, peekRun, replayFailed, SourceReader } from '../reading.ts'
-import { checkRestored } from '../restored.ts'
 import { encodeSnapshot } from '../snapshot.ts'
-import { verifyRun } from '../verify.ts'
+import { checkRestored, verifyRun } from '../verify.ts'
 import { noteOf, StoreSource } from './source.ts'
 import { StoreWriter } from './writer.ts'
 
-/** How to open a journal in a store. */
+/** The options of `openStoreJournal`. */
 export interface StoreJournalOptions {
-  /** An open store; it stays open when the journal is closed. */
+  /** An open store. It stays open when the journal is closed. */
   readonly store: { readonly runs: RunTables }
-  /** How long a run stays held when its holder falls silent: 30 s unless said otherwise. */
+  /** How long a run stays held after its holder stopped renewing. Default: 30 seconds. */
   readonly leaseMs?: number
   readonly environment?: Environment
 }
@@ -57,7 +57,7 @@ const LIST_PAGE = 1000
 const ENDLESS_LEASE: RunFinding = {
   kind: 'lease',
   severity: 'notice',
-  message: 'Its lease lasts longer than any lease can, and counts as ended',
+  message: 'Its lease ends later than any lease can, and counts as ended',
   details: {},
 }
 
@@ -72,51 +72,50 @@ export function openStoreJournal(options: StoreJournalOptions): Journal {
   )
 }
 
-class StoreJournal implements Journal {
+class StoreJournal extends OpenJournal<StoreWriter> implements Journal {
   readonly #tables: RunTables
   readonly #environment: Environment
   readonly #leaseMs: number
-  readonly #writers = new Set<StoreWriter>()
-  #closed = false
 
   constructor(tables: RunTables, environment: Environment, leaseMs: number) {
+    super()
     this.#tables = tables
     this.#environment = environment
     this.#leaseMs = leaseMs
   }
 
   create(runId: string, facts: readonly RunFact[], author: Author): Promise<RunWriter> {
-    return this.#guarded(runId, 'creation', async () => {
+    return this.onRun(runId, 'creation', async () => {
       const empty = emptyLog(runId)
       const { lines, lastHash } = extend(empty, facts, author, this.#environment)
-      const grip = this.#newGrip(runId)
+      const lease = this.#newLease(runId)
       const end = { seq: lines.length, hash: lastHash }
       const snapshot = encodeSnapshot(empty.fold.run as Run, lastHash)
-      const held = { ...grip, ...this.#holding() }
-      const run = { runId, lines, end, snapshot, grip: held, contents: [] }
+      const held = { ...lease, ...this.#holding() }
+      const run = { runId, lines, end, snapshot, lease: held, contents: [] }
       if (!(await this.#tables.add(run))) throw new RunExists(runId)
-      return this.#keep(grip, { ...empty, lastHash })
+      return this.#keep(lease, { ...empty, lastHash })
     })
   }
 
-  open(runId: string, _author: Author, onEvent?: (event: RunEvent) => void): Promise<RunWriter> {
-    return this.#guarded(runId, 'opening', async () => {
-      const grip = await this.#hold(runId)
+  open(runId: string, _author: unknown, onEvent?: (event: RunEvent) => void): Promise<RunWriter> {
+    return this.onRun(runId, 'opening', async () => {
+      const lease = await this.#hold(runId)
       try {
         const { log, isCurrent } = await examine(new StoreSource(this.#tables, runId), onEvent)
         const { run, lastHash } = log
         if (run === null) throw new RunNotFound()
-        if (!isCurrent()) await this.#renewSnapshot(grip, run, lastHash)
-        return this.#keep(grip, log.open())
+        if (!isCurrent()) await this.#renewSnapshot(lease, run, lastHash)
+        return this.#keep(lease, log.open())
       } catch (error) {
-        await this.#tables.release(grip)
+        await this.#tables.release(lease)
         throw error
       }
     })
   }
 
   read(runId: string): Promise<RunReader> {
-    return this.#guarded(runId, 'read', async () => {
+    return this.onRun(runId, 'read', async () => {
       await this.#assertThere(runId)
       return new SourceReader(new StoreSource(this.#tables, runId))
     })
@@ -124,7 +123,7 @@ class StoreJournal implements Journal {
 
   list(): Promise<string[]> {
     return guarded('*', 'list', async () => {
-      this.#assertOpen()
+      this.assertOpen()
       const ids: string[] = []
       for (;;) {
         const page = await this.#tables.ids(ids[ids.length - 1] ?? '', LIST_PAGE)
@@ -135,14 +134,14 @@ class StoreJournal implements Journal {
   }
 
   peek(runId: string): Promise<Run | undefined> {
-    return this.#guarded(runId, 'read', async () => {
+    return this.onRun(runId, 'read', async () => {
       const there = (await this.#tables.get(runId)) !== undefined
       return there ? peekRun(new StoreSource(this.#tables, runId)) : undefined
     })
   }
 
   verify(runId: string): Promise<RunFinding[]> {
-    return this.#guarded(runId, 'check', async () => {
+    return this.onRun(runId, 'check', async () => {
       const row = await this.#tables.get(runId)
       if (row === undefined) throw new RunNotFound()
       const findings = await verifyRun(new StoreSource(this.#tables, runId))
@@ -151,7 +150,7 @@ class StoreJournal implements Journal {
   }
 
   requestCancel(runId: string, request: Omit<CancelRequest, 'ts'>): Promise<void> {
-    return this.#guarded(runId, 'request to cancel', async () => {
+    return this.onRun(runId, 'request to cancel', async () => {
       const { reason, actor } = request
       const ts = new Date(this.#environment.clock.now()).toISOString()
       const asked = await this.#tables.askCancel(runId, encode({ actor, reason, ts }))
@@ -160,24 +159,24 @@ class StoreJournal implements Journal {
   }
 
   failDamaged(runId: string, decide: DecideFailure, author: Author): Promise<Replayed> {
-    return this.#guarded(runId, 'record of the failure', async () => {
-      const grip = await this.#hold(runId)
+    return this.onRun(runId, 'record of the failure', async () => {
+      const lease = await this.#hold(runId)
       try {
         const source = new StoreSource(this.#tables, runId)
         const environment = this.#environment
         const { record, isNew } = await describeFailure(source, decide, author, environment)
         const text = encodeFailure(record)
-        if (isNew && !(await this.#tables.putFailure(grip, text))) throw new RunLost(runId)
+        if (isNew && !(await this.#tables.putFailure(lease, text))) throw new RunLost(runId)
         return await replayFailed(source, record)
       } finally {
-        await this.#tables.release(grip)
+        await this.#tables.release(lease)
       }
     })
   }
 
   restore(restored: RestoredRun): Promise<'restored' | 'same'> {
     const { runId, lines } = restored
-    return this.#guarded(runId, 'restoring', async () => {
+    return this.onRun(runId, 'restoring', async () => {
       const { run, lastHash } = checkRestored(restored)
       const end = { seq: run.last_seq, hash: lastHash }
       const snapshot = encodeSnapshot(run, lastHash)
@@ -192,34 +191,23 @@ class StoreJournal implements Journal {
     })
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
-    const closings = await Promise.allSettled([...this.#writers].map((writer) => writer.close()))
-    const failed = closings.find(({ status }) => status === 'rejected')
-    if (failed?.status === 'rejected') throw failed.reason
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-
-  async #hold(runId: string): Promise<Grip> {
-    const grip = this.#newGrip(runId)
-    const hold = await this.#tables.hold(grip, this.#holding())
+  async #hold(runId: string): Promise<RunLease> {
+    const lease = this.#newLease(runId)
+    const hold = await this.#tables.hold(lease, this.#holding())
     if (hold.kind === 'missing') throw new RunNotFound()
     if (hold.kind === 'taken') {
       const holder = noteOf<Holder>(hold.holder)
       throw new RunHeld(runId, holder, holder !== undefined && !mayLive(holder))
     }
-    return grip
+    return lease
   }
 
-  async #renewSnapshot(grip: Grip, run: Run, lastHash: string): Promise<void> {
-    const kept = await this.#tables.putSnapshot(grip, encodeSnapshot(run, lastHash))
-    if (!kept) throw new RunLost(grip.runId)
+  async #renewSnapshot(lease: RunLease, run: Run, lastHash: string): Promise<void> {
+    const kept = await this.#tables.putSnapshot(lease, encodeSnapshot(run, lastHash))
+    if (!kept) throw new RunLost(lease.runId)
   }
 
-  #newGrip(runId: string): Grip {
+  #newLease(runId: string): RunLease {
     return { runId, fence: this.#environment.ids.next() }
   }
 
@@ -227,32 +215,21 @@ class StoreJournal implements Journal {
     return { holder: encode(thisProcess(this.#environment.clock)), leaseMs: this.#leaseMs }
   }
 
-  /** Writes to a run whose snapshot is up to date. */
-  #keep(grip: Grip, log: OpenLog): StoreWriter {
-    const writer = new StoreWriter({
-      tables: this.#tables,
-      environment: this.#environment,
-      grip,
-      leaseMs: this.#leaseMs,
-      log,
-      snapshotSeq: log.fold.run?.last_seq ?? 0,
-      onReleased: (released) => void this.#writers.delete(released),
-    })
-    this.#writers.add(writer)
-    return writer
+  #keep(lease: RunLease, log: OpenLog): StoreWriter {
+    return this.keep(
+      new StoreWriter({
+        tables: this.#tables,
+        environment: this.#environment,
+        lease,
+        leaseMs: this.#leaseMs,
+        log,
+        snapshotSeq: log.fold.run?.last_seq ?? 0,
+        onReleased: this.forget,
+      }),
+    )
   }
 
   async #assertThere(runId: string): Promise<void> {
     if ((await this.#tables.get(runId)) === undefined) throw new RunNotFound()
-  }
-
-  async #guarded<T>(runId: string, doing: string, action: () => Promise<T>): Promise<T> {
-    this.#assertOpen()
-    checkRunId(runId)
-    return guarded(runId, doing, action)
-  }
-
-  #assertOpen(): void {
-    if (this.#closed) throw new JournalClosed('The journal', 'is closed')
   }
 }

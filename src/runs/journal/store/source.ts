@@ -1,14 +1,13 @@
-/** The rows of a run, as the record of the run. */
-import type { RunTables } from '../../../stores/runs.ts'
+/** Reads the rows of a run. */
+import type { RunTables } from '../../../stores/contract/runs.ts'
 import { decodeFailure, type FailureRecord } from '../failure-record.ts'
 import { mayLive } from '../holder.ts'
 import type { CancelRequest, Holder } from '../journal.ts'
 import type { KnownLine, RunSource } from '../source.ts'
 
-/** How many lines are read at a time; together they may be as long as one line may be. */
+/** How many lines one read returns. */
 const PAGE = 500
 
-/** Reads the rows of one run. */
 export class StoreSource implements RunSource {
   readonly runId: string
   readonly #tables: RunTables
@@ -45,7 +44,7 @@ export class StoreSource implements RunSource {
   }
 
   async looks(): Promise<undefined> {
-    // A row has no look, and its database answers for what it holds.
+    // A row has no size and times to compare, and its database protects its content.
     return undefined
   }
 
@@ -59,7 +58,7 @@ export class StoreSource implements RunSource {
   }
 }
 
-/** A note as it was written; nothing where it cannot be read. */
+/** Parses a note. Returns `undefined` if it is missing or invalid. */
 export function noteOf<T>(text: string | undefined): T | undefined {
   try {
     return text === undefined ? undefined : (JSON.parse(text) as T)

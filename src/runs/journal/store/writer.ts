@@ -1,12 +1,12 @@
 /**
- * The holder of a run in a store. The lines and, where it is time, their snapshot are written in
- * one transaction, under the condition that the run is still held. The lease is renewed three times
- * in its length; whoever cannot renew it in time, or is told that another holds the run, stops.
+ * The writer of a run in a store. The lines and, if due, their snapshot are written in one
+ * transaction, under the condition that the run is still held. The writer renews its lease three
+ * times in its length. If it cannot renew it in time, or another process holds the run, it stops.
  */
 import type { Timer } from '../../../core/ports.ts'
 import type { Environment } from '../../../environment/system.ts'
+import type { RunLease, RunTables } from '../../../stores/contract/runs.ts'
 import { OutcomeUnknown, StoreUnavailable } from '../../../stores/errors.ts'
-import type { Grip, RunTables } from '../../../stores/runs.ts'
 import { type Batch, BufferedWriter } from '../buffered-writer.ts'
 import { JournalFailed, RunLost } from '../errors.ts'
 import type { OpenLog } from '../event-line.ts'
@@ -16,21 +16,19 @@ import { artifactPath } from '../names.ts'
 import { findDamaged, readArtifact } from '../reading.ts'
 import { StoreSource } from './source.ts'
 
-/** What a writer takes over from whoever took the run. */
 export interface Held {
   readonly tables: RunTables
   readonly environment: Environment
-  readonly grip: Grip
+  readonly lease: RunLease
   readonly leaseMs: number
   readonly log: OpenLog
   readonly snapshotSeq: number
   readonly onReleased: (writer: StoreWriter) => void
 }
 
-/** A statement carries the whole content, in a writing that is longer than it. */
+/** One statement carries the whole content, encoded in base64. */
 const ARTIFACT_BYTES_MAX = 64 * 1024 * 1024
 
-/** A run that is held. */
 export class StoreWriter extends BufferedWriter {
   readonly #held: Held
   readonly #source: StoreSource
@@ -40,7 +38,7 @@ export class StoreWriter extends BufferedWriter {
   constructor(held: Held) {
     super(held.environment, held.log, held.snapshotSeq)
     this.#held = held
-    this.#source = new StoreSource(held.tables, held.grip.runId)
+    this.#source = new StoreSource(held.tables, held.lease.runId)
     this.#renewedAt = held.environment.clock.now()
     this.#renewLater()
   }
@@ -53,8 +51,8 @@ export class StoreWriter extends BufferedWriter {
       const why = `it has ${content.length} bytes, more than ${ARTIFACT_BYTES_MAX}`
       throw new JournalFailed(this.runId, 'write of an artifact', why)
     }
-    const { tables, grip } = this.#held
-    if (!(await tables.putContent(grip, { path, bytes: content }))) throw this.#lose()
+    const { tables, lease } = this.#held
+    if (!(await tables.putContent(lease, { path, bytes: content }))) throw this.#lose()
     return { path, sha256 }
   }
 
@@ -71,15 +69,15 @@ export class StoreWriter extends BufferedWriter {
   }
 
   protected async persist({ lines, end, snapshot }: Batch): Promise<boolean> {
-    const { tables, grip } = this.#held
+    const { tables, lease } = this.#held
     const addition = { after: end.seq - lines.length, lines, end, ...(snapshot && { snapshot }) }
     let kept: boolean
     try {
-      kept = await tables.append(grip, addition)
+      kept = await tables.append(lease, addition)
     } catch (error) {
-      // No answer came: the lines may be there or not, and only the log can tell.
+      // Without a reply, only the log shows whether the lines were written.
       const isUnheard = error instanceof StoreUnavailable || error instanceof OutcomeUnknown
-      if (isUnheard) this.breakOff('is broken: a write had no answer')
+      if (isUnheard) this.breakOff('is broken: a write had no reply')
       throw new JournalFailed(this.runId, 'append', error)
     }
     if (!kept) throw this.#lose()
@@ -87,15 +85,15 @@ export class StoreWriter extends BufferedWriter {
   }
 
   protected async persistSnapshot(snapshot: string): Promise<void> {
-    const { tables, grip } = this.#held
-    if (!(await tables.putSnapshot(grip, snapshot))) throw this.#lose()
+    const { tables, lease } = this.#held
+    if (!(await tables.putSnapshot(lease, snapshot))) throw this.#lose()
   }
 
   protected async release(): Promise<void> {
-    const { tables, grip, onReleased } = this.#held
+    const { tables, lease, onReleased } = this.#held
     this.#renewal?.cancel()
     try {
-      await tables.release(grip)
+      await tables.release(lease)
     } finally {
       onReleased(this)
     }
@@ -107,13 +105,13 @@ export class StoreWriter extends BufferedWriter {
   }
 
   async #renew(): Promise<void> {
-    const { tables, grip, leaseMs, environment } = this.#held
+    const { tables, lease, leaseMs, environment } = this.#held
     const askedAt = environment.clock.now()
     try {
-      if (!(await tables.renew(grip, leaseMs))) return void this.#lose()
+      if (!(await tables.renew(lease, leaseMs))) return void this.#lose()
       this.#renewedAt = askedAt
     } catch {
-      // The store may come back before the lease ends; after that, another may hold the run.
+      // The store may be available again before the lease ends.
       if (environment.clock.now() - this.#renewedAt >= leaseMs) return void this.#lose()
     }
     if (!this.isEnded) this.#renewLater()

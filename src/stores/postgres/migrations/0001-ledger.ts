@@ -19,8 +19,8 @@
  *                     given out while writing says what is complete
  *   store.base        what is added to that number: another server, into which a dump was loaded,
  *                     counts from elsewhere
- *   jobs.place        where the last fact of the job stands in that order: a transaction that had
- *                     to wait for the job comes after the one that it waited for
+ *   jobs.place        the position of the last fact of the job in that order: a transaction that
+ *                     had to wait for the job comes after the one that it waited for
  *   ended_counts      changes, not totals: workers that end jobs of one queue at the same time
  *                     would otherwise wait for each other; the sum is what counts
  *   AFTER UPDATE      a trigger that comes before would lock each row a second time, also where it

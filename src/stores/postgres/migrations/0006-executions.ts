@@ -1,6 +1,6 @@
 /**
  * The executions of jobs for people with a SQL client: one row for each attempt, from the facts
- * alone, as `executionsOf` in the library gives them. Pawl itself does not read it.
+ * alone, as `executionsOf` in the library returns them. Pawl itself does not read it.
  *
  * `lease_expires_at` is the last expiry that a fact has; heartbeats write no facts, so the present
  * lease of a running job is `jobs.lease_until`. `error` is JSON text. Times are milliseconds since

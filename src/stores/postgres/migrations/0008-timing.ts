@@ -22,8 +22,8 @@ const CLOSING = " AND (fact.statuses LIKE '%C%' OR fact.statuses LIKE '%A%')"
 const timing = (field: string) =>
   ofAttempt(`(fact.data::json -> 'timing' ->> '${field}')::bigint`, CLOSING, 'DESC')
 
-/** Servers write views down in different words, so the doctor restores it from this text. */
-export const EXECUTIONS_VIEW = `
+/** The view, with the name of the schema left open. */
+const EXECUTIONS_VIEW = `
 CREATE OR REPLACE VIEW @schema.executions AS
 SELECT last.job::text || '/' || last.attempt AS exec_id,
   last.job AS job_id,

@@ -1,7 +1,8 @@
-/** What verbs read and write of the outbox. */
+/** Reports and retries of effects. */
+
+import type { EffectReport } from '../../contract/store.ts'
 import { STATE_AFTER } from '../../effects.ts'
 import { NOTICE } from '../../notices.ts'
-import type { EffectReport } from '../../store.ts'
 import type { DueEffect } from '../../verbs/operations.ts'
 import type { Read } from '../../verbs/reading.ts'
 import { TX } from '../apply.ts'
@@ -29,7 +30,7 @@ const REPORT = statement(
   RETURNING report.eid || ' ' || report.claim AS hold, ${TX} AS tx`,
 )
 
-/** The effect of a report, under the claim of whoever reports. */
+/** The effect of a report, under the claim of its reporter. */
 function holdOf({ effect }: EffectReport): string {
   return `${effect.ref} ${effect.claim}`
 }
@@ -72,7 +73,7 @@ export const EFFECTS = {
       arrayOf(asked.map(({ key }) => key.n)),
     ])
     const due = new Set(rows.map(({ job, name, n }) => `${job}/${n}/${name}`))
-    // Of one that is asked for twice the first counts.
+    // If an effect is named twice, the first counts.
     return effects.map(({ key }) => due.delete(`${key.jobId}/${key.n}/${key.name}`))
   },
 }

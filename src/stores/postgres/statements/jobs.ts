@@ -12,11 +12,11 @@ import {
 import { TX } from '../apply.ts'
 import { statement } from '../connect.ts'
 import { isUuid, LOCK } from '../context.ts'
-import { refreshMachines } from '../machines.ts'
 import { findSteps, stepKey } from '../query.ts'
-import { findWaitingRetries } from '../retries.ts'
 import { arrayOf } from '../rows-at-once.ts'
 import type { At } from './at.ts'
+import { refreshMachines } from './machines.ts'
+import { findWaitingRetries } from './retries.ts'
 
 async function lockBy(
   { session, machines }: At,
@@ -25,7 +25,7 @@ async function lockBy(
 ): Promise<Locked> {
   const found = await session.query<LockedRow>(LOCK, [arrayOf(ids.filter(isUuid))])
   const rows = found.map((row) => ({ row, ref: row.id }))
-  // Another process may have registered a lifecycle since.
+  // Another process may have registered a lifecycle meanwhile.
   const isNew = rows.some(({ row }) => !isKnown(machines, row))
   if (isNew) await refreshMachines(session, machines)
   return toLocked(machines, rows, read)

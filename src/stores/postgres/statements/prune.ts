@@ -1,11 +1,10 @@
 /** Ended jobs, and how they are removed. */
 import { LANES } from '../../../core/job/lanes.ts'
 import type { ArchivedFact, EndedJob, PrunedJob, PrunedRecord } from '../../archive.ts'
-import type { Ref } from '../../store.ts'
+import type { Ref } from '../../contract/store.ts'
 import { TX } from '../apply.ts'
 import { statement } from '../connect.ts'
 import { arrayOf } from '../rows-at-once.ts'
-import { holdSeals, noteRemovals } from '../seals.ts'
 import type { At } from './at.ts'
 
 const SELECT_ENDED = statement(
@@ -19,12 +18,12 @@ const SELECT_FACTS = statement(
   SELECT *, tx AS position FROM ${s}.ledger WHERE job = ANY ($1::uuid[]) ORDER BY job, seq`,
 )
 
-/** What another process is removing is left to it. */
+/** Jobs that another process is removing are left to it. */
 const LOCK = statement(
   (s) => `
   SELECT jobs.id FROM ${s}.jobs
-  JOIN unnest($1::uuid[], $2::int[]) AS sheaf (id, seq)
-    ON sheaf.id = jobs.id AND jobs.id = ANY ($1::uuid[]) AND sheaf.seq = jobs.seq
+  JOIN unnest($1::uuid[], $2::int[]) AS pruned (id, seq)
+    ON pruned.id = jobs.id AND jobs.id = ANY ($1::uuid[]) AND pruned.seq = jobs.seq
   WHERE jobs.outcome IS NOT NULL ORDER BY jobs.id FOR UPDATE OF jobs SKIP LOCKED`,
 )
 
@@ -41,8 +40,9 @@ const UNCOUNT = statement(
 
 const RECORD = statement(
   (s) => `
-  INSERT INTO ${s}.pruned (at, jobs, facts, first_id, last_id, ended_before, sha256, archived)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING number, ${TX} AS tx`,
+  INSERT INTO ${s}.pruned
+    (at, jobs, facts, first_id, last_id, ended_before, sha256, archived, keys, operator, note)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING number, ${TX} AS tx`,
 )
 
 export const PRUNE = {
@@ -55,21 +55,12 @@ export const PRUNE = {
     for (const row of await session.query<Row>(SELECT_FACTS, [ids])) facts.get(row.job)?.push(row)
     return facts
   },
-  holdSeals: ({ session }: At) => holdSeals(session),
   removeJobs,
   async recordPruned({ session, now }: At, record: PrunedRecord) {
     const rows = await session.query<{ number: number; tx: number }>(RECORD, [now, ...record])
     const [written] = rows as [{ number: number; tx: number }]
     session.wrote = { tx: written.tx }
     return written.number
-  },
-  noteRemovals(
-    { session }: At,
-    record: number,
-    collected: readonly PrunedJob[],
-    removed: readonly PrunedJob[],
-  ) {
-    return noteRemovals(session, record, collected, removed)
   },
 }
 

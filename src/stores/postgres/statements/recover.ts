@@ -1,14 +1,12 @@
 /** Jobs whose lease has expired. */
 import { LANES } from '../../../core/job/lanes.ts'
 import { statement } from '../connect.ts'
-import { parkOldNotices } from '../notices.ts'
 import type { At } from './at.ts'
 import { lockSound } from './sound.ts'
 
 /**
- * Jobs that were flagged already wait for an operator, unless they are to be cancelled, and those
- * of lifecycles that this process does not know for one that does; neither may fill the page for
- * ever.
+ * Leaves out flagged jobs, which wait for an operator unless they are to be cancelled, and jobs of
+ * lifecycles that this process does not know. Otherwise they could fill every page.
  */
 const LOCK_EXPIRED = statement(
   (s) => `
@@ -21,5 +19,4 @@ const LOCK_EXPIRED = statement(
 export const RECOVER = {
   lockExpired: (at: At, limit: number) =>
     lockSound(at, LOCK_EXPIRED, at.now, at.machines.known, limit),
-  parkOldNotices: ({ session, now }: At) => parkOldNotices(session, now),
 }

@@ -1,4 +1,4 @@
-/** Rows of a verb for many jobs, which cannot go on with a damaged one. */
+/** Rows for verbs over many jobs, which fail if one is damaged. */
 import type { Value } from '../../rows.ts'
 import { type LockedRow, type Read, toSound } from '../../verbs/reading.ts'
 import type { Statement } from '../connect.ts'

@@ -1,7 +1,8 @@
-/** What verbs read and write of the outbox. */
+/** Reports and retries of effects. */
+
+import type { EffectReport } from '../../contract/store.ts'
 import { STATE_AFTER } from '../../effects.ts'
 import { NOTICE } from '../../notices.ts'
-import type { EffectReport } from '../../store.ts'
 import type { DueEffect } from '../../verbs/operations.ts'
 import type { Read } from '../../verbs/reading.ts'
 import type { At } from './at.ts'

@@ -9,21 +9,21 @@ import {
   toLocked,
   toRead,
 } from '../../verbs/reading.ts'
-import { refreshMachines } from '../machines.ts'
 import { hasStep } from '../query.ts'
-import { findWaitingRetries } from '../retries.ts'
 import type { At } from './at.ts'
+import { refreshMachines } from './machines.ts'
+import { findWaitingRetries } from './retries.ts'
 
 const SELECT_JOB = 'SELECT * FROM pawl_jobs WHERE id = ?'
 
-/** Reads jobs; the write lock of the transaction is all that SQLite needs. */
+/** Reads jobs; the write lock of the transaction already protects them. */
 function lockBy(at: At, ids: readonly string[], read: typeof toRead): Locked {
   const { connection, machines } = at
   const rows = [...new Set(ids)].flatMap((id) => {
     const row = connection.get<LockedRow & { readonly rid: number }>(SELECT_JOB, id)
     return row === undefined ? [] : { row, ref: row.rid }
   })
-  // Another process may have registered a lifecycle since.
+  // Another process may have registered a lifecycle meanwhile.
   const isNew = rows.some(({ row }) => !isKnown(machines, row))
   if (isNew) refreshMachines(connection, machines)
   return toLocked(machines, rows, read)

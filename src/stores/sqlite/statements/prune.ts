@@ -1,49 +1,71 @@
 /** Ended jobs, and how they are removed. */
 import { LANES } from '../../../core/job/lanes.ts'
 import type { ArchivedFact, EndedJob, PrunedJob, PrunedRecord } from '../../archive.ts'
-import { noteRemovals } from '../seals.ts'
+import type { Ref } from '../../contract/store.ts'
+import type { EndedCount } from '../../verbs/changes.ts'
 import type { At } from './at.ts'
 
 const SELECT_ENDED = `
   SELECT rid AS ref, id, seq, queue, state FROM pawl_jobs
   WHERE lane = ${LANES.ended} AND ended_at < ? ORDER BY ended_at, rid LIMIT ?`
 
-const SELECT_FACTS = 'SELECT *, pos AS position FROM pawl_ledger WHERE job = ? ORDER BY seq'
+const LISTED = '(SELECT value FROM json_each(?))'
+
+const SELECT_FACTS = `
+  SELECT *, pos AS position FROM pawl_ledger WHERE job IN ${LISTED} ORDER BY job, seq`
+
+/** A list is cheaper than a statement for each job. */
+const SELECT_LEFT = `
+  SELECT rid, seq FROM pawl_jobs WHERE rid IN ${LISTED} AND lane = ${LANES.ended}`
+
+const REMOVALS = [
+  `DELETE FROM pawl_jobs WHERE rid IN ${LISTED}`,
+  `DELETE FROM pawl_ledger WHERE job IN ${LISTED}`,
+  `DELETE FROM pawl_outbox WHERE job IN ${LISTED}`,
+]
 
 const INSERT_PRUNED = `
-  INSERT INTO pawl_pruned (at, jobs, facts, first_id, last_id, ended_before, sha256, archived)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+  INSERT INTO pawl_pruned
+    (at, jobs, facts, first_id, last_id, ended_before, sha256, archived, keys, operator, note)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-const UNCOUNT = 'UPDATE pawl_ended_counts SET jobs = jobs - 1 WHERE queue = ? AND state = ?'
-
-const REMOVE = `DELETE FROM pawl_jobs WHERE rid = ? AND seq = ? AND lane = ${LANES.ended}`
+const UNCOUNT = 'UPDATE pawl_ended_counts SET jobs = jobs - ? WHERE queue = ? AND state = ?'
 
 export const PRUNE = {
   endedJobs: ({ connection }: At, endedBefore: number, limit: number) =>
     connection.all<EndedJob>(SELECT_ENDED, endedBefore, limit),
   factsOf({ connection }: At, jobs: readonly EndedJob[]) {
-    return new Map(jobs.map(({ ref }) => [ref, connection.all<ArchivedFact>(SELECT_FACTS, ref)]))
+    const facts = new Map<Ref, ArchivedFact[]>(jobs.map(({ ref }) => [ref, []]))
+    const rows = connection.all<ArchivedFact & { job: number }>(SELECT_FACTS, listOf(jobs))
+    for (const row of rows) facts.get(row.job)?.push(row)
+    return facts
   },
-  /** The write lock keeps them already. */
-  holdSeals() {},
   removeJobs({ connection }: At, jobs: readonly PrunedJob[]) {
-    return jobs.filter(({ ref, seq, queue, state }) => {
-      if (connection.run(REMOVE, ref, seq) === 0) return false
-      connection.run('DELETE FROM pawl_ledger WHERE job = ?', ref)
-      connection.run('DELETE FROM pawl_outbox WHERE job = ?', ref)
-      connection.run(UNCOUNT, queue, state)
-      return true
-    })
+    const left = connection.all<{ rid: Ref; seq: number }>(SELECT_LEFT, listOf(jobs))
+    const seqs = new Map(left.map(({ rid, seq }) => [rid, seq]))
+    const removed = jobs.filter(({ ref, seq }) => seqs.get(ref) === seq)
+    const list = listOf(removed)
+    for (const removal of REMOVALS) connection.run(removal, list)
+    for (const { queue, state, jobs } of countsOf(removed)) {
+      connection.run(UNCOUNT, jobs, queue, state)
+    }
+    return removed
   },
   recordPruned({ connection, now }: At, record: PrunedRecord) {
     return Number(connection.sql(INSERT_PRUNED).run(now, ...record).lastInsertRowid)
   },
-  noteRemovals(
-    { connection }: At,
-    record: number,
-    collected: readonly PrunedJob[],
-    removed: readonly PrunedJob[],
-  ) {
-    noteRemovals(connection, record, collected, removed)
-  },
+}
+
+function listOf(jobs: readonly EndedJob[]): string {
+  return JSON.stringify(jobs.map(({ ref }) => ref))
+}
+
+/** How many of these jobs ended in each queue and state. */
+function countsOf(jobs: readonly EndedJob[]): Iterable<EndedCount> {
+  const counts = new Map<string, EndedCount>()
+  for (const { queue, state } of jobs) {
+    const key = `${state}\0${queue}`
+    counts.set(key, { queue, state, jobs: (counts.get(key)?.jobs ?? 0) + 1 })
+  }
+  return counts.values()
 }

@@ -1,13 +1,11 @@
 /** Jobs whose lease has expired. */
 import { LANES } from '../../../core/job/lanes.ts'
-import { parkOldNotices } from '../notices.ts'
 import type { At } from './at.ts'
 import { lockSound } from './sound.ts'
 
 /**
- * Jobs that were flagged already wait for an operator, unless they are to be cancelled, and those
- * of lifecycles that this process does not know for one that does; neither may fill the page for
- * ever.
+ * Leaves out flagged jobs, which wait for an operator unless they are to be cancelled, and jobs of
+ * lifecycles that this process does not know. Otherwise they could fill every page.
  */
 const SELECT_EXPIRED = `
   SELECT * FROM pawl_jobs
@@ -19,5 +17,4 @@ const SELECT_EXPIRED = `
 export const RECOVER = {
   lockExpired: (at: At, limit: number) =>
     lockSound(at, SELECT_EXPIRED, at.now, at.machines.known, limit),
-  parkOldNotices: ({ connection, now }: At) => parkOldNotices(connection, now),
 }

@@ -1,0 +1,2 @@
+/** Whether a module has no code, only comments. */
+export function isEmpty(path: string): boolean

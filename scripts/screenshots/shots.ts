@@ -1,0 +1,80 @@
+/** The pages of which pictures are made. A new page gets a line here. */
+import type { TestPawl } from 'pawl/testing'
+import type { Page } from 'playwright-core'
+
+export interface Shot {
+  readonly name: string
+  readonly path: string
+  readonly prepare?: (page: Page) => Promise<void>
+}
+
+export async function shotsOf({ store }: TestPawl): Promise<Shot[]> {
+  const parked = (await store.list({ lane: 'parked' }, { limit: 10 })).items
+  const succeeded = (await store.list({ state: 'succeeded', type: 'charge' }, { limit: 1 })).items
+  const poisoned = parked.find(({ error }) => error !== null) ?? parked[0]
+  const crashed = parked.find(({ crashes }) => crashes > 0) ?? poisoned
+  const job = (id: string | undefined, query = '') => `/jobs/${id}${query}`
+  return [
+    { name: 'overview', path: '/' },
+    { name: 'jobs', path: '/jobs' },
+    { name: 'jobs-parked', path: '/jobs?lane=parked' },
+    { name: 'jobs-empty', path: '/jobs?type=nothing' },
+    { name: 'job', path: job(crashed?.id, '?at=6') },
+    { name: 'job-errors', path: job(poisoned?.id, '?tab=errors') },
+    { name: 'job-succeeded', path: job(succeeded[0]?.id, '?tab=input') },
+    { name: 'queues', path: '/queues' },
+    { name: 'queue', path: '/queues/reports' },
+    { name: 'limits', path: '/limits' },
+    {
+      name: 'limit',
+      path: '/limits/tenant',
+      prepare: async (page) => {
+        await page.getByRole('button', { name: 'Compute from the ledger' }).click()
+        await page.getByText('at most').waitFor()
+      },
+    },
+    {
+      name: 'limit-dialog',
+      path: '/limits/tenant?key=acme',
+      prepare: async (page) => {
+        await page.getByRole('button', { name: 'Set…' }).click()
+        await page.getByText('run now').waitFor()
+      },
+    },
+    { name: 'schedules', path: '/schedules' },
+    { name: 'schedule', path: '/schedules/sales-report' },
+    { name: 'workers', path: '/workers' },
+    { name: 'runs', path: '/runs' },
+    { name: 'run', path: '/runs/handbook-2' },
+    { name: 'run-past', path: '/runs/handbook-1?at=88&tab=changes' },
+    { name: 'run-artifacts', path: '/runs/handbook-2?tab=artifacts&artifact=facts' },
+    { name: 'run-resume', path: '/runs/handbook-3?tab=resume' },
+    { name: 'audit', path: '/audit' },
+    { name: 'machines', path: '/machines?edges=main' },
+    { name: 'machines-worker', path: '/machines?machine=worker' },
+    {
+      name: 'doctor',
+      path: '/doctor',
+      prepare: async (page) => {
+        await page.getByRole('button', { name: 'Check everything' }).click()
+        await page.getByText('jobs checked').waitFor()
+      },
+    },
+    {
+      name: 'dialog',
+      path: job(crashed?.id),
+      prepare: async (page) => {
+        await page.getByRole('button', { name: 'Redrive…' }).click()
+        await page.waitForTimeout(300)
+      },
+    },
+    {
+      name: 'palette',
+      path: '/jobs',
+      prepare: async (page) => {
+        await page.keyboard.press('/')
+        await page.waitForTimeout(200)
+      },
+    },
+  ]
+}

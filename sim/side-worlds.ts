@@ -1,0 +1,36 @@
+/** What some seeds play beside their jobs, each on data of its own: a run, schedules, groups. */
+import type { Random } from 'pawl/testing'
+import type { Judged } from './checker.ts'
+import type { Faults } from './faults.ts'
+import { simulateGroups } from './group-world.ts'
+import { simulateRun } from './run-world.ts'
+import { simulateSchedules } from './schedule-world.ts'
+import { GROUPS_EVERY, RUN_SHARE, SCHEDULES_EVERY } from './sizes.ts'
+
+interface SideWorlds {
+  readonly judged: readonly Judged[]
+  readonly runEvents: number
+  readonly ticks: number
+  /** How many jobs of groups have started. */
+  readonly groupStarts: number
+}
+
+/** Plays what this seed has of them. */
+export async function simulateBeside(
+  seed: number,
+  random: Random,
+  faults: Faults,
+): Promise<SideWorlds> {
+  const isWithRun = random.next() < RUN_SHARE
+  const run = isWithRun ? await simulateRun(seed, random, faults) : { judged: [], events: 0 }
+  const isWithSchedules = seed % SCHEDULES_EVERY === 0
+  const schedules = isWithSchedules ? await simulateSchedules(seed) : { judged: [], ticks: 0 }
+  const isWithGroups = seed % GROUPS_EVERY === 4
+  const groups = isWithGroups ? await simulateGroups(seed) : { judged: [], starts: 0 }
+  return {
+    judged: [...run.judged, ...schedules.judged, ...groups.judged],
+    runEvents: run.events,
+    ticks: schedules.ticks,
+    groupStarts: groups.starts,
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * `pawl/define`: for programs that only name jobs and build their inputs, such as functions at the
+ * edge and pages in a browser. It imports nothing from Node, and no store and no worker.
+ */
+export type { JsonBounds } from '../core/canonical-json.ts'
+export type { Duration } from '../core/durations.ts'
+export { DefinitionInvalid, PawlError, ValueInvalid } from '../core/errors.ts'
+export { document } from '../core/lifecycles/document.ts'
+export { hardened } from '../core/lifecycles/hardened.ts'
+export { leased } from '../core/lifecycles/leased.ts'
+export type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+export { standard } from '../core/lifecycles/standard.ts'
+export { task } from '../core/lifecycles/task.ts'
+export { decodeValue, encodeValue } from '../core/values.ts'
+export {
+  defineJob,
+  type Handler,
+  type JobContext,
+  type JobDefinition,
+  type JobOptions,
+  type RunnableJob,
+} from '../engine/define-job.ts'
+export type { Deliver, EffectOptions, Effects, NoEffects } from '../engine/effects/effects.ts'
+export {
+  defineLimit,
+  type KeyedLimit,
+  type LimitBy,
+  type LimitOptions,
+  type SharedLimit,
+} from '../engine/limits/define-limit.ts'
+export type { GroupOptions, RotatingGroup, StrictGroup } from '../engine/limits/group.ts'
+export type {
+  ConcurrencyLimit,
+  JobLimits,
+  KeyLimit,
+  OneOrMore,
+  ThrottleOptions,
+  TypeLimit,
+} from '../engine/limits/job-limits.ts'
+export type { RetryOptions } from '../engine/retry-options.ts'
+export { type InputOf, type OutputOf, type Schema, type Typed, typed } from '../engine/schema.ts'
+export type { NotStorable, Storable } from '../engine/storable.ts'

@@ -1,0 +1,32 @@
+/**
+ * Promotes due jobs and recovers expired leases while workers wait for jobs over HTTP: there may be
+ * no worker of the library that does it.
+ */
+
+import { Recovery } from '../engine/worker/recovery.ts'
+import type { Environment } from '../environment/system.ts'
+import type { Store } from '../stores/contract/store.ts'
+
+const RECOVER_MS = 1000
+
+export class Maintenance {
+  readonly #recovery: Recovery
+  #running: Promise<number> | undefined
+
+  constructor(store: Store, environment: Environment) {
+    this.#recovery = new Recovery(store, environment, RECOVER_MS)
+  }
+
+  /** Does what is due, once for all who ask meanwhile. Returns how long there is nothing to do. */
+  run(): Promise<number> {
+    this.#running ??= this.#turn().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  async #turn(): Promise<number> {
+    await this.#recovery.run()
+    return this.#recovery.untilNext()
+  }
+}

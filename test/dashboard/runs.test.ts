@@ -1,0 +1,197 @@
+// Runs on the dashboard: a person's walk, barriers, and names and contents of hostile people.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { typed } from 'pawl'
+import { defineRun, openRuns } from 'pawl/runs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { thorough } from '../support/extent.ts'
+import { browserOfFile, serving, violationsOf, visit } from './bench.ts'
+import { HOSTILE } from './hostile-texts.ts'
+
+const browser = await browserOfFile()
+
+interface Input {
+  readonly folder: string
+  readonly extra?: readonly string[]
+}
+
+/** Counts the words of texts. It fails while the texts contain `broken`. */
+const counting = defineRun({
+  name: 'counting',
+  input: typed<Input>(),
+  nodes: {
+    CREATED: async (run) => {
+      await run.inputFolder('texts', { path: run.input.folder, extensions: ['.txt'] })
+      return 'CLONED_INPUTS'
+    },
+    CLONED_INPUTS: async (run) => {
+      const names = await run.artifact('texts').json<string[]>()
+      await run.each(names, { key: (name) => `count ${name}` }, async (name) => {
+        const text = await run.artifact(name).text()
+        await run.artifact(`words/${name}`).writeJson({ words: text.split(' ').length })
+      })
+      return 'INGESTED'
+    },
+    INGESTED: async (run) => {
+      const names = await run.artifact('texts').json<string[]>()
+      await run.work('add up', {}, async () => {
+        let sum = 0
+        for (const name of names) {
+          if ((await run.artifact(name).text()).includes('broken')) throw new Error('it is broken')
+          sum += (await run.artifact(`words/${name}`).json<{ words: number }>()).words
+        }
+        await run.artifact('sum').writeJson({ sum })
+      })
+      for (const text of run.input.extra ?? []) {
+        await run.work(text, {}, async () => {
+          await run.artifact(`x ${text}`).write(text)
+        })
+        await run.issue.open(text, { severity: 'warning', message: text })
+      }
+      return 'FACTS_READY'
+    },
+    FACTS_READY: async () => 'PLAN_READY',
+    PLAN_READY: async () => 'DRAFTING',
+    DRAFTING: async () => 'DRAFT_READY',
+    DRAFT_READY: async () => 'LINKING',
+    LINKING: async () => 'VALIDATING',
+    VALIDATING: async (run) => {
+      await run.validation(true)
+      return 'READY_FOR_PR'
+    },
+    READY_FOR_PR: async () => 'PR_OPENED',
+    PR_OPENED: async () => 'DONE',
+    FIXING: async () => 'VALIDATING',
+  },
+})
+
+async function servingRuns() {
+  const folder = mkdtempSync(join(tmpdir(), 'pawl-runs-page-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const texts = mkdtempSync(join(folder, 'texts-'))
+  const write = (name: string, text: string) => writeFileSync(join(texts, name), text)
+  const runs = await openRuns({ folder: join(folder, 'runs'), runs: [counting] })
+  onTestFinished(() => runs.close())
+  const { server } = await serving({}, { runs })
+  return { runs, server, texts, write }
+}
+
+describe.runIf(browser)('runs', () => {
+  const chromium = browser as NonNullable<typeof browser>
+
+  it('are started, read back in time, and resumed with only the stale part redone', async () => {
+    const { runs, server, texts, write } = await servingRuns()
+    write('a.txt', 'one two three')
+    write('b.txt', 'broken')
+    const { page, faults, foreign } = await visit(chromium, `${server.url}/runs`)
+    await page.getByText('No runs here').waitFor()
+
+    await page.getByRole('button', { name: 'Start a run…' }).click()
+    await page.getByLabel('Input as JSON').fill('{')
+    await page.getByRole('button', { name: 'Start', exact: true }).click()
+    await page.getByText('The input is not JSON').waitFor()
+    await page.getByLabel('Input as JSON').fill(JSON.stringify({ folder: texts }))
+    await page.getByLabel('Id', { exact: true }).fill('words-1')
+    await page.getByRole('button', { name: 'Start', exact: true }).click()
+    await page.getByRole('link', { name: 'Open the run' }).click()
+    await page.locator('.top .state', { hasText: 'INGESTED' }).waitFor()
+    await page.getByText('NodeFailed').first().waitFor()
+
+    // Back in time: the graph, the items and the address show the same moment.
+    await page.keyboard.press('Home')
+    await page.getByText('Its way, as of event 1 of').waitFor()
+    await page.locator('.graph .now', { hasText: 'CREATED' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('at')).toBe('1')
+    await page.getByText('No work items yet').waitFor()
+    await page.keyboard.press('.')
+    await page.locator('.graph .now', { hasText: 'INGESTED' }).waitFor()
+    await page.getByRole('tab', { name: /^Events/ }).click()
+    await page.getByLabel('Events of this type').selectOption('WORK_ITEM_FAILED')
+    await page.getByRole('cell', { name: /add up: Error: it is broken/ }).waitFor()
+    expect(await page.locator('tbody tr').count()).toBe(1)
+
+    // One text changes. Only what depends on it runs again.
+    write('b.txt', 'four five')
+    await page.getByRole('tab', { name: 'What a resume would do' }).click()
+    await page.getByText('It continues in').waitFor()
+    await page.getByRole('button', { name: 'Resume…' }).click()
+    await page.locator('dialog .notice', { hasText: 'items run again' }).waitFor()
+    expect(await page.locator('dialog .cli code').textContent()).toBe('pawl run resume words-1')
+    await page.getByRole('button', { name: 'Resume', exact: true }).click()
+    await page.locator('.top .state', { hasText: 'DONE' }).waitFor()
+    const { run } = await runs.show('words-1')
+    expect(run.work_items['count texts/a.txt']?.attempts).toBe(1)
+    expect(run.work_items['count texts/b.txt']?.attempts).toBe(2)
+    await page.getByRole('tab', { name: /^Artifacts/ }).click()
+    await page.getByRole('button', { name: 'sum', exact: true }).click()
+    await page.locator('.content pre', { hasText: '"sum": 5' }).waitFor()
+    expect([faults, foreign]).toEqual([[], []])
+  })
+
+  it('are forked at an event and cancelled with a reason', async () => {
+    const { runs, server, texts, write } = await servingRuns()
+    write('b.txt', 'broken')
+    const { page, faults } = await visit(chromium, server.url)
+    await (await runs.start(counting, { runId: 'words-1', input: { folder: texts } })).result()
+    await page.goto(`${server.url}/runs/words-1?at=3`)
+    await page.getByRole('button', { name: 'Fork at #3…' }).click()
+    await page.getByLabel('Id of the new run').fill('words-2')
+    expect(await page.locator('dialog .cli code').textContent()).toBe(
+      'pawl run fork words-1 --at 3 --id=words-2',
+    )
+    await page.getByRole('button', { name: 'Fork', exact: true }).click()
+    await page.getByRole('link', { name: 'Open the new run' }).click()
+    await page.getByText('Its way: 3 events').waitFor()
+    await page.getByRole('button', { name: 'Cancel…' }).click()
+    await page.getByLabel('Your name').fill('ada')
+    await page.getByLabel('Reason').fill('not needed')
+    await page.getByRole('button', { name: 'Cancel the run' }).click()
+    await page.locator('.top .state', { hasText: 'CANCELLED' }).waitFor()
+    expect((await runs.show('words-2')).run.ended_because).toBe('not needed (by ada)')
+    expect(faults).toEqual([])
+  })
+
+  it.each(['light', 'dark'] as const)('have no serious barrier: %s', async (colorScheme) => {
+    const { runs, server, texts, write } = await servingRuns()
+    write('a.txt', 'one')
+    const input = { folder: texts, extra: ['chapter'] }
+    await (await runs.start(counting, { runId: 'words-1', input })).result()
+    const { page } = await visit(chromium, server.url, { colorScheme })
+    const tabs = ['', '?at=9&tab=changes', '?tab=artifacts&artifact=sum', '?tab=items']
+    const paths = [...tabs, '?tab=issues', '?tab=resume', '?tab=run'].map((one) => `/words-1${one}`)
+    for (const path of ['', '/nothing', ...paths]) {
+      await page.goto(`${server.url}/runs${path}`)
+      await page.locator('main h1').first().waitFor()
+      await page.locator('.graph, table, .empty').first().waitFor()
+      await page.waitForTimeout(200)
+      expect(await violationsOf(page), path).toEqual([])
+    }
+  })
+
+  it('show names and contents of hostile people as texts', async () => {
+    const { runs, server, texts, write } = await servingRuns()
+    write('a.txt', 'one')
+    const used = HOSTILE.filter((_, i) => i % thorough(3, 1) === 0)
+    const input = { folder: texts, extra: used }
+    const outcome = await (await runs.start(counting, { runId: 'words-1', input })).result()
+    expect(outcome.kind).toBe('done')
+    const { page, faults, foreign } = await visit(chromium, server.url)
+    for (const tab of ['events', 'artifacts', 'items', 'issues', 'resume', 'run']) {
+      await page.goto(`${server.url}/runs/words-1?tab=${tab}`)
+      await page.getByText('Its way').waitFor()
+      await page.locator('[role=tabpanel] *').first().waitFor()
+      expect(await page.evaluate('window.owned'), tab).toBeUndefined()
+    }
+    for (const text of used) {
+      const name = encodeURIComponent(`x ${text}`)
+      await page.goto(`${server.url}/runs/words-1?tab=artifacts&artifact=${name}`)
+      await page.locator('.content pre').waitFor()
+      // Brackets are indented, so that only the characters are compared.
+      const shown = (await page.locator('.content pre').textContent()) ?? ''
+      expect(shown.replaceAll(/\s/g, '')).toBe(text.replaceAll(/\s/g, ''))
+      expect(await page.evaluate('window.owned'), text).toBeUndefined()
+    }
+    expect([faults, foreign]).toEqual([[], []])
+  })
+})
