@@ -78,12 +78,26 @@ export function brokenBy(facts: readonly Fact[]): string[] {
 /** What breaks a promise in any job of a store: in its facts, or in its row as their fold. */
 export async function brokenPromises(store: Store): Promise<string[]> {
   const broken: string[] = []
-  for (const job of await allJobs(store)) {
-    const facts = await store.facts(job.id)
+  for (const { id } of await allJobs(store)) {
+    const { job, facts } = await readAtRest(store, id)
     const p9 = checkP9(job, facts).map(({ what }) => `${job.id}: P9: ${what}`)
     broken.push(...brokenBy(facts), ...p9)
   }
   return broken
+}
+
+/**
+ * Reads a job and its facts. Another process may write between the two reads; then they are of
+ * different moments, and both are read again.
+ */
+async function readAtRest(store: Store, id: string): Promise<{ job: Job; facts: Fact[] }> {
+  for (let tries = 0; tries < 100; tries++) {
+    const job = await store.get(id)
+    const facts = await store.facts(id)
+    const after = await store.get(id)
+    if (job !== undefined && after?.seq === job.seq) return { job, facts }
+  }
+  throw new Error(`job ${id} changed between every two reads`)
 }
 
 /** The ledgers in an archive of retention; of a job that was archived again, the longest one. */
