@@ -1789,6 +1789,8 @@ export interface Operations {
       readonly types?: readonly (string)[]
       readonly limit?: number
       readonly leaseMs?: number
+      readonly start?: boolean
+      readonly trace?: boolean
       readonly waitMs?: number
     }
     answer: {
@@ -1803,6 +1805,9 @@ export interface Operations {
         readonly deadlineAt: unknown
         readonly lease: string
         readonly leaseUntil: number
+        readonly started: boolean
+        readonly traceparent: unknown
+        readonly tracestate: unknown
         readonly input: unknown
         readonly steps: readonly ({
           readonly name: string
@@ -1824,6 +1829,19 @@ export interface Operations {
     answer: {
       readonly lost: readonly (string)[]
       readonly cancelling: readonly (string)[]
+    }
+  }
+  /** Starts the work on a job that was claimed with `start: false`. */
+  startAttempt: {
+    body: {
+      readonly lease: string
+    }
+    answer: {
+      readonly kind: 'done' | 'same' | 'asked'
+      readonly id: string
+      readonly state: string
+      readonly outcome: unknown
+      readonly runAt: unknown
     }
   }
   /** Records the result of a step. Later attempts get it with their claim. */
@@ -1851,6 +1869,8 @@ export interface Operations {
         readonly name: string
         readonly payload?: unknown
       })[]
+      readonly usage?: Readonly<Record<string, number>>
+      readonly progress?: unknown
     }
     answer: {
       readonly kind: 'done' | 'same' | 'asked'
@@ -1870,6 +1890,8 @@ export interface Operations {
       readonly name?: string
       readonly code?: string
       readonly stack?: string
+      readonly usage?: Readonly<Record<string, number>>
+      readonly progress?: unknown
     }
     answer: {
       readonly kind: 'done' | 'same' | 'asked'
@@ -1883,6 +1905,7 @@ export interface Operations {
   releaseJob: {
     body: {
       readonly lease: string
+      readonly progress?: unknown
     }
     answer: {
       readonly kind: 'done' | 'same' | 'asked'
@@ -1892,11 +1915,13 @@ export interface Operations {
       readonly runAt: unknown
     }
   }
-  /** Ends an attempt without a failure; the job runs again after a delay. */
+  /** Ends an attempt without a failure; the job runs again later. */
   snoozeJob: {
     body: {
       readonly lease: string
-      readonly delayMs: number
+      readonly delayMs?: number
+      readonly runAt?: number
+      readonly progress?: unknown
     }
     answer: {
       readonly kind: 'done' | 'same' | 'asked'
@@ -1910,6 +1935,7 @@ export interface Operations {
   confirmCancel: {
     body: {
       readonly lease: string
+      readonly progress?: unknown
     }
     answer: {
       readonly kind: 'done' | 'same' | 'asked'
@@ -2021,6 +2047,7 @@ export const ROUTES: { readonly [Name in keyof Operations]: string } = {
   removeWorker: 'DELETE /api/v1/workers/{id}',
   claimJobs: 'POST /api/v1/claim',
   renewLeases: 'POST /api/v1/leases/heartbeat',
+  startAttempt: 'POST /api/v1/leases/start',
   reportStep: 'POST /api/v1/leases/step',
   commitJob: 'POST /api/v1/leases/commit',
   failJob: 'POST /api/v1/leases/fail',
