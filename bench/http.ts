@@ -62,7 +62,8 @@ async function benchOn(
 /** A server with the API. The address of its clients is a loopback one, so they need no token. */
 async function withApi(pawl: Pawl, work: (port: number) => Promise<number>): Promise<number> {
   await using api = createHttpApi({ pawl, loopback: true })
-  return listening(createServer(toNodeHandler(api)), work)
+  // Without `await` the API would be closed before the work begins.
+  return await listening(createServer(toNodeHandler(api)), work)
 }
 
 async function listening(server: Server, work: (port: number) => Promise<number>) {
