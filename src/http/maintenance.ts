@@ -28,7 +28,7 @@ export class Maintenance {
     return this.#running
   }
 
-  /** Returns how long there is nothing to do. It reads the store, so only a claim that waits asks. */
+  /** Returns how long there is nothing to do. Reads the store, so only a claim that waits asks. */
   untilNext(): Promise<number> {
     return this.#recovery.untilNext()
   }

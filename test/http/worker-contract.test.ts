@@ -1,5 +1,5 @@
-// The worker half of the contract of stores, played over HTTP on both databases: the fences, answers
-// and facts are those of the library.
+// The worker half of the contract of stores, played over HTTP on both databases: the fences,
+// answers and facts are those of the library.
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'

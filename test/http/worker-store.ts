@@ -1,6 +1,6 @@
-// A store whose worker half is a client of the HTTP protocol: it claims, reports and renews leases by
-// requests to a real server on the store that it wraps. All other verbs are those of that store. So
-// the contract of stores can be played over HTTP.
+// A store whose worker half is a client of the HTTP protocol: it claims, reports and renews leases
+// by requests to a real server on the store that it wraps. All other verbs are those of that store.
+// So the contract of stores can be played over HTTP.
 import assert from 'node:assert/strict'
 import type { Pawl } from 'pawl'
 import { createPawl } from 'pawl'
