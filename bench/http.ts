@@ -45,10 +45,10 @@ async function benchOn(
   const [enqueue, claim] = namesOf(label)
   const jobs = quick ? 1000 : 5000
   const results: Result[] = []
-  const rate = (work: (pawl: Pawl, jobs: number) => Promise<number>) => () =>
+  const rate = (work: (pawl: Pawl, jobs: number, place: string) => Promise<number>) => () =>
     withStore(async (store) => {
       await using pawl = await createPawl({ store, jobs: [invoice] })
-      return (jobs / (await work(pawl, jobs))) * 1000
+      return (jobs / (await work(pawl, jobs, store))) * 1000
     })
   if (enqueue.includes(only)) {
     results.push(await compare(enqueue, ROUNDS, rate(enqueueByApi), rate(insertByHand)))
@@ -62,7 +62,8 @@ async function benchOn(
 /** A server with the API. The address of its clients is a loopback one, so they need no token. */
 async function withApi(pawl: Pawl, work: (port: number) => Promise<number>): Promise<number> {
   await using api = createHttpApi({ pawl, loopback: true })
-  return listening(createServer(toNodeHandler(api)), work)
+  // Without `await` the API would be closed before the work begins.
+  return await listening(createServer(toNodeHandler(api)), work)
 }
 
 async function listening(server: Server, work: (port: number) => Promise<number>) {
@@ -81,13 +82,14 @@ function enqueueByApi(pawl: Pawl, jobs: number): Promise<number> {
   return withApi(pawl, (port) => timedPosts(port, '/api/v1/jobs', jobs))
 }
 
-async function insertByHand(pawl: Pawl, jobs: number): Promise<number> {
+async function insertByHand(pawl: Pawl, jobs: number, place: string): Promise<number> {
+  const insert = `INSERT INTO own_rows (body) VALUES (${place.startsWith('sqlite') ? '?' : '$1'})`
   await pawl.transaction((tx) => tx.query('CREATE TABLE own_rows (body text NOT NULL)'))
   const server = createServer(async (asked, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of asked) chunks.push(chunk as Buffer)
     const body = JSON.stringify(JSON.parse(Buffer.concat(chunks).toString('utf8')))
-    await pawl.transaction((tx) => tx.query('INSERT INTO own_rows (body) VALUES (?)', [body]))
+    await pawl.transaction((tx) => tx.query(insert, [body]))
     response.writeHead(201, { 'content-type': 'application/json' })
     response.end('{"ok":true}')
   })
@@ -119,18 +121,21 @@ async function claimByApi(pawl: Pawl, jobs: number): Promise<number> {
   await fill(pawl, jobs)
   const body = JSON.stringify({ worker: 'w', limit: AT_ONCE })
   return withApi(pawl, (port) =>
-    withAgent(LOOPS, (agent) =>
-      claimAll(jobs, async () => {
+    withAgent(LOOPS, async (agent) => {
+      // The first claim of a server also looks for expired leases, which it repeats every second.
+      await post(agent, port, '/api/v1/claim', JSON.stringify({ worker: 'w', types: [] }))
+      return claimAll(jobs, async () => {
         const text = await post(agent, port, '/api/v1/claim', body)
         return (JSON.parse(text) as { jobs: unknown[] }).jobs.length
-      }),
-    ),
+      })
+    }),
   )
 }
 
 async function claimByLibrary(pawl: Pawl, jobs: number): Promise<number> {
   await fill(pawl, jobs)
   const asked = { worker: 'w', limit: AT_ONCE, leaseMs: 30_000, start: true }
+  await pawl.store.claim({ ...asked, types: [] })
   return claimAll(jobs, async () => (await pawl.store.claim(asked)).length)
 }
 

@@ -1719,21 +1719,39 @@ export interface Operations {
       readonly edges: readonly (Readonly<Record<string, unknown>>)[]
     }
   }
-  /** Lists facts of all jobs: each step, who caused it, and why. */
-  listFacts: {
-    query: { jobId?: string; actor?: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'; operator?: string; worker?: string; trigger?: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'claim' | 'start' | 'step' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'; fromState?: string; toState?: string; reason?: string; from?: number; before?: number; order?: 'oldest' | 'newest'; after?: string; limit?: number }
+  /** Migrates live jobs of earlier versions to a version of their lifecycle. */
+  migrateJobs: {
+    params: { name: string }
+    body: {
+      readonly reason: string
+      readonly to: number
+      readonly operator?: string
+      readonly dryRun?: boolean
+    }
     answer: {
-      readonly items: readonly ({
-        readonly pos: string
-        readonly fact: Fact
+      readonly dryRun: boolean
+      readonly matched: number
+      readonly done: number
+      readonly running: number
+      readonly refused: number
+      readonly moves: readonly ({
+        readonly from: {
+          readonly version: number
+          readonly state: string
+        }
+        readonly to: {
+          readonly version: number
+          readonly state: string
+        }
+        readonly jobs: number
       })[]
-      readonly nextCursor: string | null
-      readonly unreadable?: readonly ({
-        readonly pos: string
-        readonly jobId: string
-        readonly seq: number
-        readonly unreadable: string
+      readonly refusals: readonly ({
+        readonly id: string
+        readonly code: string
+        readonly message: string
+        readonly hint: string
       })[]
+      readonly more: boolean
     }
   }
   /** Checks the store against every promise, for two seconds or in full. */
@@ -1757,6 +1775,127 @@ export interface Operations {
     answer: {
       readonly repaired: Examination
       readonly after: Examination
+    }
+  }
+  /** Lists facts of all jobs: each step, who caused it, and why. */
+  listFacts: {
+    query: { jobId?: string; actor?: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'; operator?: string; worker?: string; trigger?: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'claim' | 'start' | 'step' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'; fromState?: string; toState?: string; reason?: string; from?: number; before?: number; order?: 'oldest' | 'newest'; after?: string; limit?: number }
+    answer: {
+      readonly items: readonly ({
+        readonly pos: string
+        readonly fact: Fact
+      })[]
+      readonly nextCursor: string | null
+      readonly unreadable?: readonly ({
+        readonly pos: string
+        readonly jobId: string
+        readonly seq: number
+        readonly unreadable: string
+      })[]
+    }
+  }
+  /** Sends facts of all jobs as NDJSON or CSV, oldest first, without payloads. */
+  exportFacts: {
+    query: { jobId?: string; actor?: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'; operator?: string; worker?: string; trigger?: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'claim' | 'start' | 'step' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'; fromState?: string; toState?: string; reason?: string; from?: number; before?: number; format?: 'ndjson' | 'csv'; after?: string; limit?: number }
+    answer: string
+  }
+  /** Lists the seals of the ledger, the oldest first. Keep a copy elsewhere. */
+  listSeals: {
+    query: { after?: string; limit?: number }
+    answer: {
+      readonly items: readonly ({
+        readonly number: number
+        readonly at: number
+        readonly first: number
+        readonly last: number
+        readonly facts: number
+        readonly firstAt: number
+        readonly lastAt: number
+        readonly sum: string
+        readonly chain: string
+      })[]
+      readonly nextCursor: string | null
+    }
+  }
+  /** Verifies that no sealed fact is missing, added or changed. */
+  verifySeals: {
+    body: {
+      readonly seals?: readonly ({
+        readonly number: number
+        readonly at: number
+        readonly first: number
+        readonly last: number
+        readonly facts: number
+        readonly firstAt: number
+        readonly lastAt: number
+        readonly sum: string
+        readonly chain: string
+        readonly removed?: {
+          readonly facts: number
+          readonly sum: string
+        }
+      })[]
+    }
+    answer: {
+      readonly seals: number
+      readonly findings: readonly ({
+        readonly kind: string
+        readonly message: string
+        readonly seal?: number
+        readonly range?: readonly (number)[]
+        readonly times?: readonly (number)[]
+        readonly pruned?: number
+        readonly facts?: number
+      })[]
+      readonly more: boolean
+    }
+  }
+  /** Lists the last 1000 tokens without their secrets, the newest first. */
+  listTokens: {
+    answer: {
+      readonly items: readonly ({
+        readonly id: string
+        readonly name: string
+        readonly roles: readonly ('read' | 'operate' | 'work' | 'admin')[]
+        readonly createdAt: number
+        readonly createdBy: string
+        readonly state: 'valid' | 'expired' | 'revoked'
+        readonly expiresAt?: number
+        readonly revokedAt?: number
+        readonly revokedBy?: string
+      })[]
+    }
+  }
+  /** Creates a token. The answer is the only one that contains it. */
+  createToken: {
+    body: {
+      readonly name: string
+      readonly roles: readonly ('read' | 'operate' | 'work' | 'admin')[]
+      readonly lifeMs?: number
+      readonly operator?: string
+    }
+    answer: {
+      readonly id: string
+      readonly name: string
+      readonly roles: readonly ('read' | 'operate' | 'work' | 'admin')[]
+      readonly createdAt: number
+      readonly createdBy: string
+      readonly state: 'valid' | 'expired' | 'revoked'
+      readonly token: string
+      readonly expiresAt?: number
+      readonly revokedAt?: number
+      readonly revokedBy?: string
+    }
+  }
+  /** Revokes a token. Servers refuse it within five seconds. */
+  revokeToken: {
+    params: { id: string }
+    body: {
+      readonly operator?: string
+    }
+    answer: {
+      readonly id: string
+      readonly changed: boolean
     }
   }
   /** Registers a worker, and reports that it is alive. Repeat it every five seconds. */
@@ -1789,6 +1928,8 @@ export interface Operations {
       readonly types?: readonly (string)[]
       readonly limit?: number
       readonly leaseMs?: number
+      readonly start?: boolean
+      readonly trace?: boolean
       readonly waitMs?: number
     }
     answer: {
@@ -1803,6 +1944,9 @@ export interface Operations {
         readonly deadlineAt: unknown
         readonly lease: string
         readonly leaseUntil: number
+        readonly started: boolean
+        readonly traceparent: unknown
+        readonly tracestate: unknown
         readonly input: unknown
         readonly steps: readonly ({
           readonly name: string
@@ -1824,6 +1968,19 @@ export interface Operations {
     answer: {
       readonly lost: readonly (string)[]
       readonly cancelling: readonly (string)[]
+    }
+  }
+  /** Starts the work on a job that was claimed with `start: false`. */
+  startAttempt: {
+    body: {
+      readonly lease: string
+    }
+    answer: {
+      readonly kind: 'done' | 'same' | 'asked'
+      readonly id: string
+      readonly state: string
+      readonly outcome: unknown
+      readonly runAt: unknown
     }
   }
   /** Records the result of a step. Later attempts get it with their claim. */
@@ -1851,6 +2008,8 @@ export interface Operations {
         readonly name: string
         readonly payload?: unknown
       })[]
+      readonly usage?: Readonly<Record<string, number>>
+      readonly progress?: unknown
     }
     answer: {
       readonly kind: 'done' | 'same' | 'asked'
@@ -1870,6 +2029,8 @@ export interface Operations {
       readonly name?: string
       readonly code?: string
       readonly stack?: string
+      readonly usage?: Readonly<Record<string, number>>
+      readonly progress?: unknown
     }
     answer: {
       readonly kind: 'done' | 'same' | 'asked'
@@ -1883,6 +2044,7 @@ export interface Operations {
   releaseJob: {
     body: {
       readonly lease: string
+      readonly progress?: unknown
     }
     answer: {
       readonly kind: 'done' | 'same' | 'asked'
@@ -1892,11 +2054,13 @@ export interface Operations {
       readonly runAt: unknown
     }
   }
-  /** Ends an attempt without a failure; the job runs again after a delay. */
+  /** Ends an attempt without a failure; the job runs again later. */
   snoozeJob: {
     body: {
       readonly lease: string
-      readonly delayMs: number
+      readonly delayMs?: number
+      readonly runAt?: number
+      readonly progress?: unknown
     }
     answer: {
       readonly kind: 'done' | 'same' | 'asked'
@@ -1910,6 +2074,7 @@ export interface Operations {
   confirmCancel: {
     body: {
       readonly lease: string
+      readonly progress?: unknown
     }
     answer: {
       readonly kind: 'done' | 'same' | 'asked'
@@ -2013,14 +2178,22 @@ export const ROUTES: { readonly [Name in keyof Operations]: string } = {
   readStats: 'GET /api/v1/stats',
   listMachines: 'GET /api/v1/machines',
   showMachine: 'GET /api/v1/machines/{name}',
-  listFacts: 'GET /api/v1/audit',
+  migrateJobs: 'POST /api/v1/machines/{name}/migrate',
   checkStore: 'POST /api/v1/doctor/check',
   planRepair: 'POST /api/v1/doctor/plan',
   repairStore: 'POST /api/v1/doctor/apply',
+  listFacts: 'GET /api/v1/audit',
+  exportFacts: 'GET /api/v1/audit/export',
+  listSeals: 'GET /api/v1/seals',
+  verifySeals: 'POST /api/v1/seals/verify',
+  listTokens: 'GET /api/v1/tokens',
+  createToken: 'POST /api/v1/tokens',
+  revokeToken: 'POST /api/v1/tokens/{id}/revoke',
   reportWorker: 'POST /api/v1/workers/{id}',
   removeWorker: 'DELETE /api/v1/workers/{id}',
   claimJobs: 'POST /api/v1/claim',
   renewLeases: 'POST /api/v1/leases/heartbeat',
+  startAttempt: 'POST /api/v1/leases/start',
   reportStep: 'POST /api/v1/leases/step',
   commitJob: 'POST /api/v1/leases/commit',
   failJob: 'POST /api/v1/leases/fail',

@@ -31,7 +31,7 @@ def call(method, path, body=None, timeout=40):
             return json.load(response)
     except urllib.error.HTTPError as error:
         problem = json.load(error)
-        if problem["code"] == "E_STALE_FENCE":
+        if problem["code"] in ("E_STALE_FENCE", "E_JOB_NOT_FOUND"):
             raise LeaseLost(problem["title"])
         raise RuntimeError(f"{problem['code']}: {problem['title']} {problem['hint']}")
 

@@ -52,6 +52,11 @@ export function readTraceparent(
   }
 }
 
+/** Writes the header `traceparent` of a context. */
+export function traceparentOf({ traceId, spanId, traceFlags = SAMPLED }: TraceContext): string {
+  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
+}
+
 /** Returns the ids of the span in which a fact was written; see above if there was none. */
 export function traceOf({ jobId, seq, traceId, spanId }: TracedFact): Required<SpanIds> {
   const own = jobId.replaceAll('-', '')
@@ -85,7 +90,7 @@ export function contextIn(fact: {
   readonly traceState?: unknown
 }): TraceContext | undefined {
   const { traceId, spanId, traceFlags, traceState } = fact
-  const flags = traceFlags === 0 ? '00' : '01'
+  const ids = { traceId: String(traceId), spanId: String(spanId) }
   const state = typeof traceState === 'string' ? traceState : undefined
-  return readTraceparent(`00-${String(traceId)}-${String(spanId)}-${flags}`, state)
+  return readTraceparent(traceparentOf(traceFlags === 0 ? { ...ids, traceFlags } : ids), state)
 }

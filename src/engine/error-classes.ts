@@ -47,6 +47,7 @@ const NOT_FOUND = [
 /** What the call names is in a state in which the command does not apply. */
 const CONFLICT = [
   'E_COMMITTED',
+  'E_DEADLINE_PASSED',
   'E_EFFECTS_OPEN',
   'E_EFFECT_DELIVERED',
   'E_GUARD_REFUSED',

@@ -190,7 +190,7 @@ class Api implements HttpApi {
       overview: () => overview.get(),
       document: (base) => JSON.stringify(openApiOf(ROUTES, base)),
       anyType: (options.types ?? (jobs.size > 0 ? 'known' : 'any')) === 'any',
-      maintain: () => maintenance.run(),
+      maintenance,
       streams: new Slots('streams', STREAMS_MAX),
       claims: new Slots('claims', CLAIMS_MAX),
       examinations: new Slots('examinations', 1),
@@ -280,6 +280,8 @@ class Api implements HttpApi {
     request: Incoming,
     run: (signal: AbortSignal) => Promise<Outgoing>,
   ): Promise<Outgoing> {
+    // A client that waits for jobs would otherwise get an empty answer, and ask again at once.
+    if (this.#isClosed) throw new RequestRefused(503, 'The API is closed')
     const ending = new AbortController()
     const end = () => ending.abort()
     const forget = () => {
@@ -288,7 +290,7 @@ class Api implements HttpApi {
     }
     request.signal.addEventListener('abort', end)
     this.#lasting.add(ending)
-    if (request.signal.aborted || this.#isClosed) end()
+    if (request.signal.aborted) end()
     try {
       const reply = await run(ending.signal)
       if (isWhole(reply.body)) forget()

@@ -13,6 +13,7 @@ import { LOOPBACK_HOSTS } from './access.ts'
 import { createHttpApi, type HttpApi, type HttpApiOptions, OPTIONS } from './api.ts'
 import { TokenMissing } from './errors.ts'
 import type { Incoming, Outgoing } from './exchange.ts'
+import { tokenStateOf } from './tokens.ts'
 
 /** Where `serveHttp` listens, and the options of the API. */
 export interface HttpServerOptions extends Omit<HttpApiOptions, 'loopback'> {
@@ -112,9 +113,7 @@ async function checkProtected({ pawl, authorize }: HttpApiOptions, host: string)
   if (authorize !== undefined) return
   const now = pawl.store.now()
   const tokens = await pawl.store.tokens.list(TOKENS_SEEN)
-  const isValid = tokens.some(
-    ({ revokedAt, expiresAt }) => revokedAt === undefined && (expiresAt ?? now + 1) > now,
-  )
+  const isValid = tokens.some((token) => tokenStateOf(token, now) === 'valid')
   if (isValid) return
   throw new TokenMissing(
     host,

@@ -8,6 +8,7 @@ import type { Runs } from '../runs/runs.ts'
 import type { AccessRole } from '../stores/contract/tokens.ts'
 import type { Identity } from './access.ts'
 import type { Slots } from './limits.ts'
+import type { Maintenance } from './maintenance.ts'
 import type { PayloadRules } from './payloads.ts'
 import type { JsonSchema } from './schema.ts'
 
@@ -24,8 +25,7 @@ export interface ApiContext {
   readonly document: (basePath: string) => string
   /** Whether a job type may be enqueued that this process does not know. */
   readonly anyType: boolean
-  /** Promotes and recovers what is due; returns how long there is nothing to do. */
-  readonly maintain: () => Promise<number>
+  readonly maintenance: Maintenance
   readonly streams: Slots
   readonly claims: Slots
   /** One check or repair of the doctor at a time. */

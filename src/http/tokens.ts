@@ -74,7 +74,8 @@ export class Tokens {
     const id = FORM.exec(token)?.[1]
     const stored = id === undefined ? undefined : await this.#store.tokens.find(id)
     const now = this.#store.now()
-    if (stored === undefined || !isSame(token, stored) || !isValid(stored, now)) return undefined
+    if (stored === undefined || !isSame(token, stored) || tokenStateOf(stored, now) !== 'valid')
+      return undefined
     const identity = { name: stored.name, roles: stored.roles }
     if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear()
     const until = Math.min(now + REMEMBERED_MS, stored.expiresAt ?? Number.MAX_SAFE_INTEGER)
@@ -89,8 +90,13 @@ function isSame(token: string, { hash }: StoredToken): boolean {
   return stored.length === own.length && timingSafeEqual(stored, own)
 }
 
-function isValid({ expiresAt, revokedAt }: TokenInfo, now: number): boolean {
-  return revokedAt === undefined && (expiresAt === undefined || expiresAt > now)
+/** Whether a token can be used, and otherwise why not. */
+export function tokenStateOf(
+  { expiresAt, revokedAt }: Pick<TokenInfo, 'expiresAt' | 'revokedAt'>,
+  now: number,
+): 'valid' | 'expired' | 'revoked' {
+  if (revokedAt !== undefined) return 'revoked'
+  return expiresAt !== undefined && expiresAt <= now ? 'expired' : 'valid'
 }
 
 /** Tokens themselves are not kept in memory. */

@@ -30,14 +30,20 @@ const TABLES = [
 /**
  * Declares the contract for a server that is started when the tests begin. The many values are left
  * out, added (`with`), or all that is declared (`only`). If connections are kept, the pools of all
- * stores use the same few, one store after the other.
+ * stores use the same few, one store after the other. `instead` declares other tests on such
+ * stores.
  */
 export function postgresContract(
   enter: () => Promise<Place>,
   {
     values = 'without',
     keepsConnections = false,
-  }: { values?: 'without' | 'with' | 'only'; keepsConnections?: boolean } = {},
+    instead,
+  }: {
+    values?: 'without' | 'with' | 'only'
+    keepsConnections?: boolean
+    instead?: (open: OpenStore) => void
+  } = {},
 ): void {
   const schema = `contract_${process.pid}`
   let place: Place
@@ -88,6 +94,10 @@ export function postgresContract(
     connections: 3,
     ...(kept && { config: { Client: kept.Client } }),
   }))
+  if (instead !== undefined) {
+    instead(ownPool)
+    return
+  }
   if (values !== 'only') declare((theme) => theme !== MANY_VALUES, ownPool)
   if (values === 'without') return
   // A new connection costs a new server process, so the many values share a pool of the user's.

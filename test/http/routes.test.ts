@@ -6,12 +6,14 @@ import { openRuns, openStoreJournal } from 'pawl/runs'
 import { describe, expect, it, vi } from 'vitest'
 import { report } from '../../examples/runs-guide/report-run.ts'
 import { ROUTES } from '../../src/http/routes/index.ts'
+import { routes as ofLedger } from '../../src/http/routes/ledger.ts'
 import { routes as ofLimits } from '../../src/http/routes/limits.ts'
 import { routes as ofRetention } from '../../src/http/routes/retention.ts'
 import { routes as ofRuns } from '../../src/http/routes/runs.ts'
 import { routes as onRuns } from '../../src/http/routes/runs-act.ts'
 import { routes as inRuns } from '../../src/http/routes/runs-content.ts'
 import { routes as ofSchedules } from '../../src/http/routes/schedules.ts'
+import { routes as ofTokens } from '../../src/http/routes/tokens.ts'
 import { routes as ofWorkers } from '../../src/http/routes/work.ts'
 import { freshFolder } from '../processes/folder.ts'
 import { careful, HttpBench, mail } from './bench.ts'
@@ -364,7 +366,8 @@ describe.each(STORES)('the HTTP API on $name', ({ place }) => {
 /** Tested in files of their own, each with this check. */
 const ELSEWHERE = [
   ...[...ofWorkers, ...ofLimits, ...ofSchedules, ...ofRetention],
-  ...[...ofRuns, ...inRuns, ...onRuns],
+  ...[...ofRuns, ...inRuns, ...onRuns, ...ofLedger, ...ofTokens],
+  ...ROUTES.filter(({ operation }) => operation === 'migrateJobs'),
 ]
 
 describe('the table of routes', () => {

@@ -37,7 +37,9 @@ const start = (folder: string, runId: string) => ({
 })
 
 const ended = (bench: HttpBench, runId: string) =>
-  vi.waitUntil(async () => (await bench.get(`/api/v1/runs/${runId}`)).run.run_state === 'done')
+  vi.waitUntil(async () => (await bench.get(`/api/v1/runs/${runId}`)).run.run_state === 'done', {
+    timeout: 10_000,
+  })
 
 describe.each(STORES)('runs over HTTP on $name', ({ place }) => {
   it('starts a run, which the server works on, and shows what it made', async () => {

@@ -121,6 +121,64 @@ describe.each(STORES)('workers over HTTP on $name', ({ place }) => {
     expect((await tell(bench, 'cancel', { lease })).json.outcome).toBe('cancelled')
   })
 
+  it('begin a job that they have claimed for later, and report counters and progress', async () => {
+    const bench = await HttpBench.open(await place())
+    const { id } = await bench.post('/api/v1/jobs', { type: 'resize' })
+    const { lease, started } = await claimed(bench, { start: false })
+    expect(started).toBe(false)
+    expect((await tell(bench, 'commit', { lease })).json.code).toBe('E_TRANSITION_INVALID')
+    expect((await tell(bench, 'start', { lease })).json.kind).toBe('done')
+    const both = { lease, delayMs: 1, runAt: 1 }
+    expect((await tell(bench, 'snooze', both)).status).toBe(400)
+    expect((await tell(bench, 'snooze', { lease })).status).toBe(400)
+    const report = { lease, usage: { tokens: 7 }, progress: { done: 1 } }
+    expect((await tell(bench, 'commit', report)).json.outcome).toBe('succeeded')
+    const shown = await bench.get(`/api/v1/jobs/${id}`)
+    expect([shown.progress.text, shown.result]).toEqual(['{"done":1}', null])
+    const { items } = await bench.get(`/api/v1/jobs/${id}/facts`)
+    expect(items.at(-1).fact.usage).toEqual({ tokens: 7 })
+  })
+
+  it('continue the trace of who enqueued the job, and the facts keep their spans', async () => {
+    const bench = await HttpBench.open(await place())
+    const [trace, state] = [(span: string) => `00-${'a'.repeat(32)}-${span}-01`, 'vendor=1']
+    const spans = ['1', '2', '3', '4'].map((digit) => digit.repeat(16)) as [string, ...string[]]
+    const sent = (i: number) => ({ traceparent: trace(spans[i] as string), tracestate: state })
+    const body = { type: 'resize' }
+    const { id } = (await bench.call('POST', '/api/v1/jobs', { body, headers: sent(0) })).json
+    const untold = await claimed(bench)
+    expect([untold.traceparent, untold.tracestate]).toEqual([null, null])
+    await tell(bench, 'release', { lease: untold.lease })
+    const { lease, traceparent, tracestate } = await claimed(bench, { trace: true })
+    expect([traceparent, tracestate]).toEqual([trace(spans[0]), state])
+    const reports: [string, object][] = [
+      ['step', { name: 'a', result: 1 }],
+      ['commit', { effects: [{ name: 'mail' }] }],
+    ]
+    for (const [i, [verb, own]] of reports.entries()) {
+      const report = { body: { lease, ...own }, headers: sent(i + 1), role: 'work' as const }
+      expect((await bench.call('POST', `/api/v1/leases/${verb}`, report)).status).toBe(200)
+    }
+    const { items } = await bench.get(`/api/v1/jobs/${id}/facts`)
+    const kept = items.map(({ fact }: { fact: Record<string, string> }) => [
+      fact.trigger,
+      fact.traceId === 'a'.repeat(32) ? fact.spanId : 'its own',
+    ])
+    expect(kept).toEqual([
+      ['create', spans[0]],
+      ...['claim', 'release', 'claim'].map((trigger) => [trigger, 'its own']),
+      ['step', spans[1]],
+      ['commit', spans[2]],
+    ])
+  })
+
+  it('are told to come back later when the API is closed, instead of finding no jobs', async () => {
+    const bench = await HttpBench.open(await place())
+    await bench.server.api.close()
+    const answer = await bench.call('POST', '/api/v1/claim', { body: { worker: 'py' } })
+    expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1'])
+  })
+
   it('wait for a job, and get it when it comes', async () => {
     const bench = await HttpBench.open(await place())
     expect(await claimed(bench)).toBe(undefined)
@@ -172,7 +230,8 @@ describe.each(STORES)('workers over HTTP on $name', ({ place }) => {
       expect([400, 409]).toContain((await tell(bench, 'commit', { lease: wrong })).status)
     }
     const other = forge(`1~1~0198a1b2-0000-7000-8000-000000000001~1~claim`)
-    expect((await tell(bench, 'commit', { lease: other })).status).toBe(409)
+    const gone = await tell(bench, 'commit', { lease: other })
+    expect([gone.status, gone.json.code]).toEqual([404, 'E_JOB_NOT_FOUND'])
     const lone = await tell(bench, 'commit', { lease, result: '\ud800' })
     expect([lone.status, lone.json.code]).toEqual([400, 'E_VALUE_INVALID'])
     expect((await tell(bench, 'commit', { lease, effects: [{ name: 'pawl.x' }] })).status).toBe(400)

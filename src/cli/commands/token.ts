@@ -2,7 +2,7 @@
 
 import { NameUnknown } from '../../engine/errors.ts'
 import { relative, stamp } from '../../environment/times.ts'
-import { createToken } from '../../http/tokens.ts'
+import { createToken, tokenStateOf } from '../../http/tokens.ts'
 import { ACCESS_ROLES, type AccessRole, type TokenInfo } from '../../stores/contract/tokens.ts'
 import { eachOf } from '../each.ts'
 import { UsageInvalid } from '../errors.ts'
@@ -74,9 +74,9 @@ async function list(call: Call): Promise<undefined> {
   return undefined
 }
 
-function stateOf({ revokedAt, revokedBy, expiresAt }: TokenInfo, now: number): string {
-  if (revokedAt !== undefined) return `revoked by ${revokedBy}`
-  return expiresAt !== undefined && expiresAt <= now ? 'expired' : 'valid'
+function stateOf(token: TokenInfo, now: number): string {
+  const state = tokenStateOf(token, now)
+  return state === 'revoked' ? `revoked by ${token.revokedBy}` : state
 }
 
 async function revoke(call: Call): Promise<ExitCode> {

@@ -4,6 +4,7 @@ import { routes as effects } from './effects.ts'
 import { routes as jobsAct } from './jobs-act.ts'
 import { routes as jobsEnqueue } from './jobs-enqueue.ts'
 import { routes as jobsRead } from './jobs-read.ts'
+import { routes as ledger } from './ledger.ts'
 import { routes as limits } from './limits.ts'
 import { routes as overview } from './overview.ts'
 import { routes as queues } from './queues.ts'
@@ -14,6 +15,7 @@ import { routes as runsContent } from './runs-content.ts'
 import { routes as schedules } from './schedules.ts'
 import { routes as stream } from './stream.ts'
 import { routes as system } from './system.ts'
+import { routes as tokens } from './tokens.ts'
 import { routes as work } from './work.ts'
 
 export const ROUTES: readonly Route[] = [
@@ -31,5 +33,7 @@ export const ROUTES: readonly Route[] = [
   ...overview,
   ...stream,
   ...system,
+  ...ledger,
+  ...tokens,
   ...work,
 ]

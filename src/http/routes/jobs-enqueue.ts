@@ -7,7 +7,6 @@
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { DELAY_MAX_MS } from '../../core/retry.ts'
-import { readTraceparent } from '../../core/trace.ts'
 import { decodeValue } from '../../core/values.ts'
 import { defineJob } from '../../engine/define-job.ts'
 import { type EnqueueEntry, enqueueItems, itemBy } from '../../engine/enqueueing.ts'
@@ -32,6 +31,7 @@ import {
   text,
   time,
 } from '../schema.ts'
+import { TRACE_HEADERS, traceIn } from '../tracing.ts'
 
 const JOBS_MAX = 1000
 const TAGS_MAX = 100
@@ -129,7 +129,7 @@ interface EnqueuedJob {
 
 /** The caller, with the span in which it made the request. */
 function requesterOf({ identity, header }: RouteCall): Requester {
-  const trace = readTraceparent(header('traceparent'), header('tracestate'))
+  const trace = traceIn(header)
   const client = clientOf(identity)
   return trace === undefined ? client : { ...client, ...trace }
 }
@@ -189,8 +189,7 @@ const ENQUEUED = record({
 })
 const HEADERS = {
   'Idempotency-Key': 'the key of the job: repeating the request returns the same',
-  traceparent: 'the span of the caller (W3C Trace Context); the job keeps it',
-  tracestate: 'kept with traceparent, if it is not longer than 512 characters',
+  ...TRACE_HEADERS,
 }
 
 export const routes: readonly Route[] = [

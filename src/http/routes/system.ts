@@ -1,30 +1,14 @@
-/** The server itself, workers, numbers, machines, the audit of all facts, and the doctor. */
-import { ACTORS, FACT_CODES } from '../../core/job/facts.ts'
+/** The server itself, workers, numbers, machines and the doctor. */
 import { NameUnknown } from '../../engine/errors.ts'
 import { findMachine, knownMachines } from '../../engine/machines.ts'
 import { openStoreJournal } from '../../runs/journal/store/journal.ts'
 import { recordsOf } from '../../runs/journal/verify.ts'
-import type { AuditFilter } from '../../stores/audit.ts'
 import { versionsOf } from '../../stores/versions.ts'
 import { RequestRefused } from '../errors.ts'
 import { Reply } from '../exchange.ts'
-import { operatorName, WHO, WHY } from '../operating.ts'
-import { ADMIN, PAGING, pageOf, READ, type Route, type RouteCall } from '../route.ts'
-import {
-  flag,
-  list,
-  map,
-  name,
-  note,
-  oneOf,
-  open,
-  page,
-  record,
-  ref,
-  text,
-  time,
-  whole,
-} from '../schema.ts'
+import { DRY_RUN, operatorName, operatorOf, WHO, WHY } from '../operating.ts'
+import { ADMIN, READ, type Route, type RouteCall } from '../route.ts'
+import { flag, list, map, oneOf, open, record, ref, text, time, whole } from '../schema.ts'
 
 const READY_MS = 2000
 
@@ -87,12 +71,13 @@ async function showMachine(call: RouteCall): Promise<unknown> {
   return { name: own, kind, version, initial, states: Object.fromEntries(states), edges }
 }
 
-async function audit(call: RouteCall): Promise<unknown> {
-  const { after: _, limit: __, order = 'newest', ...filter } = call.query
-  const { store } = call.pawl
-  const found = await store.audit(filter as AuditFilter, { ...pageOf(call), order })
-  const items = found.items.map(({ pos, fact }) => ({ pos, fact }))
-  return { items, nextCursor: found.next ?? null, unreadable: found.unreadable ?? [] }
+/** One at a time: it may take long. */
+function migrate(call: RouteCall): Promise<unknown> {
+  const { to, dryRun = false } = call.body
+  const selection = { lifecycle: call.params.name as string, to }
+  return call.examinations.hold(() => {
+    return operatorOf(call).migrate(selection, { dryRun, signal: call.signal })
+  })
 }
 
 function doctorOf({ pawl }: RouteCall) {
@@ -119,7 +104,7 @@ function repair(call: RouteCall): Promise<unknown> {
 }
 
 const KIND = oneOf(['job', 'execution', 'worker', 'run'])
-const UNREADABLE = record({ pos: text(), jobId: text(), seq: whole(), unreadable: text() })
+const PLACE = record({ version: whole(), state: text() })
 
 const SERVER: readonly Route[] = [
   {
@@ -230,27 +215,31 @@ export const routes: readonly Route[] = [
     run: showMachine,
   },
   {
-    method: 'GET',
-    path: '/api/v1/audit',
-    operation: 'listFacts',
-    summary: 'Lists facts of all jobs: each step, who caused it, and why.',
-    roles: READ,
-    query: {
-      jobId: name('facts of this job'),
-      actor: oneOf(ACTORS, 'caused by this kind of actor'),
-      operator: name('caused by this operator'),
-      worker: name('about attempts of this worker'),
-      trigger: oneOf(Object.keys(FACT_CODES), 'what happened'),
-      fromState: name('that left this state'),
-      toState: name('that entered this state'),
-      reason: note('with this reason'),
-      from: time('at or after this time'),
-      before: time('before this time'),
-      order: oneOf(['oldest', 'newest'], 'newest if absent'),
-      ...PAGING,
-    },
-    answer: page(record({ pos: text(), fact: ref('Fact') }), { unreadable: list(UNREADABLE) }),
-    run: audit,
+    method: 'POST',
+    path: '/api/v1/machines/{name}/migrate',
+    operation: 'migrateJobs',
+    summary: 'Migrates live jobs of earlier versions to a version of their lifecycle.',
+    details: 'Running jobs finish their attempt under their version: send the request again.',
+    roles: ADMIN,
+    body: record(
+      { ...WHY, to: whole('the target version', { minimum: 1 }) },
+      { ...WHO, ...DRY_RUN },
+    ),
+    lasts: true,
+    errors: [404, 409],
+    answer: record({
+      dryRun: flag(),
+      matched: whole('live jobs of earlier versions'),
+      done: whole(),
+      running: whole('jobs that finish their attempt first'),
+      refused: whole(),
+      moves: list(record({ from: PLACE, to: PLACE, jobs: whole() })),
+      refusals: list(record({ id: text(), code: text(), message: text(), hint: text() }), {
+        description: 'the first of them',
+      }),
+      more: flag('whether jobs may be left, because the request was ended'),
+    }),
+    run: migrate,
   },
   {
     method: 'POST',

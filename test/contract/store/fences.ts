@@ -79,6 +79,15 @@ const VERBS: Readonly<Record<string, (bench: Bench, held: Held) => Promise<void>
     refused(answer, StaleFence)
     assert.equal(ran, 0, 'the function of a late commit does not run')
   },
+  'commit with an effect': async (bench, held) => {
+    const known = await bench.store.listEffects({})
+    const answer = await bench.store.commit(held, (tx) => {
+      tx.effect('late', '1')
+      return '"late"'
+    })
+    refused(answer, StaleFence)
+    assert.deepEqual(await bench.store.listEffects({}), known)
+  },
   heartbeat: async (bench, held) => {
     const beat = { ref: held.ref, fence: fenceOf(held) }
     const answer = await bench.store.heartbeat([beat], LEASE_MS)
@@ -110,17 +119,20 @@ export const fenceCases: Cases = {
     ),
   ),
 
-  'a fence of another claim of the same attempt is refused': async (bench) => {
-    const held = await bench.hold()
-    const execution = held.job.execution && {
-      ...held.job.execution,
-      claim: bench.environment.ids.next(),
-    }
-    const forged = { ...held, job: { ...held.job, execution } }
-    await bench.assertUntouched(held.job.id, async () => {
-      for (const verb of Object.values(VERBS)) await verb(bench, forged)
-    })
-  },
+  ...Object.fromEntries(
+    Object.entries(VERBS).map(([verb, attempt]) => [
+      `${verb} under the fence of another claim of the same attempt is refused`,
+      async (bench: Bench) => {
+        const held = await bench.hold()
+        const execution = held.job.execution && {
+          ...held.job.execution,
+          claim: bench.environment.ids.next(),
+        }
+        const forged = { ...held, job: { ...held.job, execution } }
+        await bench.assertUntouched(held.job.id, () => attempt(bench, forged))
+      },
+    ]),
+  ),
 
   'a handle of another job of the same claim moves neither of them': async (bench) => {
     await bench.enqueue()
