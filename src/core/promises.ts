@@ -190,6 +190,7 @@ function edgeTriggersOf({ parked }: Lifecycle, { trigger, reason }: Fact): reado
       return parked === undefined || reason === DAMAGED ? ['release'] : ['park']
     case 'start':
     case 'step':
+    case 'receive':
     case 'stall':
     case 'prioritise':
     case 'replace':

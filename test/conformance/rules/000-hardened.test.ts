@@ -297,6 +297,8 @@ const ANSWERS: Readonly<Record<Command['kind'], string>> = {
   fail: 'stale_fence fact stale_fence stale_fence committed',
   release: 'stale_fence fact stale_fence stale_fence committed',
   suspend: 'stale_fence unsupported stale_fence stale_fence committed',
+  signal: 'unsupported unsupported unsupported unsupported committed',
+  wait: 'stale_fence unsupported stale_fence stale_fence committed',
   expire: 'stale_fence lease_live stale_fence stale_fence committed',
   cancel: 'fact fact fact same committed',
   park: 'fact fact fact same committed',
