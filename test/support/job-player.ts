@@ -273,9 +273,9 @@ export class Player {
       case 'suspend':
         return { kind, fence, runAt: this.#later() }
       case 'signal':
-        return { kind, name: this.#oneOf(STEPS), key: `k${this.#roll(3)}`, ...this.#found() }
+        return { kind, name: this.#oneOf(STEPS), key: `k${this.#roll(3)}` }
       case 'wait':
-        return { kind, fence, wait: this.#anyWait(), ...this.#found() }
+        return { kind, fence, wait: this.#anyWait() }
       case 'prioritise':
         return { kind, priority: this.#roll(5) - 2 }
       case 'claim':
@@ -308,12 +308,6 @@ export class Player {
     const what = this.#oneOf(['sleep', 'signal'] as const)
     const until = what === 'signal' && this.#chance(0.3) ? null : this.#later()
     return { for: what, name: this.#oneOf(STEPS), n: 1 + this.#roll(2), until }
-  }
-
-  /** What a store has found in the ledger for a signal or a wait. */
-  #found(): { known?: boolean; awaited?: boolean; next?: number } {
-    const next = this.#chance(0.3) && this.#job !== null ? { next: this.#job.seq } : {}
-    return { known: this.#chance(0.2), awaited: this.#chance(0.5), ...next }
   }
 
   #create(): Command {

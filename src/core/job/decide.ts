@@ -90,8 +90,8 @@ function guard({ job, context }: Situation, command: Command): Decision | undefi
 /** The commands that do not apply past the deadline of the job. */
 const TIMELY_COMMANDS: readonly CommandKind[] = ['start', 'step', 'wait', 'commit']
 
-/** The commands that apply after the commit. */
-const COMMITTED_COMMANDS: readonly CommandKind[] = ['done', 'redrive', 'repair']
+/** The commands that apply after the commit. A signal that is known is "same" even then. */
+const COMMITTED_COMMANDS: readonly CommandKind[] = ['done', 'redrive', 'repair', 'signal']
 
 function dispatch(situation: Situation, command: Exclude<Command, { kind: 'create' }>): Decision {
   switch (command.kind) {

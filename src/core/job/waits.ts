@@ -10,9 +10,11 @@
  * All three are decided under the lock of the job. So a signal and the time-out of its wait never
  * both count, and each signal is received once, in the order in which signals were sent.
  */
-import { JobEnded, Unsupported } from '../errors.ts'
+import { Committed, JobEnded, Unsupported } from '../errors.ts'
 import type { Command } from './commands.ts'
 import { type Decision, follow, note, reject, SAME, type Situation } from './decision.ts'
+import type { Fact } from './facts.ts'
+import { isCommitted } from './job.ts'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
@@ -45,16 +47,52 @@ export function reasonOf({ for: what, name }: Pick<Wait, 'for' | 'name'>): strin
   return what === 'sleep' ? 'sleep' : `signal:${name}`
 }
 
+/** What a wait is called in a job. */
+type WaitId = Omit<Wait, 'until'>
+
+/** Returns true if both are the n-th wait of one name. */
+export function isSameWait(one: WaitId | undefined, { for: what, name, n }: WaitId): boolean {
+  return one?.for === what && one.name === name && one.n === n
+}
+
+/** Returns what the ledger says about a signal. A store reads it under the lock of the job. */
+export function findSignal(
+  facts: readonly Fact[],
+  { name, key }: SentSignal,
+): { readonly known: boolean; readonly awaited: boolean } {
+  const current = facts.findLast((fact) => fact.wait !== undefined || fact.received !== undefined)
+  return {
+    known: facts.some(({ signal }) => signal?.name === name && signal.key === key),
+    awaited: current?.wait?.for === 'signal' && current.wait.name === name,
+  }
+}
+
+/** Returns what the ledger says about a wait. A store reads it under the lock of the job. */
+export function findWait(
+  facts: readonly Fact[],
+  wait: Wait,
+): { readonly wait: Wait; readonly known: boolean; readonly next?: number } {
+  // The end of a wait is fixed when it begins.
+  const begun = facts.find((fact) => isSameWait(fact.wait, wait))?.wait
+  const known = facts.some(({ received }) => isSameWait(received, wait))
+  const read = new Set(facts.map(({ received }) => received?.signal))
+  const isNext = ({ seq, signal }: Fact) => signal?.name === wait.name && !read.has(seq)
+  const next = wait.for === 'signal' ? facts.find(isNext)?.seq : undefined
+  return { wait: begun ?? wait, known, ...(next !== undefined && { next }) }
+}
+
 /** Keeps the signal. A job that waits for it becomes ready in the same step. */
 export function decideSignal(situation: Situation, command: Of<'signal'>): Decision {
   const { lifecycle, job, context } = situation
   if (!lifecycle.targets.has('wait')) return reject(new Unsupported(lifecycle.name, 'signal'))
   if (command.known) return SAME
   if (job.outcome !== null) return reject(new JobEnded(job.id, job.state, 'signal'))
+  if (isCommitted(job)) return reject(new Committed(job.id, 'signal'))
   const signal = { name: command.name, key: command.key }
-  if (!command.awaited || job.state !== lifecycle.targets.get('wait')) {
-    return note(situation, 'signal', { signal })
-  }
+  // A job with a blocked reason leaves the state as well, and stays parked: whatever takes the
+  // reason away need not know about signals.
+  const isWaiting = job.state === lifecycle.targets.get('wait')
+  if (!command.awaited || !isWaiting) return note(situation, 'signal', { signal })
   return follow(situation, 'signal', { signal, runAt: context.now, reason: RESUMED })
 }
 

@@ -3,6 +3,7 @@
 import type { JsonBounds } from '../../core/canonical-json.ts'
 import { CommandInvalid, JobNotFound, type PawlError } from '../../core/errors.ts'
 import type { Fact } from '../../core/job/facts.ts'
+import { findSignal, findWait, isSameWait } from '../../core/job/waits.ts'
 import { checkRequester, workerIn } from '../contract/requester.ts'
 import { findPayloadFault } from '../contract/requests.ts'
 import type { Answer, Requester } from '../contract/store.ts'
@@ -71,24 +72,20 @@ function* send(
 ): Verb<Answer[]> {
   const { reads, unknown } = yield* tx.lockJobs(ids)
   // After the lock, so that no signal and no wait can come between.
-  const rows = yield* tx.waitFacts([...reads.keys()])
-  const histories = new Map(
-    [...reads.keys()].map((id) => [id, historyOf(rows.filter(({ job_id }) => job_id === id))]),
-  )
+  const facts = (yield* tx.waitFacts([...reads.keys()])).map((row) => toFact(row.job_id, row))
   const changes = new Changes(tx)
   const sent = new Set<string>()
   const answers = ids.map((id): Answer => {
     const read = reads.get(id)
     if (read === undefined) return rejected(unknown.get(id) ?? new JobNotFound(id))
-    const { waits, signals } = histories.get(id) as WaitHistory
-    const known = sent.has(id) || signals.some((one) => one.name === name && one.key === key)
-    if (!known && signals.length >= SIGNALS_MAX) {
+    const own = facts.filter(({ jobId }) => jobId === id)
+    const { known: isStored, awaited } = findSignal(own, { name, key })
+    const known = isStored || sent.has(id)
+    if (!known && own.filter(({ signal }) => signal !== undefined).length >= SIGNALS_MAX) {
       return rejected(
         new CommandInvalid('signal', `must not be sent more than ${SIGNALS_MAX} times`),
       )
     }
-    const current = waits.at(-1)
-    const awaited = current?.end === undefined && current?.for === 'signal' && current.name === name
     const command = { kind: 'signal', name, key, known, awaited } as const
     const answer = changes.answer(read, command, requester, payload)
     if (answer.kind === 'done') sent.add(id)
@@ -103,33 +100,26 @@ function* wait(tx: Tx, { id, fence, wait: asked, trace }: WaitRequest): Verb<Wai
   const { reads, unknown } = yield* tx.lockJobs([id])
   const read = reads.get(id)
   if (read === undefined) return rejected(unknown.get(id) ?? new JobNotFound(id))
-  const { waits, signals } = historyOf(yield* tx.waitFacts([id]))
-  const isSame = (one: WaitRecord) =>
-    one.for === asked.for && one.name === asked.name && one.n === asked.n
-  const recorded = waits.find(isSame)
-  const next = signals.find((one) => one.name === asked.name && one.receivedBy === undefined)
+  const rows = yield* tx.waitFacts([id])
+  const found = findWait(
+    rows.map((row) => toFact(id, row)),
+    asked,
+  )
   const changes = new Changes(tx)
-  const command = {
-    kind: 'wait',
-    fence,
-    // The end of a wait is fixed when it begins.
-    wait: recorded === undefined ? asked : { ...asked, until: recorded.until },
-    known: recorded?.end !== undefined,
-    ...(asked.for === 'signal' && next !== undefined && { next: next.seq }),
-  } as const
+  const command = { kind: 'wait', fence, ...found } as const
   const answer = changes.answer(read, command, workerIn(trace))
   yield* tx.write(changes)
   if (answer.kind === 'rejected') return answer
   const { job } = answer
-  if (answer.kind !== 'done') return { kind: 'over', end: recorded?.end as WaitEnd, job }
+  const { waits, signals } = historyOf(rows)
+  if (answer.kind !== 'done') {
+    const recorded = waits.find((one) => isSameWait(one, asked))
+    return { kind: 'over', end: recorded?.end as WaitEnd, job }
+  }
   const { fact } = answer
   if (fact.received === undefined) return { kind: 'suspended', job, fact }
   const { signal } = fact.received
-  const end: WaitEnd =
-    signal === undefined
-      ? { kind: 'passed' }
-      : { kind: 'received', payload: (next as SignalRecord).payload }
-  return { kind: 'over', end, job, fact }
+  return { kind: 'over', end: endOf(signals.find(({ seq }) => seq === signal)), job, fact }
 }
 
 function rejected(error: PawlError): { readonly kind: 'rejected'; readonly error: PawlError } {
