@@ -34,6 +34,12 @@ export {
   type JobOptions,
   type RunnableJob,
 } from './engine/define-job.ts'
+export {
+  defineSignal,
+  type Signal,
+  type SignalAnswer,
+  type SignalOptions,
+} from './engine/define-signal.ts'
 export type {
   Deliver,
   Delivery,
@@ -58,8 +64,9 @@ export {
   ResultNotStored,
   ResultTimeout,
   ShuttingDown,
+  Suspended,
 } from './engine/errors.ts'
-export { JobHandle } from './engine/job-handle.ts'
+export { JobHandle, type SendOptions, type SentSignal } from './engine/job-handle.ts'
 export type { JobKey } from './engine/job-types.ts'
 export {
   defineLimit,
@@ -107,6 +114,7 @@ export type { PawlEvent } from './engine/watching/events.ts'
 export type { Metrics } from './engine/watching/metrics.ts'
 export type { WorkOptions } from './engine/work-options.ts'
 export type { StepContext, StepFunction } from './engine/worker/steps.ts'
+export type { SignalWaitOptions } from './engine/worker/waits.ts'
 export { JobWorker } from './engine/worker/worker.ts'
 export { type Environment, systemEnvironment } from './environment/system.ts'
 export type { RemovedJob } from './stores/contract/retention.ts'
