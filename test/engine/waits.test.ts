@@ -1,5 +1,5 @@
 // Handlers that sleep and wait for signals, on both databases, under a time that the test owns.
-import { defineJob, defineSignal, type RunnableJob, Suspended, typed } from 'pawl'
+import { defineJob, defineSignal, Suspended, typed } from 'pawl'
 import { createTestPawl, runJob } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hardened } from '../../src/core/lifecycles/hardened.ts'
@@ -17,7 +17,7 @@ const approval = defineSignal({
 const ANN = { approved: true, by: 'ann' }
 
 describe.each(STORES)('on $name', { timeout: 60_000 }, ({ store }) => {
-  async function open(...jobs: RunnableJob<never, never, unknown>[]) {
+  async function open(...jobs: readonly unknown[]) {
     const own = store === undefined ? {} : { store: await store() }
     const pawl = await createTestPawl({ jobs: jobs as never, ...own })
     onTestFinished(() => pawl.close())

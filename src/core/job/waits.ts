@@ -81,6 +81,11 @@ export function findWait(
   return { wait: begun ?? wait, known, ...(next !== undefined && { next }) }
 }
 
+/** The same reason, for a filter by the name of a signal. */
+export function reasonToFind(signal: string | undefined): string | undefined {
+  return signal === undefined ? undefined : reasonOf({ for: 'signal', name: signal })
+}
+
 /** Keeps the signal. A job that waits for it becomes ready in the same step. */
 export function decideSignal(situation: Situation, command: Of<'signal'>): Decision {
   const { lifecycle, job, context } = situation

@@ -211,6 +211,8 @@ export interface JobFilter {
   readonly key?: string
   /** Jobs whose last error contains this text: its message, its code or its fingerprint. */
   readonly error?: string
+  /** Jobs that wait for a signal of this name now. */
+  readonly waitsFor?: string
   readonly createdFrom?: number
   readonly createdBefore?: number
 }

@@ -101,10 +101,13 @@ function* wait(tx: Tx, { id, fence, wait: asked, trace }: WaitRequest): Verb<Wai
   const read = reads.get(id)
   if (read === undefined) return rejected(unknown.get(id) ?? new JobNotFound(id))
   const rows = yield* tx.waitFacts([id])
-  const found = findWait(
-    rows.map((row) => toFact(id, row)),
-    asked,
+  const facts = rows.map((row) => toFact(id, row))
+  // If the reply to this wait was lost, the attempt has ended: the fence alone would say "stale".
+  const earlier = facts.findLast(
+    (fact) => fact.execution?.claim === fence.claim && isSameWait(fact.wait, asked),
   )
+  if (earlier !== undefined) return { kind: 'suspended', job: read.job, fact: earlier }
+  const found = findWait(facts, asked)
   const changes = new Changes(tx)
   const command = { kind: 'wait', fence, ...found } as const
   const answer = changes.answer(read, command, workerIn(trace))
