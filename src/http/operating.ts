@@ -1,4 +1,5 @@
 /** The identity under which a caller acts on jobs, and the fields by which it says why. */
+import { readTraceparent } from '../core/trace.ts'
 import type { Operator } from '../engine/operators/operators.ts'
 import type { Requester } from '../stores/contract/store.ts'
 import type { Identity } from './access.ts'
@@ -37,11 +38,18 @@ const requesters = new WeakMap<Identity, Requester>()
  * Who enqueues, for the ledger. The same object for each request of a caller: a store decides once
  * for jobs of the same requester.
  */
-export function clientOf(identity: Identity): Requester {
+function clientOf(identity: Identity): Requester {
   const known = requesters.get(identity)
   if (known !== undefined) return known
   const metadata = { caller: identity.name }
   const requester: Requester = { actor: 'client', ...(!identity.isLocal && { metadata }) }
   requesters.set(identity, requester)
   return requester
+}
+
+/** The caller, with the span in which it made the request. */
+export function requesterOf({ identity, header }: RouteCall): Requester {
+  const trace = readTraceparent(header('traceparent'), header('tracestate'))
+  const client = clientOf(identity)
+  return trace === undefined ? client : { ...client, ...trace }
 }

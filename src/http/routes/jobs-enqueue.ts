@@ -7,16 +7,15 @@
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { DELAY_MAX_MS } from '../../core/retry.ts'
-import { readTraceparent } from '../../core/trace.ts'
 import { decodeValue } from '../../core/values.ts'
 import { defineJob } from '../../engine/define-job.ts'
 import { type EnqueueEntry, enqueueItems, itemBy } from '../../engine/enqueueing.ts'
 import { NameUnknown } from '../../engine/errors.ts'
 import type { AnyJob } from '../../engine/job-types.ts'
-import type { EnqueueItem, Requester } from '../../stores/contract/store.ts'
+import type { EnqueueItem } from '../../stores/contract/store.ts'
 import { RequestRefused } from '../errors.ts'
 import { Reply } from '../exchange.ts'
-import { clientOf } from '../operating.ts'
+import { requesterOf } from '../operating.ts'
 import { ENQUEUE, type Route, type RouteCall } from '../route.ts'
 import {
   anything,
@@ -125,13 +124,6 @@ interface EnqueuedJob {
   readonly id: string
   readonly created: boolean
   readonly state: string
-}
-
-/** The caller, with the span in which it made the request. */
-function requesterOf({ identity, header }: RouteCall): Requester {
-  const trace = readTraceparent(header('traceparent'), header('tracestate'))
-  const client = clientOf(identity)
-  return trace === undefined ? client : { ...client, ...trace }
 }
 
 async function enqueueJobs(
