@@ -39,6 +39,7 @@ export {
   type Signal,
   type SignalAnswer,
   type SignalOptions,
+  type SignalWaitOptions,
 } from './engine/define-signal.ts'
 export type {
   Deliver,
@@ -114,7 +115,6 @@ export type { PawlEvent } from './engine/watching/events.ts'
 export type { Metrics } from './engine/watching/metrics.ts'
 export type { WorkOptions } from './engine/work-options.ts'
 export type { StepContext, StepFunction } from './engine/worker/steps.ts'
-export type { SignalWaitOptions } from './engine/worker/waits.ts'
 export { JobWorker } from './engine/worker/worker.ts'
 export { type Environment, systemEnvironment } from './environment/system.ts'
 export type { RemovedJob } from './stores/contract/retention.ts'

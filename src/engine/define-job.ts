@@ -19,7 +19,7 @@ import {
   type AdmissionRules,
   admissionRulesOf,
 } from './admission-options.ts'
-import type { Signal, SignalAnswer } from './define-signal.ts'
+import type { Signal, SignalAnswer, SignalWaitOptions } from './define-signal.ts'
 import {
   type EffectDefinition,
   type Effects,
@@ -44,7 +44,6 @@ import type { ScheduleContext } from './schedules/schedule-context.ts'
 import type { InputOf, OutputOf, Schema, Typed } from './schema.ts'
 import type { IfStorable, Storable } from './storable.ts'
 import type { StepFunction } from './worker/steps.ts'
-import type { SignalWaitOptions } from './worker/waits.ts'
 
 /** What a handler receives. */
 export interface JobContext<Input, E = Effects, T extends string = never> {

@@ -3,6 +3,7 @@
  * `waitForSignal` receives signals of a name in the order in which they were sent, each once.
  */
 import { name as checkName, reservedName } from '../core/checks.ts'
+import type { Duration } from '../core/durations.ts'
 import { DefinitionInvalid } from '../core/errors.ts'
 import { checkDefinition, type FieldChecks, unchecked } from '../core/fields.ts'
 import type { InputOf, OutputOf, Schema } from './schema.ts'
@@ -41,6 +42,15 @@ export function defineSignal<S extends Schema = Schema>(
   const why = checkName(name) ?? reservedName(name)
   if (why !== undefined) throw new DefinitionInvalid('name', why)
   return Object.freeze({ name, schema })
+}
+
+/** The options of `waitForSignal`. */
+export interface SignalWaitOptions {
+  /**
+   * How long to wait. The time counts from the first call, over all attempts.
+   * @defaultValue no limit
+   */
+  readonly timeout?: Duration
 }
 
 /** What a wait for a signal returns. */

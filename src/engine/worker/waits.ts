@@ -23,18 +23,9 @@ import type {
   WaitRequest,
   WaitTables,
 } from '../../stores/contract/waits.ts'
-import type { Signal, SignalAnswer } from '../define-signal.ts'
+import type { Signal, SignalAnswer, SignalWaitOptions } from '../define-signal.ts'
 import { Suspended } from '../errors.ts'
 import { validate } from '../schema.ts'
-
-/** The options of `waitForSignal`. */
-export interface SignalWaitOptions {
-  /**
-   * How long to wait. The time counts from the first call, over all attempts.
-   * @defaultValue no limit
-   */
-  readonly timeout?: Duration
-}
 
 /** What an attempt needs of the answer of a store. */
 type Answered = WaitAnswer extends infer A
