@@ -1,4 +1,4 @@
-/** What some seeds play beside their jobs, each on data of its own: a run, schedules, groups, waits. */
+/** What some seeds play beside their jobs on data of its own: a run, schedules, groups, waits. */
 import type { Random } from 'pawl/testing'
 import type { Judged } from './checker.ts'
 import type { Faults } from './faults.ts'

@@ -116,7 +116,7 @@ describe.each(STORES)('on $name', { timeout: 60_000 }, ({ store }) => {
     expect((await handle.get()).failures).toBe(1)
   })
 
-  it('a handler that waits for other things than before parks its job, with both lists', async () => {
+  it('a handler that waits for other things parks its job, with both lists', async () => {
     let name = 'first'
     const changing = defineJob({
       name: 'changing',

@@ -156,7 +156,7 @@ export class Attempt {
     if (job.seq > this.#job.seq) this.#job = job
   }
 
-  /** Opened by the first wait, and at the end of a handler whose earlier attempts may have waited. */
+  /** Opened by the first wait, or at the end if earlier attempts may have waited. */
   #openWaits(): Waits {
     const { store, now, trace } = this.#parts
     this.#waits ??= new Waits({

@@ -70,9 +70,9 @@ export interface WaitTables {
    */
   signal(ids: readonly string[], signal: SignalRequest, requester: Requester): Promise<Answer[]>
   /**
-   * Waits under the fence of an attempt. Whether the wait is over is decided in one transaction. The
-   * same wait under the same fence again has the same result, so it may be repeated if its reply was
-   * lost.
+   * Waits under the fence of an attempt. Whether the wait is over is decided in one transaction.
+   * The same wait under the same fence again has the same result, so it may be repeated if its
+   * reply was lost.
    */
   wait(request: WaitRequest): Promise<WaitAnswer>
   /** The waits and signals of a job; empty for a job that does not exist. */

@@ -130,7 +130,7 @@ function rejected(error: PawlError): { readonly kind: 'rejected'; readonly error
 }
 
 /** The waits and signals of a job, by its facts. */
-export function historyOf(rows: readonly WaitFactRow[]): WaitHistory {
+function historyOf(rows: readonly WaitFactRow[]): WaitHistory {
   const waits = new Map<string, WaitRecord>()
   const signals = new Map<number, SignalRecord>()
   for (const row of rows) {
