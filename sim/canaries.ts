@@ -13,6 +13,7 @@ import { JOB_CANARIES } from './job-canaries.ts'
 import { LIMITS } from './limit-canaries.ts'
 import { type Canary, canary, change, core, lane, sqlite } from './planted.ts'
 import { SCHEDULES } from './schedule-canaries.ts'
+import { WAITS } from './wait-canaries.ts'
 
 const OWNERSHIP: readonly Canary[] = [
   canary(
@@ -466,5 +467,5 @@ const DOCTOR: readonly Canary[] = [
 /** All of them. */
 export const CANARIES: readonly Canary[] = [
   ...[OWNERSHIP, TIME, JOB_CANARIES, BUDGETS, RECORDS, VERSIONS, EFFECTS, LIVENESS].flat(),
-  ...[FILES, DOCTOR, SCHEDULES, ADMISSION, LIMITS, GROUPS].flat(),
+  ...[FILES, DOCTOR, SCHEDULES, ADMISSION, LIMITS, GROUPS, WAITS].flat(),
 ]

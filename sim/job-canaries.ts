@@ -7,7 +7,7 @@ export const JOB_CANARIES: readonly Canary[] = [
   canary(
     'the deadline of a job is not checked when it commits',
     'deadline',
-    change(core('decide'), "['start', 'step', 'commit']", "['start', 'step']"),
+    change(core('decide'), "'step', 'wait', 'commit']", "'step', 'wait']"),
   ),
   canary(
     'a job past its deadline is started',

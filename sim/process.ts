@@ -216,7 +216,9 @@ export class SimProcess {
         if (name === 'schedules' && this.#parts.hasFaultySchedules) {
           return this.#faultyPart(name, target.schedules, ['run'])
         }
-        if (name === 'limits' || name === 'admissions') return this.#faultyPart(name, target[name])
+        if (name === 'limits' || name === 'admissions' || name === 'waits') {
+          return this.#faultyPart<object>(name, target[name])
+        }
         if (typeof value !== 'function') return value
         const verb = (value as (...values: unknown[]) => unknown).bind(target)
         if (name === 'now') return verb

@@ -16,6 +16,8 @@ export interface SimResult {
   readonly ticks: number
   /** How many jobs of groups have started. */
   readonly groupStarts: number
+  /** How many signals were received. */
+  readonly signals: number
   /** How many jobs were seen blocked past their deadline. */
   readonly blockedLate: number
   /** What happened, in order; the same for the same seed. Empty unless asked for. */
@@ -39,6 +41,7 @@ export class Report {
   #runEvents = 0
   #ticks = 0
   #groupStarts = 0
+  #signals = 0
   #blockedLate = 0
   readonly #faults: Record<string, number> = {}
   readonly #outcomes: Record<string, number> = {}
@@ -59,6 +62,7 @@ export class Report {
     this.#runEvents += result.runEvents
     this.#ticks += result.ticks
     this.#groupStarts += result.groupStarts
+    this.#signals += result.signals
     this.#blockedLate += result.blockedLate
     addTo(this.#faults, result.faults)
     addTo(this.#outcomes, result.outcomes)
@@ -87,6 +91,7 @@ export class Report {
       runEvents: this.#runEvents,
       ticks: this.#ticks,
       groupStarts: this.#groupStarts,
+      signals: this.#signals,
       blockedLate: this.#blockedLate,
     }
     console.log(asJson ? JSON.stringify(summary) : summary)

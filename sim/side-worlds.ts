@@ -1,11 +1,12 @@
-/** What some seeds play beside their jobs, each on data of its own: a run, schedules, groups. */
+/** What some seeds play beside their jobs on data of its own: a run, schedules, groups, waits. */
 import type { Random } from 'pawl/testing'
 import type { Judged } from './checker.ts'
 import type { Faults } from './faults.ts'
 import { simulateGroups } from './group-world.ts'
 import { simulateRun } from './run-world.ts'
 import { simulateSchedules } from './schedule-world.ts'
-import { GROUPS_EVERY, RUN_SHARE, SCHEDULES_EVERY } from './sizes.ts'
+import { GROUPS_EVERY, RUN_SHARE, SCHEDULES_EVERY, WAITS_EVERY } from './sizes.ts'
+import { simulateWaits } from './wait-world.ts'
 
 interface SideWorlds {
   readonly judged: readonly Judged[]
@@ -13,6 +14,8 @@ interface SideWorlds {
   readonly ticks: number
   /** How many jobs of groups have started. */
   readonly groupStarts: number
+  /** How many signals were received. */
+  readonly signals: number
 }
 
 /** Plays what this seed has of them. */
@@ -27,10 +30,13 @@ export async function simulateBeside(
   const schedules = isWithSchedules ? await simulateSchedules(seed) : { judged: [], ticks: 0 }
   const isWithGroups = seed % GROUPS_EVERY === 4
   const groups = isWithGroups ? await simulateGroups(seed) : { judged: [], starts: 0 }
+  const isWithWaits = seed % WAITS_EVERY === 2
+  const waits = isWithWaits ? await simulateWaits(seed) : { judged: [], received: 0 }
   return {
-    judged: [...run.judged, ...schedules.judged, ...groups.judged],
+    judged: [...run.judged, ...schedules.judged, ...groups.judged, ...waits.judged],
     runEvents: run.events,
     ticks: schedules.ticks,
     groupStarts: groups.starts,
+    signals: waits.received,
   }
 }

@@ -16,6 +16,8 @@ export const RUN_SHARE = 0.4
 export const SCHEDULES_EVERY = 8
 /** In one seed of so many, groups are played as well; not in those with schedules. */
 export const GROUPS_EVERY = 8
+/** In one seed of so many, sleeps and signals are played as well; in none of the others. */
+export const WAITS_EVERY = 8
 /** Clocks may have been wrong by minutes, and leases and due times with them. */
 export const HEALED_MS = 45 * 60_000
 /** How long workers may take to stop. */

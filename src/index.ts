@@ -34,6 +34,13 @@ export {
   type JobOptions,
   type RunnableJob,
 } from './engine/define-job.ts'
+export {
+  defineSignal,
+  type Signal,
+  type SignalAnswer,
+  type SignalOptions,
+  type SignalWaitOptions,
+} from './engine/define-signal.ts'
 export type {
   Deliver,
   Delivery,
@@ -58,8 +65,9 @@ export {
   ResultNotStored,
   ResultTimeout,
   ShuttingDown,
+  Suspended,
 } from './engine/errors.ts'
-export { JobHandle } from './engine/job-handle.ts'
+export { JobHandle, type SendOptions, type SentSignal } from './engine/job-handle.ts'
 export type { JobKey } from './engine/job-types.ts'
 export {
   defineLimit,

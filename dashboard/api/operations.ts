@@ -70,7 +70,7 @@ export type Fact = {
   readonly jobId: string
   readonly seq: number
   readonly at: number
-  readonly trigger: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'claim' | 'start' | 'step' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'
+  readonly trigger: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'claim' | 'start' | 'step' | 'signal' | 'receive' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'wait' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'
   readonly from: string | null
   readonly to: string
   readonly actor: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'
@@ -108,6 +108,17 @@ export type Fact = {
     readonly n: number
   }
   readonly effects?: number
+  readonly signal?: {
+    readonly name: string
+    readonly key: string
+  }
+  readonly wait?: Wait
+  readonly received?: {
+    readonly for: 'sleep' | 'signal'
+    readonly name: string
+    readonly n: number
+    readonly signal?: number
+  }
   readonly timing?: {
     readonly queueMs: number
     readonly durationMs: number
@@ -118,6 +129,22 @@ export type Fact = {
   readonly spanId?: string
   readonly traceFlags?: number
   readonly traceState?: string
+}
+
+export type Signal = {
+  readonly seq: number
+  readonly at: number
+  readonly name: string
+  readonly key: string
+  readonly payload: Payload
+  readonly receivedBy?: number
+}
+
+export type Wait = {
+  readonly for: 'sleep' | 'signal'
+  readonly name: string
+  readonly n: number
+  readonly until: number | null
 }
 
 export type Execution = {
@@ -539,7 +566,7 @@ export interface Operations {
   }
   /** Lists jobs, newest first. A job must match all conditions. */
   listJobs: {
-    query: { state?: string; lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'; outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'; queue?: string; type?: string; tag?: string; key?: string; error?: string; createdFrom?: number; createdBefore?: number; after?: string; limit?: number }
+    query: { state?: string; lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'; outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'; queue?: string; type?: string; tag?: string; key?: string; error?: string; waitsFor?: string; createdFrom?: number; createdBefore?: number; after?: string; limit?: number }
     answer: {
       readonly items: readonly (Job)[]
       readonly nextCursor: string | null
@@ -639,6 +666,7 @@ export interface Operations {
         readonly tag?: string
         readonly key?: string
         readonly error?: string
+        readonly waitsFor?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -674,6 +702,7 @@ export interface Operations {
         readonly tag?: string
         readonly key?: string
         readonly error?: string
+        readonly waitsFor?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -709,6 +738,7 @@ export interface Operations {
         readonly tag?: string
         readonly key?: string
         readonly error?: string
+        readonly waitsFor?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -744,6 +774,7 @@ export interface Operations {
         readonly tag?: string
         readonly key?: string
         readonly error?: string
+        readonly waitsFor?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -779,6 +810,7 @@ export interface Operations {
         readonly tag?: string
         readonly key?: string
         readonly error?: string
+        readonly waitsFor?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -814,6 +846,7 @@ export interface Operations {
         readonly tag?: string
         readonly key?: string
         readonly error?: string
+        readonly waitsFor?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -849,6 +882,7 @@ export interface Operations {
         readonly tag?: string
         readonly key?: string
         readonly error?: string
+        readonly waitsFor?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -886,6 +920,7 @@ export interface Operations {
         readonly tag?: string
         readonly key?: string
         readonly error?: string
+        readonly waitsFor?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -923,6 +958,7 @@ export interface Operations {
         readonly tag?: string
         readonly key?: string
         readonly error?: string
+        readonly waitsFor?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -964,6 +1000,7 @@ export interface Operations {
         readonly tag?: string
         readonly key?: string
         readonly error?: string
+        readonly waitsFor?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -999,6 +1036,7 @@ export interface Operations {
         readonly tag?: string
         readonly key?: string
         readonly error?: string
+        readonly waitsFor?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -1009,6 +1047,33 @@ export interface Operations {
       readonly dryRun?: boolean
     }
     answer: OperatorReport
+  }
+  /** Sends a signal to a job. It is durable when the answer arrives. */
+  sendSignal: {
+    params: { id: string }
+    body: {
+      readonly name: string
+      readonly key?: string
+      readonly payload?: unknown
+    }
+    answer: {
+      readonly kind: 'sent' | 'same'
+      readonly key: string
+      readonly job: {
+        readonly id: string
+        readonly state: string
+      }
+    }
+  }
+  /** Lists the signals of a job in the order in which they were sent. */
+  listSignals: {
+    params: { id: string }
+    query: { after?: string; limit?: number }
+    answer: {
+      readonly items: readonly (Signal)[]
+      readonly nextCursor: string | null
+      readonly waitsFor?: Wait | null
+    }
   }
   /** Lists effects of jobs, newest first. */
   listEffects: {
@@ -1779,7 +1844,7 @@ export interface Operations {
   }
   /** Lists facts of all jobs: each step, who caused it, and why. */
   listFacts: {
-    query: { jobId?: string; actor?: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'; operator?: string; worker?: string; trigger?: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'claim' | 'start' | 'step' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'; fromState?: string; toState?: string; reason?: string; from?: number; before?: number; order?: 'oldest' | 'newest'; after?: string; limit?: number }
+    query: { jobId?: string; actor?: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'; operator?: string; worker?: string; trigger?: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'claim' | 'start' | 'step' | 'signal' | 'receive' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'wait' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'; fromState?: string; toState?: string; reason?: string; from?: number; before?: number; order?: 'oldest' | 'newest'; after?: string; limit?: number }
     answer: {
       readonly items: readonly ({
         readonly pos: string
@@ -1796,7 +1861,7 @@ export interface Operations {
   }
   /** Sends facts of all jobs as NDJSON or CSV, oldest first, without payloads. */
   exportFacts: {
-    query: { jobId?: string; actor?: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'; operator?: string; worker?: string; trigger?: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'claim' | 'start' | 'step' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'; fromState?: string; toState?: string; reason?: string; from?: number; before?: number; format?: 'ndjson' | 'csv'; after?: string; limit?: number }
+    query: { jobId?: string; actor?: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'; operator?: string; worker?: string; trigger?: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'claim' | 'start' | 'step' | 'signal' | 'receive' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'wait' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'; fromState?: string; toState?: string; reason?: string; from?: number; before?: number; format?: 'ndjson' | 'csv'; after?: string; limit?: number }
     answer: string
   }
   /** Lists the seals of the ledger, the oldest first. Keep a copy elsewhere. */
@@ -2120,6 +2185,8 @@ export const ROUTES: { readonly [Name in keyof Operations]: string } = {
   prioritiseJobs: 'POST /api/v1/jobs/prioritise',
   approveJob: 'POST /api/v1/jobs/{id}/approve',
   approveJobs: 'POST /api/v1/jobs/approve',
+  sendSignal: 'POST /api/v1/jobs/{id}/signals',
+  listSignals: 'GET /api/v1/jobs/{id}/signals',
   listEffects: 'GET /api/v1/effects',
   retryEffects: 'POST /api/v1/effects/retry',
   listQueues: 'GET /api/v1/queues',

@@ -19,12 +19,15 @@ export const FILTER_OPTIONS: readonly OptionSpec[] = [
   { flags: '--tag <tag>', says: 'jobs with this tag' },
   { flags: '--key <key>', says: 'jobs with this key' },
   { flags: '--error <text>', says: 'jobs whose last error has this in its message, code or group' },
+  { flags: '--waits-for <signal>', says: 'jobs that wait for a signal of this name' },
   { flags: '--created-after <time>', says: 'created since a date, or since a time ago (1h)' },
   {
     flags: '--created-before <time>',
     says: 'created before a date, or longer than a time ago (1h)',
   },
 ]
+
+const TEXTS = ['state', 'lane', 'outcome', 'queue', 'type', 'tag', 'key', 'error', 'waitsFor']
 
 /** Builds the filter from the options. `now` is the time of the store, not of this machine. */
 export function filterOf(call: Call, now: number): JobFilter {
@@ -34,12 +37,10 @@ export function filterOf(call: Call, now: number): JobFilter {
   }
   const createdFrom = time('createdAfter', 'created-after')
   const createdBefore = time('createdBefore', 'created-before')
-  const texts = ['state', 'lane', 'outcome', 'queue', 'type', 'tag', 'key', 'error'].flatMap(
-    (name) => {
-      const text = textOf(call, name)
-      return text === undefined ? [] : [[name, text] as const]
-    },
-  )
+  const texts = TEXTS.flatMap((name) => {
+    const text = textOf(call, name)
+    return text === undefined ? [] : [[name, text] as const]
+  })
   return {
     ...(Object.fromEntries(texts) as JobFilter & { lane?: Lane }),
     ...(createdFrom !== undefined && { createdFrom }),

@@ -4,12 +4,14 @@ import { span } from '../core/format.ts'
 import { type Fact, hopsOf } from '../core/job/facts.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
 import { laneOf } from '../core/job/lanes.ts'
+import { unreadSignals } from '../core/job/wait-promise.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { ThrownError } from '../core/thrown.ts'
 import { encodeValue, notStoredIn } from '../core/values.ts'
 import type { Explanation } from '../engine/operators/explain.ts'
 import { moment, relative, stamp } from '../environment/times.ts'
 import type { EffectInfo } from '../stores/contract/store.ts'
+import type { WaitRecord } from '../stores/contract/waits.ts'
 import type { Output, Style } from './output.ts'
 import { shortened, visible } from './visible.ts'
 
@@ -26,10 +28,13 @@ export interface Story {
   readonly effects: readonly EffectInfo[]
   /** Why the job is in its state; undefined for a past state. */
   readonly explanation: Explanation | undefined
+  /** What the job waits for; undefined if it does not wait, and for a past state. */
+  readonly wait: WaitRecord | undefined
   readonly now: number
 }
 
 const PAYLOAD_MAX = 2000
+const NAMES_MAX = 200
 
 export function printStory(output: Output, story: Story): void {
   const { job } = story
@@ -86,6 +91,8 @@ function linesOf(output: Output, story: Story): [string, string | undefined][] {
   return [
     ['state', stateLine(output, story)],
     ['why', job.reason === null ? undefined : visible(job.blockedReason ?? job.reason)],
+    ['waits for', story.wait && waitText(story.wait, now)],
+    ['unread', unreadLine(story)],
     ['queue', queueLine(job)],
     ['tags', job.tags.length === 0 ? undefined : visible(job.tags.join(', '))],
     ['key', job.key === null ? undefined : visible(job.key)],
@@ -108,6 +115,22 @@ function linesOf(output: Output, story: Story): [string, string | undefined][] {
     ['now', story.explanation && visible(story.explanation.says)],
     ['next', story.explanation?.command && visible(story.explanation.command)],
   ]
+}
+
+/** What a job waits for, and until when. */
+export function waitText({ for: what, name, until }: WaitRecord, now: number): string {
+  const own = `${what} ${visible(name)}`
+  return until === null ? `${own}, without a time-out` : `${own}, until ${moment(until, now)}`
+}
+
+/** Signals that no wait has received. If the job has ended, none will. */
+function unreadLine({ job, facts }: Story): string | undefined {
+  const unread = unreadSignals(facts)
+  if (unread.length === 0) return undefined
+  const names = [...new Set(unread.map(({ signal }) => signal?.name ?? ''))]
+  const shown = visible(shortened(names.join(', '), NAMES_MAX))
+  const many = unread.length === 1 ? '1 signal' : `${unread.length} signals`
+  return `${many}: ${shown}  (pawl signal list ${visible(job.id)})`
 }
 
 function stateLine(output: Output, { job, lifecycle, now }: Story): string {
@@ -224,6 +247,7 @@ function whyOf(fact: Fact): string {
     fact.error ? visible(shortened(fact.error.message, 200)) : '',
     fact.step === undefined ? '' : `step ${visible(fact.step.name)} ${fact.step.n}`,
     fact.effects ? `${fact.effects} effects` : '',
+    signalOf(fact),
     fact.priority === undefined || fact.trigger === 'create'
       ? ''
       : priorityText(fact.priority, fact.aheadMs),
@@ -231,4 +255,14 @@ function whyOf(fact: Fact): string {
   ]
   const text = parts.filter((part) => part !== '').join(': ')
   return text === '' ? '' : `· ${text}`
+}
+
+/** The signal that was sent, the wait that began, or how a wait ended. */
+function signalOf({ signal, wait, received }: Fact): string {
+  if (signal !== undefined) return `signal ${visible(signal.name)}, key ${visible(signal.key)}`
+  if (wait !== undefined) return `waits for ${wait.for} ${visible(wait.name)} ${wait.n}`
+  if (received === undefined) return ''
+  const own = `${received.for} ${visible(received.name)} ${received.n}`
+  if (received.signal !== undefined) return `${own} received fact ${received.signal}`
+  return received.for === 'sleep' ? `${own} is over` : `${own} timed out`
 }

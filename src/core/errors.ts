@@ -147,6 +147,23 @@ export class JobStarted extends PawlError {
   }
 }
 
+/** A wait of a job, for people: `sleep "cool-off"`, `signal "approval"`. */
+type WaitWords = readonly string[]
+
+/** The handler waits for other things, or in another order, than its earlier attempts. */
+export class ReplayMismatch extends PawlError {
+  readonly code = 'E_REPLAY_MISMATCH'
+  constructor(jobId: string, before: WaitWords, now: WaitWords) {
+    const list = (waits: WaitWords) => (waits.length === 0 ? 'nothing' : waits.join(', '))
+    super(
+      `Job ${jobId} has waited for ${list(before)}, and its handler now waits for ${list(now)}`,
+      'A handler must wait for the same things in the same order in every attempt. Run the code ' +
+        `that began the job, then: pawl job retry ${jobId} --reason "…".`,
+      { jobId, before: [...before], now: [...now] },
+    )
+  }
+}
+
 /** Why a fence was rejected. */
 export type StaleBecause = 'not-held' | 'attempt' | 'claim' | 'expired'
 

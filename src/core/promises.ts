@@ -12,6 +12,7 @@
  *   P7   no lease was recovered before it expired
  *   P9   the row is the fold of the ledger, apart from volatile fields
  *   P11  no claim before the due time, and no retry outside the bounds of its policy
+ *   P18  a signal is received once, in order, or stays unread
  *
  * Facts before a migration are checked against the version of the lifecycle that was in force.
  *
@@ -24,6 +25,7 @@ import { fold } from './job/evolve.ts'
 import { type Budget, type Fact, hopsOf, sinceRebase } from './job/facts.ts'
 import { DAMAGED } from './job/isolate.ts'
 import { isCommitted, type Job } from './job/job.ts'
+import { findWaitFaults } from './job/wait-promise.ts'
 import { type JobTrigger, type Lifecycle, outcomeOf } from './lifecycles/lifecycle.ts'
 import { isSameToScheduler, migratedState } from './lifecycles/migration.ts'
 import { move } from './machine/move.ts'
@@ -33,7 +35,7 @@ import type { RunMachine } from './run/machine.ts'
 
 /** A broken promise, with the fact that shows it. */
 export interface Violation {
-  readonly promise: 'P2' | 'P3' | 'P4' | 'P5' | 'P6' | 'P7' | 'P9' | 'P11'
+  readonly promise: 'P2' | 'P3' | 'P4' | 'P5' | 'P6' | 'P7' | 'P9' | 'P11' | 'P18'
   readonly seq: number
   readonly what: string
 }
@@ -190,6 +192,7 @@ function edgeTriggersOf({ parked }: Lifecycle, { trigger, reason }: Fact): reado
       return parked === undefined || reason === DAMAGED ? ['release'] : ['park']
     case 'start':
     case 'step':
+    case 'receive':
     case 'stall':
     case 'prioritise':
     case 'replace':
@@ -389,9 +392,15 @@ function delayBounds(
     : { min: delayMs, max: delayMs }
 }
 
+/** P18: a signal is received once, in order, and not after its wait has timed out. */
+export const checkP18 = predicate('P18', (rules, facts, base) => {
+  const waitState = (fact: Fact) => rules(fact)?.targets.get('wait')
+  return findWaitFaults(facts, waitState, base?.seq).map((fault) => ({ promise: 'P18', ...fault }))
+})
+
 /** Checks all promises about the facts of one job. */
 export const checkFacts: Predicate = (lifecycle, facts, others) =>
-  [checkP2, checkP3, checkP4, checkP5, checkP6, checkP7, checkP11].flatMap((check) =>
+  [checkP2, checkP3, checkP4, checkP5, checkP6, checkP7, checkP11, checkP18].flatMap((check) =>
     check(lifecycle, facts, others),
   )
 

@@ -117,13 +117,21 @@ function faultOf(fact: Fact): string | undefined {
   if (fact.created !== undefined && !areAttributes(fact.created))
     return 'it does not contain all attributes of a job'
   if (fact.trigger === 'step' && !isStep(fact.step)) return 'it names no step'
+  if (fact.trigger === 'signal' && !isSignal(fact.signal)) return 'it names no signal'
+  if (fact.trigger === 'wait' && !isStep(fact.wait)) return 'it names no wait'
+  if (fact.trigger === 'receive' && !isStep(fact.received)) return 'it names no wait'
   return fact.execution?.statuses.includes(undefined as never)
     ? 'it enters a status that does not exist'
     : undefined
 }
 
+/** Steps and waits are the n-th of a name. */
 function isStep(step: Fact['step']): boolean {
   return typeof step?.name === 'string' && Number.isSafeInteger(step.n)
+}
+
+function isSignal(signal: Fact['signal']): boolean {
+  return typeof signal?.name === 'string' && typeof signal.key === 'string'
 }
 
 /** Columns that follow from the fact must agree with it. */

@@ -19,6 +19,7 @@ import {
   type AdmissionRules,
   admissionRulesOf,
 } from './admission-options.ts'
+import type { Signal, SignalAnswer, SignalWaitOptions } from './define-signal.ts'
 import {
   type EffectDefinition,
   type Effects,
@@ -82,6 +83,21 @@ export interface JobContext<Input, E = Effects, T extends string = never> {
    * and spends no retry. It needs no `return`, but a `catch` around it must throw it again.
    */
   readonly snooze: (delay: Duration) => never
+  /**
+   * Sleeps for a duration, or until a time. The job occupies no slot meanwhile. The attempt ends by
+   * throwing `Suspended`; when the time has come, the handler starts from the top, and this call
+   * returns. So everything before it must be repeatable, or be a step. The time is fixed by the
+   * first call. Needs a lifecycle that can wait, as `standard` can.
+   */
+  readonly sleep: (name: string, time: Duration | Date) => Promise<void>
+  /**
+   * Waits for the next signal of this kind, as `sleep` does. Signals are received in the order in
+   * which they were sent, each once, also those that were sent before.
+   */
+  readonly waitForSignal: <Payload, Received>(
+    signal: Signal<Payload, Received>,
+    options?: SignalWaitOptions,
+  ) => Promise<SignalAnswer<Received>>
   /**
    * Returns an error to throw when a receiver asks for a pause, for example with status 429. The
    * throttle is closed for all jobs until then, and this job runs again after it. This is no

@@ -86,6 +86,34 @@ export class ShuttingDown extends PawlError {
   }
 }
 
+/** The schema of a signal rejected its payload. */
+export class SignalInvalid extends PawlError {
+  readonly code = 'E_SIGNAL_INVALID'
+  constructor(signal: string, why: string) {
+    super(
+      `The payload of signal "${signal}" is invalid: ${why}`,
+      'Send a payload that the schema of the signal accepts.',
+      { signal, why },
+    )
+  }
+}
+
+/**
+ * The attempt has ended because the job sleeps or waits for a signal. It unwinds the handler, which
+ * starts from the top when the wait is over. A handler that catches it must end soon.
+ */
+export class Suspended extends PawlError {
+  readonly code = 'E_SUSPENDED'
+  constructor(jobId: string, what: 'sleep' | 'signal', name: string) {
+    const words = what === 'sleep' ? `sleeps: "${name}"` : `waits for the signal "${name}"`
+    super(
+      `Job ${jobId} ${words}`,
+      'Let the error pass: the handler is started again when the wait is over.',
+      { jobId, what, name },
+    )
+  }
+}
+
 /** `close` was called: this Pawl can start no more workers. */
 export class PawlClosed extends PawlError {
   readonly code = 'E_PAWL_CLOSED'

@@ -1,3 +1,4 @@
+import type { JsonBounds } from '../core/canonical-json.ts'
 import { abortSignal } from '../core/checks.ts'
 import { type Duration, toMs } from '../core/durations.ts'
 import { JobNotFound, type PawlError } from '../core/errors.ts'
@@ -5,19 +6,48 @@ import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import { isCommitted, type Job } from '../core/job/job.ts'
 import type { JobView } from '../core/job/views.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
+import { encodeValue } from '../core/values.ts'
+import type { Environment } from '../environment/system.ts'
 import { CLIENT, checkRequester } from '../stores/contract/requester.ts'
 import type { RemovedJob } from '../stores/contract/retention.ts'
 import type { Answer, Requester, Store } from '../stores/contract/store.ts'
 import { JobRemoved } from '../stores/errors.ts'
+import type { Signal } from './define-signal.ts'
+import { SignalInvalid } from './errors.ts'
 import { viewIn } from './job-view.ts'
 import { type JobOutcome, outcomeOf } from './outcome.ts'
 import type { HasEnded, Results } from './results.ts'
+import { validate } from './schema.ts'
 import { readProgress } from './stored-values.ts'
 
 export interface HandleParts {
   readonly store: Store
+  readonly environment: Pick<Environment, 'ids'>
+  readonly bounds: JsonBounds
   readonly results: Results
   readonly lifecycles: readonly Lifecycle[]
+}
+
+/** How a signal is sent. */
+export interface SendOptions {
+  /**
+   * A second signal of the same name and key is not stored.
+   * @defaultValue a new key
+   */
+  readonly key?: string
+  /**
+   * Who sends it.
+   * @defaultValue a client
+   */
+  readonly requester?: Requester
+}
+
+const SEND: FieldChecks<SendOptions> = { key: unchecked, requester: unchecked }
+
+/** Whether a signal was stored; 'same' if the job has one of this name and key. */
+export interface SentSignal {
+  readonly kind: 'sent' | 'same'
+  readonly job: Job
 }
 
 interface ResultOptions {
@@ -91,10 +121,42 @@ export class JobHandle<Output = unknown> {
     return text === undefined ? undefined : readProgress(this.id, text)
   }
 
+  /**
+   * Sends a signal to the job. It is durable when this returns, and kept until the job waits for
+   * it. A job has at most one signal of a name and key, so a call with a key can be repeated.
+   * Throws `JobEnded` if the job has ended.
+   */
+  signal<Payload>(
+    signal: Signal<Payload, unknown>,
+    payload: NoInfer<Payload>,
+    options: SendOptions = {},
+  ): Promise<SentSignal> {
+    return send(this.#parts, this.id, signal, payload, options)
+  }
+
   /** Cancels the job. If it is running, its handler's signal is aborted. */
   async cancel(requester: Requester = CLIENT): Promise<Job> {
     return jobOf(await this.#parts.store.cancel([this.id], checkRequester(requester)))
   }
+}
+
+/** Sends a signal to one job. Throws if the payload is invalid or the job has ended. @internal */
+async function send<Payload>(
+  { store, environment, bounds }: HandleParts,
+  id: string,
+  signal: Signal<Payload, unknown>,
+  payload: Payload,
+  options: SendOptions,
+): Promise<SentSignal> {
+  checkFields(options, SEND, { what: 'options' })
+  const { key = environment.ids.next(), requester = CLIENT } = options
+  const checked = await validate(signal.schema, payload)
+  if (!checked.ok) throw new SignalInvalid(signal.name, checked.why)
+  const text = encodeValue(payload, bounds)
+  const request = { name: signal.name, key, payload: text }
+  const [answer] = await store.waits.signal([id], request, checkRequester(requester))
+  const job = jobOf([answer as Answer])
+  return { kind: answer?.kind === 'same' ? 'same' : 'sent', job }
 }
 
 /** Returns the job of an answer; throws if the command was rejected. */

@@ -107,8 +107,7 @@ export class Pawl implements AsyncDisposable {
     jobs: Iterable<JobEntry<Input>> | AsyncIterable<JobEntry<Input>>,
     options: Pick<EnqueueOptions, 'tx'> | StreamOptions = {},
   ): Promise<JobHandle<Output>[] | EnqueuedCount> {
-    const { environment, bounds } = this.#parts
-    const parts = { ...this.#handleParts(), environment, bounds }
+    const parts = this.#handleParts()
     if (!Array.isArray(jobs)) {
       return enqueueStream(parts, definition, jobs, options as StreamOptions)
     }
@@ -210,8 +209,8 @@ export class Pawl implements AsyncDisposable {
 
   /** What the HTTP API needs besides the public methods. @internal */
   get internals(): PawlInternals {
-    const { jobs, lifecycles, environment, bounds, logger, redact } = this.#parts
-    return { ...this.#handleParts(), jobs, lifecycles, environment, bounds, logger, redact }
+    const { jobs, environment, logger, redact } = this.#parts
+    return { ...this.#handleParts(), jobs, environment, logger, redact }
   }
 
   /** Stops all workers; closes the store if Pawl opened it. */
@@ -228,6 +227,7 @@ export class Pawl implements AsyncDisposable {
   }
 
   #handleParts(): HandleParts {
-    return { store: this.store, results: this.#results, lifecycles: this.#parts.lifecycles }
+    const { lifecycles, environment, bounds } = this.#parts
+    return { store: this.store, results: this.#results, lifecycles, environment, bounds }
   }
 }

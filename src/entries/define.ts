@@ -20,6 +20,13 @@ export {
   type JobOptions,
   type RunnableJob,
 } from '../engine/define-job.ts'
+export {
+  defineSignal,
+  type Signal,
+  type SignalAnswer,
+  type SignalOptions,
+  type SignalWaitOptions,
+} from '../engine/define-signal.ts'
 export type { Deliver, EffectOptions, Effects, NoEffects } from '../engine/effects/effects.ts'
 export {
   defineLimit,

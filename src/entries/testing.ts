@@ -27,6 +27,7 @@ export {
   type RunJobEnqueued,
   type RunJobOptions,
   type RunJobOutcome,
+  type RunJobSignal,
   type RunJobStep,
   type RunJobTraces,
   runJob,

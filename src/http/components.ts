@@ -77,6 +77,26 @@ const JOB = record({
   execution: nullable(EXECUTION_NOW),
 })
 
+const WAITS = oneOf(['sleep', 'signal'])
+
+const WAIT = record({
+  for: WAITS,
+  name: text(),
+  n: whole('it is the n-th wait of its name'),
+  until: nullable(time('when it ends at the latest; null if it has no time-out')),
+})
+
+const SIGNAL = record(
+  {
+    seq: whole('the number of its fact'),
+    at: time(),
+    name: text(),
+    key: text(),
+    payload: ref('Payload'),
+  },
+  { receivedBy: whole('the number of the fact of the wait that received it; absent if unread') },
+)
+
 const FACT = record(
   {
     version: whole(),
@@ -110,6 +130,12 @@ const FACT = record(
     stalled: flag(),
     step: record({ name: text(), n: whole() }),
     effects: whole(),
+    signal: record({ name: text(), key: text() }),
+    wait: ref('Wait'),
+    received: record(
+      { for: WAITS, name: text(), n: whole() },
+      { signal: whole('the number of the fact of the signal') },
+    ),
     timing: record({ queueMs: whole(), durationMs: whole() }),
     usage: map({ type: 'number' }),
     metadata: map(text()),
@@ -277,6 +303,8 @@ export const COMPONENTS: Readonly<Record<string, JsonSchema>> = {
   Job: JOB,
   Lane: LANE,
   Fact: FACT,
+  Signal: SIGNAL,
+  Wait: WAIT,
   Execution: EXECUTION,
   Explanation: EXPLANATION,
   OperatorReport: REPORT,

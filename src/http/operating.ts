@@ -5,6 +5,7 @@ import type { Identity } from './access.ts'
 import { RequestRefused } from './errors.ts'
 import type { RouteCall } from './route.ts'
 import { flag, type JsonSchema, name, note } from './schema.ts'
+import { traceIn } from './tracing.ts'
 
 /** The fields of every request of an operator. */
 export const WHY: Readonly<Record<string, JsonSchema>> = {
@@ -37,11 +38,18 @@ const requesters = new WeakMap<Identity, Requester>()
  * Who enqueues, for the ledger. The same object for each request of a caller: a store decides once
  * for jobs of the same requester.
  */
-export function clientOf(identity: Identity): Requester {
+function clientOf(identity: Identity): Requester {
   const known = requesters.get(identity)
   if (known !== undefined) return known
   const metadata = { caller: identity.name }
   const requester: Requester = { actor: 'client', ...(!identity.isLocal && { metadata }) }
   requesters.set(identity, requester)
   return requester
+}
+
+/** The caller, with the span in which it made the request. */
+export function requesterOf({ identity, header }: RouteCall): Requester {
+  const trace = traceIn(header)
+  const client = clientOf(identity)
+  return trace === undefined ? client : { ...client, ...trace }
 }

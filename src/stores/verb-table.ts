@@ -77,6 +77,8 @@ const VERBS = {
   'runs.content': { fenced: true },
   'runs.failure': { fenced: true },
   'runs.cancel': {},
+  'waits.signal': BOTH,
+  'waits.wait': { ...BOTH, fenced: true },
   'tokens.add': {},
   'tokens.revoke': {},
 } as const satisfies Readonly<Record<string, VerbTraits>>

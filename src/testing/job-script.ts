@@ -13,6 +13,7 @@ import type { Decision } from '../core/job/decision.ts'
 import { evolve } from '../core/job/evolve.ts'
 import type { Fact } from '../core/job/facts.ts'
 import type { Job } from '../core/job/job.ts'
+import { findSignal, findWait } from '../core/job/waits.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import type { Random } from '../core/ports.ts'
 import { ManualClock } from './manual-clock.ts'
@@ -108,8 +109,10 @@ export class JobScript {
     return decision
   }
 
-  /** Adds what only the ledger knows: whether a step is stored already. */
+  /** Adds what only the ledger knows: which steps, signals and waits the job has had. */
   complete(command: Command): Command {
+    if (command.kind === 'signal') return { ...findSignal(this.facts, command), ...command }
+    if (command.kind === 'wait') return { ...command, ...findWait(this.facts, command.wait) }
     if (command.kind !== 'step') return command
     const { name, n } = command
     const known = this.facts.some(({ step }) => step?.name === name && step.n === n)

@@ -19,6 +19,7 @@ import type { EnqueueOptions } from '../engine/options.ts'
 import { readResult } from '../engine/stored-values.ts'
 import { SILENT } from '../engine/watching/log.ts'
 import { Attempt } from '../engine/worker/attempt.ts'
+import type { WaitStore } from '../engine/worker/waits.ts'
 import { payloadBoundsOf } from '../stores/contract/requests.ts'
 import type {
   Answer,
@@ -29,6 +30,7 @@ import type {
   StepResult,
   Store,
 } from '../stores/contract/store.ts'
+import type { WaitEnd } from '../stores/contract/waits.ts'
 import { type SqlValue, textOf } from '../stores/user-sql.ts'
 import { JobScript } from './job-script.ts'
 import { SequentialIds } from './sequential-ids.ts'
@@ -50,6 +52,8 @@ export interface RunJobOptions {
   readonly query?: RunJobQuery
   /** The stored results of earlier attempts; used if `attempt` is greater than 1. */
   readonly steps?: readonly RunJobStep[]
+  /** The signals that were sent to the job. */
+  readonly signals?: readonly RunJobSignal[]
   /** Receives the log lines of the handler. */
   readonly logger?: Logger
   /** Controls the attempt's time; a time-out passes only if the test advances the time. */
@@ -67,6 +71,7 @@ const RUN_JOB: FieldChecks<RunJobOptions> = {
   tags: unchecked,
   signal: abortSignal,
   query: callable,
+  signals: (values: readonly RunJobSignal[]) => listOf(values, STEPS_MAX, record),
   steps: (values: readonly RunJobStep[]) => listOf(values, STEPS_MAX, record),
   logger: record,
   environment: record,
@@ -77,6 +82,12 @@ export interface RunJobStep {
   readonly name: string
   readonly n?: number
   readonly result: unknown
+}
+
+/** A signal that the job has received; those of one name in the order in which they were sent. */
+export interface RunJobSignal {
+  readonly name: string
+  readonly payload: unknown
 }
 
 /** The outcome of the attempt, with everything that it reported. */
@@ -93,6 +104,8 @@ export type RunJobOutcome<Output> = RunJobTraces &
     | { readonly kind: 'cancelled' }
     /** The handler called `snooze`; the job would run again after so many milliseconds. */
     | { readonly kind: 'snoozed'; readonly delayMs: number }
+    /** The handler waits for a signal that was not given. Sleeps return at once. */
+    | { readonly kind: 'waiting'; readonly signal: string }
   )
 
 /** What an attempt reports besides its outcome. */
@@ -150,7 +163,7 @@ export async function playAttempt<Output>(
   const { environment, isReplay = false } = options
   const bounds = payloadBoundsOf({})
   const progress: unknown[] = []
-  const store = new LoneStore(options.query ?? refuseQuery, options.steps ?? [], isReplay)
+  const store = new LoneStore(job, options, isReplay)
   const attempt = new Attempt({ ref: 1, job, input }, definition, {
     environment,
     bounds,
@@ -172,6 +185,9 @@ export async function playAttempt<Output>(
     return { ...outcome, progress, steps, enqueued, effects: [] }
   }
   const { result, usage, effects, enqueued, made: steps } = store
+  if (report.kind === 'suspended') {
+    return { kind: 'waiting', signal: store.awaited, progress, steps, enqueued, usage, effects: [] }
+  }
   const output = readResult(job.id, result) as Output
   return { kind: 'succeeded', isCommit: true, output, usage, effects, enqueued, steps, progress }
 }
@@ -232,11 +248,33 @@ class LoneStore implements Pick<Store, 'commit' | 'settle' | 'steps'> {
   joined: RunJobEnqueued[] = []
 
   readonly isReplay: boolean
+  /** The name of the signal that the handler waits for. */
+  awaited = ''
+  readonly #signals: RunJobSignal[]
 
-  constructor(query: RunJobQuery, earlier: readonly RunJobStep[], isReplay: boolean) {
-    this.#query = query
-    this.#earlier = earlier
+  readonly #job: Job
+
+  constructor(job: Job, { query, steps, signals }: RunJobOptions, isReplay: boolean) {
+    this.#job = job
+    this.#query = query ?? refuseQuery
+    this.#earlier = steps ?? []
+    this.#signals = [...(signals ?? [])]
     this.isReplay = isReplay
+  }
+
+  /** Sleeps are over at once; a signal is received if it was given. */
+  readonly waits: WaitStore = {
+    wait: async ({ wait }) => {
+      const over = (end: WaitEnd) => ({ kind: 'over', end, job: this.#job }) as const
+      if (wait.for === 'sleep') return over({ kind: 'passed' })
+      const at = this.#signals.findIndex(({ name }) => name === wait.name)
+      const [given] = at < 0 ? [] : this.#signals.splice(at, 1)
+      if (given !== undefined)
+        return over({ kind: 'received', payload: encodeValue(given.payload) })
+      this.awaited = wait.name
+      return { kind: 'suspended', job: this.#job }
+    },
+    history: async () => ({ waits: [], signals: [] }),
   }
 
   async steps(): Promise<StepResult[]> {

@@ -155,7 +155,7 @@ describe('pawl job show', () => {
       const text = await place.ok('job', 'show', id)
       const parts = [
         /^job \S+ {2}mail\n/,
-        /state +quarantined {2}lane parked {2}lifecycle standard v1/,
+        /state +quarantined {2}lane parked {2}lifecycle standard v2/,
         /attempts +1 {2}\(0 of 3 retries, 0 of 3 restarts after crashes, 0 of 100 releases\)/,
         /error +TERMINAL terminal: no route to host/,
         /input +\{"n":0\}/,

@@ -114,6 +114,8 @@ export function everyCommand(fence: Fence, now: number): Command[] {
     },
     ...workerCommands(fence).filter(({ kind }) => kind !== 'cancel'),
     { kind: 'suspend', fence, runAt: now + 90_000 },
+    { kind: 'signal', name: 'approval', key: 'k1' },
+    { kind: 'wait', fence, wait: { for: 'sleep', name: 'pause', n: 1, until: now + 90_000 } },
     { kind: 'expire', fence },
     { kind: 'cancel' },
     { kind: 'park' },

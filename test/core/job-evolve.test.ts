@@ -42,7 +42,7 @@ describe('the fold', () => {
       type: 'example',
       queue: 'default',
       lifecycle: 'standard',
-      lifecycleVersion: 1,
+      lifecycleVersion: 2,
       tags: [],
       key: null,
       limitKey: null,

@@ -31,6 +31,8 @@ describe('fact codes', () => {
       claim: 20,
       start: 21,
       step: 22,
+      signal: 23,
+      receive: 24,
       commit: 30,
       done: 31,
       retry: 40,
@@ -42,6 +44,7 @@ describe('fact codes', () => {
       suspend: 46,
       exhaust: 47,
       stall: 48,
+      wait: 49,
       cancel: 50,
       park: 60,
       redrive: 61,
@@ -49,7 +52,7 @@ describe('fact codes', () => {
       force: 63,
       repair: 64,
     })
-    expect(new Set(Object.values(FACT_CODES)).size).toBe(29)
+    expect(new Set(Object.values(FACT_CODES)).size).toBe(32)
   })
 
   it('belong to version 1 of the format', () => {
@@ -138,7 +141,7 @@ describe('a fact', () => {
         type: 'example',
         queue: 'default',
         lifecycle: 'standard',
-        lifecycleVersion: 1,
+        lifecycleVersion: 2,
         tags: [],
         key: null,
         limitKey: null,
@@ -170,7 +173,7 @@ describe('a fact of an attempt', () => {
     const limitKeys = [{ gate: 'type/report' }, { gate: 'job/report/a/b', max: 3 }]
     const fact = factOf(script.create({ ...given, limitKeys, priority: -5 }))
     const limitKey = 'job/report/a/b=3 type/report'
-    expect(fact.created).toEqual({ ...given, limitKey, lifecycle: 'standard', lifecycleVersion: 1 })
+    expect(fact.created).toEqual({ ...given, limitKey, lifecycle: 'standard', lifecycleVersion: 2 })
     expect(fact.priority).toBe(-5)
   })
 

@@ -42,6 +42,15 @@ export function userWork(job, betweenWrites = () => {}) {
   }
 }
 
+/** What the job that waits waits for, and what is sent to it. Each wait has its signal. */
+export function waitsAt(start) {
+  const until = start + 3_600_000
+  return {
+    signals: ['1', '2'].map((n) => ({ name: 'approval', key: n, payload: n })),
+    waits: [1, 2].map((n) => ({ for: 'signal', name: 'approval', n, until })),
+  }
+}
+
 /** Jobs of silent types are committed by settling, without a function of the user's. */
 export const isSilent = (job) => job.type.startsWith('silent')
 
@@ -76,6 +85,7 @@ export function itemsAt(start) {
       ['silent-leased', leased, {}],
       ['effectful-document', document, later],
       ['task', task, {}],
+      ['waiting', standard, {}],
     ],
     group: [['grouped', standard, {}]],
     joined: [['joined', standard, {}]],

@@ -1,7 +1,7 @@
 // The process that comes after those that died. It opens each of their files a day later, asks
 // again for what the dead one was never told of, and works until every job has ended or is parked.
 import { openSqliteStore } from 'pawl/sqlite'
-import { isSilent, itemsAt, openUsers, say, standingEnvironment, userWork } from './common.mjs'
+import { isSilent, itemsAt, openUsers, say, standingEnvironment, userWork, waitsAt } from './common.mjs'
 
 const HOUR_MS = 60 * 60 * 1000
 const ROUNDS_MAX = 100
@@ -19,6 +19,7 @@ async function resume({ path, acknowledged }) {
   for (const [step, items] of Object.entries(itemsAt(start))) {
     if (!acknowledged.includes(step)) await store.enqueue(items)
   }
+  await sendAgain(store, acknowledged)
   await store.resumeQueue('side', OPERATOR)
   const { items: idle } = await store.list({ lane: 'idle' })
   for (const { id } of idle) await store.applyCommand([id], { kind: 'submit' }, OPERATOR)
@@ -32,6 +33,27 @@ async function resume({ path, acknowledged }) {
   }
   await store.close()
   users.close()
+}
+
+/** Sends the signals of which the dead process was not told, and perhaps had sent. */
+async function sendAgain(store, acknowledged) {
+  const { items } = await store.list({ type: 'waiting' })
+  for (const [i, step] of ['signal-early', 'signal'].entries()) {
+    if (acknowledged.includes(step)) continue
+    const ids = items.map(({ id }) => id)
+    const answers = await store.waits.signal(ids, waitsAt(start).signals[i], OPERATOR)
+    for (const { kind } of answers) if (kind === 'rejected') throw new Error(`no ${step}`)
+  }
+}
+
+/** Each wait receives its signal, whatever had happened before. */
+async function receiveAll(store, { job }) {
+  const fence = { attempt: job.attempt, claim: job.execution.claim }
+  const { signals, waits } = waitsAt(start)
+  for (const [i, wait] of waits.entries()) {
+    const { end } = await store.waits.wait({ id: job.id, fence, wait })
+    if (end?.payload !== signals[i].payload) throw new Error(`signal ${i} was lost`)
+  }
 }
 
 async function workOnce(store, path) {
@@ -48,6 +70,7 @@ async function workOnce(store, path) {
 
 async function finish(store, held) {
   const { job } = held
+  if (job.type === 'waiting') await receiveAll(store, held)
   if (!isSilent(job)) return store.commit(held, userWork(job))
   const fence = { attempt: job.attempt, claim: job.execution.claim }
   const command = { kind: 'commit', fence }

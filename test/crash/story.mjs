@@ -3,7 +3,7 @@
 // chance and ids are the same in every run, so two runs differ in nothing but where they end.
 import { appendFileSync } from 'node:fs'
 import { openSqliteStore } from 'pawl/sqlite'
-import { itemsAt, openUsers, say, standingEnvironment, userWork } from './common.mjs'
+import { itemsAt, openUsers, say, standingEnvironment, userWork, waitsAt } from './common.mjs'
 
 const { path, start, archive, crashAt, snapshots } = JSON.parse(process.argv[2])
 
@@ -28,6 +28,7 @@ const environment = {
 const store = await openSqliteStore({ path, environment })
 const users = openUsers(path)
 const items = itemsAt(start)
+const { signals, waits } = waitsAt(start)
 const held = new Map()
 const effects = []
 
@@ -104,7 +105,7 @@ const SCHEDULE = {
     catchUp: { mode: 'latest', withinMs: 86_400_000 },
     jitterMs: 0,
     pauseOnFailure: false,
-    job: { type: 'ticked', queue: 'ticks', lifecycle: 'standard', lifecycleVersion: 1 },
+    job: { type: 'ticked', queue: 'ticks', lifecycle: 'standard', lifecycleVersion: 2 },
   },
 }
 const ticksOf = () => ({ next: (after) => (Math.floor(after / EVERY_MS) + 1) * EVERY_MS })
@@ -156,6 +157,11 @@ const story = [
   ['settle-effects', settleDeliveries],
   ['retry-effect', () => store.retryEffects([effects[1].key], OPERATOR)],
   ['cancel', () => store.cancel([idOf('dropped'), idOf('honoured')], CLIENT)],
+  ['claim-waiting', async () => keep(await store.claim(request(['waiting'])))],
+  ['signal-early', () => store.waits.signal([idOf('waiting')], signals[0], CLIENT)],
+  ['receive', () => wait(waits[0])],
+  ['wait', () => wait(waits[1])],
+  ['signal', () => store.waits.signal([idOf('waiting')], signals[1], CLIENT)],
   ['beat', () => store.heartbeat(['stepper', 'honoured'].map(beatOf), 30_000)],
   ['honour', () => store.settle([report('honoured', 'cancel')])],
   60_001,
@@ -186,6 +192,11 @@ const story = [
   ['free-keys', () => store.retention.freeKeys(10)],
   ['prune', () => store.prune({ endedBefore: clock.now(), limit: 100, archive: archiveLines })],
 ]
+
+function wait(own) {
+  const holding = held.get('waiting')
+  return store.waits.wait({ id: holding.job.id, fence: fenceOf(holding), wait: own })
+}
 
 function beatOf(type) {
   return { ref: held.get(type).ref, fence: fenceOf(held.get(type)) }

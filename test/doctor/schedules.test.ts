@@ -16,7 +16,7 @@ const RULES: ScheduleRules = {
   catchUp: { mode: 'all', withinMs: 86_400_000 },
   jitterMs: 0,
   pauseOnFailure: false,
-  job: { type: 't', queue: 'q', lifecycle: 'standard', lifecycleVersion: 1 },
+  job: { type: 't', queue: 'q', lifecycle: 'standard', lifecycleVersion: 2 },
 }
 
 describe.each(STORES)('a schedule on $name', ({ open }) => {

@@ -13,6 +13,7 @@ import { routes as ofRuns } from '../../src/http/routes/runs.ts'
 import { routes as onRuns } from '../../src/http/routes/runs-act.ts'
 import { routes as inRuns } from '../../src/http/routes/runs-content.ts'
 import { routes as ofSchedules } from '../../src/http/routes/schedules.ts'
+import { routes as ofSignals } from '../../src/http/routes/signals.ts'
 import { routes as ofTokens } from '../../src/http/routes/tokens.ts'
 import { routes as ofWorkers } from '../../src/http/routes/work.ts'
 import { freshFolder } from '../processes/folder.ts'
@@ -366,7 +367,7 @@ describe.each(STORES)('the HTTP API on $name', ({ place }) => {
 /** Tested in files of their own, each with this check. */
 const ELSEWHERE = [
   ...[...ofWorkers, ...ofLimits, ...ofSchedules, ...ofRetention],
-  ...[...ofRuns, ...inRuns, ...onRuns, ...ofLedger, ...ofTokens],
+  ...[...ofRuns, ...inRuns, ...onRuns, ...ofLedger, ...ofTokens, ...ofSignals],
   ...ROUTES.filter(({ operation }) => operation === 'migrateJobs'),
 ]
 

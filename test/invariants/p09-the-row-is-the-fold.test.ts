@@ -66,7 +66,7 @@ const OTHER: { readonly [Key in keyof Job]: Job[Key] } = {
   type: 'other',
   queue: 'other',
   lifecycle: 'task',
-  lifecycleVersion: 2,
+  lifecycleVersion: 3,
   tags: ['other'],
   key: 'other',
   limitKey: 'other',
@@ -152,6 +152,6 @@ describe('P9 reports', () => {
   it('the row of another job', () => {
     const other = played(leased, 'create', 'claim')
     const [violation] = checkP9(other.job, facts)
-    expect(violation?.what).toBe('row and fold differ in lifecycle, state')
+    expect(violation?.what).toBe('row and fold differ in lifecycle, lifecycleVersion, state')
   })
 })

@@ -363,7 +363,7 @@ describe('a lifecycle of a user', () => {
     expect(findLifecycle('courier', 2, known)).toBe(courier)
     expect(() => findLifecycle('courier', 1, known)).toThrow(LifecycleUnknown)
     expect(() => findLifecycle('courier', 2)).toThrow(LifecycleUnknown)
-    expect(() => findLifecycle('standard', 2)).toThrow(/"standard" version 2 is not known to/)
+    expect(() => findLifecycle('standard', 1)).toThrow(/"standard" version 1 is not known to/)
   })
 })
 

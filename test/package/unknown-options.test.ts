@@ -5,6 +5,7 @@ import {
   defineJob,
   defineLimit,
   defineSchedule,
+  defineSignal,
   type JobContext,
   type JobWorker,
   type Pawl,
@@ -36,6 +37,8 @@ import { LIFECYCLES } from '../../src/core/lifecycles/index.ts'
 import { PLACES, type Place } from '../engine/processes/places.ts'
 import { freshFolder } from '../processes/folder.ts'
 
+const ping = defineSignal({ name: 'ping' })
+
 /** A field that nothing knows. */
 const MORE: object = { zzz: 1 }
 const UNKNOWN = MORE as never
@@ -64,6 +67,7 @@ const test = () => createTestPawl({ jobs: [echo] })
 const CALLS: Readonly<Record<string, (bench: Bench) => unknown>> = {
   'createPawl(options)': ({ store }) => createPawl({ store, ...MORE }),
   'defineJob(options)': () => defineJob({ name: 'x', ...MORE }),
+  'defineSignal(options)': () => defineSignal({ name: 'x', ...MORE }),
   'defineLimit(options)': () => defineLimit({ name: 'x', concurrency: 1, ...MORE }),
   'defineSchedule(options)': () => defineSchedule({ name: 'x', job: echo, every: '1h', ...MORE }),
   'Schedules.list(options)': ({ pawl }) => pawl.schedules.list(UNKNOWN),
@@ -94,8 +98,10 @@ const CALLS: Readonly<Record<string, (bench: Bench) => unknown>> = {
   'Jobs.count(filter)': ({ pawl }) => pawl.jobs.count(UNKNOWN),
   'Jobs.count(options)': ({ pawl }) => pawl.jobs.count({}, UNKNOWN),
   'JobHandle.result(options)': ({ pawl }) => pawl.job(id).result(UNKNOWN),
+  'JobHandle.signal(options)': ({ pawl }) => pawl.job(id).signal(ping, 1, UNKNOWN),
   'JobHandle.cancel(requester)': ({ pawl }) => pawl.job(id).cancel({ ...client, ...MORE }),
   'JobContext.enqueue(options)': ({ context }) => context.enqueue(echo, 1, UNKNOWN),
+  'JobContext.waitForSignal(options)': ({ context }) => context.waitForSignal(ping, UNKNOWN),
   'JobContext.throttled(options)': ({ context }) => context.throttled('x' as never, UNKNOWN),
   'Limits.get(options)': ({ pawl }) => pawl.limits.get('queue/q', UNKNOWN),
   'Tx.enqueue(options)': ({ tx }) => tx.enqueue(echo, 1, UNKNOWN),

@@ -23,6 +23,7 @@ import {
   SeededRandom,
   SequentialIds,
 } from 'pawl/testing'
+import type { Wait } from '../../src/core/job/waits.ts'
 
 /** How a command was chosen. */
 export type Mode = 'fitting' | 'any' | 'again' | 'late'
@@ -61,6 +62,8 @@ const KINDS: Record<CommandKind, true> = {
   fail: true,
   release: true,
   suspend: true,
+  signal: true,
+  wait: true,
   expire: true,
   cancel: true,
   park: true,
@@ -269,6 +272,10 @@ export class Player {
         return { kind, runAt: this.#later() }
       case 'suspend':
         return { kind, fence, runAt: this.#later() }
+      case 'signal':
+        return { kind, name: this.#oneOf(STEPS), key: `k${this.#roll(3)}` }
+      case 'wait':
+        return { kind, fence, wait: this.#anyWait() }
       case 'prioritise':
         return { kind, priority: this.#roll(5) - 2 }
       case 'claim':
@@ -295,6 +302,12 @@ export class Player {
       default:
         return { kind }
     }
+  }
+
+  #anyWait(): Wait {
+    const what = this.#oneOf(['sleep', 'signal'] as const)
+    const until = what === 'signal' && this.#chance(0.3) ? null : this.#later()
+    return { for: what, name: this.#oneOf(STEPS), n: 1 + this.#roll(2), until }
   }
 
   #create(): Command {

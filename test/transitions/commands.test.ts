@@ -1,14 +1,6 @@
 // Every lifecycle × situation × command, against tables that were typed by hand from the rules.
 import type { Lifecycle } from 'pawl'
-import {
-  checkFacts,
-  checkP9,
-  DEFAULT_POLICY,
-  type Decision,
-  findLifecycle,
-  hopsOf,
-  LIFECYCLES,
-} from 'pawl/rules'
+import { checkFacts, checkP9, DEFAULT_POLICY, type Decision, hopsOf, LIFECYCLES } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
 import { COMMAND_TABLES, type CommandTable } from './command-tables.ts'
@@ -33,6 +25,13 @@ const WORDS: Readonly<Record<string, string>> = {
   E_NOT_DUE: 'early',
   E_JOB_PARKED: 'park',
   E_JOB_STARTED: 'ran',
+}
+
+/** The version that this package has of a lifecycle. */
+function lifecycleOf(name: string): Lifecycle {
+  const found = LIFECYCLES.find((own) => own.name === name)
+  if (found === undefined) throw new Error(`there is no lifecycle ${name}`)
+  return found
 }
 
 /** What a decision is called in the tables. */
@@ -60,10 +59,11 @@ const situationsOf = (lifecycle: Lifecycle): [string, Situation][] =>
 
 /** Gives one command in one situation, and checks what must hold whatever comes of it. */
 function play(table: CommandTable, label: string, situation: Situation): string {
-  const lifecycle = findLifecycle(table.lifecycle, 1)
+  const lifecycle = lifecycleOf(table.lifecycle)
   const row = ROWS[label]
   if (row === undefined) throw new Error(`there is no row ${label}`)
   const script = bring(lifecycle, situation, spendingOf(row.spent, table.budgets))
+  row.before?.(script)
   const [before, facts] = [script.job, script.facts.length]
   const decision = row.run(script, table.aside)
   expect(script.facts.length - facts).toBe(decision.kind === 'fact' ? 1 : 0)
@@ -74,7 +74,7 @@ function play(table: CommandTable, label: string, situation: Situation): string 
 }
 
 describe.each(COMMAND_TABLES)('a job of lifecycle $lifecycle', (table) => {
-  const lifecycle = findLifecycle(table.lifecycle, 1)
+  const lifecycle = lifecycleOf(table.lifecycle)
   const situations = situationsOf(lifecycle)
   const rows = rowsOf(table)
 
@@ -178,6 +178,7 @@ describe('a job that does not exist', () => {
       { kind: 'reschedule', runAt: 1 },
       { kind: 'prioritise', priority: 1 },
       { kind: 'exhaust' },
+      { kind: 'signal', name: 'approval', key: 'k1' },
       { kind: 'done', attempt: 1 },
       { kind: 'expire', fence },
       { kind: 'cancel' },
@@ -299,7 +300,7 @@ describe.each(PARKS_BY_REASON)('a job that is parked without a state, in $name,'
 
 describe('the same wish again', () => {
   it('for a due time or a priority that the job has already writes nothing', () => {
-    const script = new JobScript(findLifecycle('standard', 1))
+    const script = new JobScript(lifecycleOf('standard'))
     const runAt = script.clock.now() + 500
     script.create({ runAt, priority: 3 })
     expect(wordOf(script.applyCommand({ kind: 'schedule', runAt }), {})).toBe('same')
@@ -309,7 +310,7 @@ describe('the same wish again', () => {
   })
 
   it('for a due time that has come is the same for a ready job, whatever the time was', () => {
-    const script = new JobScript(findLifecycle('task', 1))
+    const script = new JobScript(lifecycleOf('task'))
     script.create()
     script.clock.advance(1)
     expect(wordOf(script.applyCommand({ kind: 'reschedule', runAt: 0 }), {})).toBe('same')
@@ -321,7 +322,7 @@ describe('a job that is forced back to its first state', () => {
     ['standard', 'created'],
     ['document', 'CREATED'],
   ])('of %s is held back until it is submitted again', (name, initial) => {
-    const script = new JobScript(findLifecycle(name, 1))
+    const script = new JobScript(lifecycleOf(name))
     script.create()
     script.claim()
     script.operate({ kind: 'force', to: initial })

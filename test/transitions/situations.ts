@@ -44,6 +44,9 @@ export const foreignFence = ({ job }: JobScript): Fence => ({
   claim: FOREIGN_CLAIM,
 })
 
+const waitUntil = (until: number | null) =>
+  ({ for: 'signal', name: 'approval', n: 1, until }) as const
+
 const later = (script: JobScript) => script.clock.now() + LATER_MS
 
 const ready: Way = (script) => script.create()
@@ -94,6 +97,11 @@ const retrying = afterFailure(RETRYABLE)
 const failed = afterFailure(TERMINAL)
 const rejected = afterFailure(BAD_INPUT)
 
+const waiting: Way = (script) => {
+  begun(script)
+  script.applyCommand({ kind: 'wait', fence: script.fence, wait: waitUntil(later(script)) })
+}
+
 const parked =
   (way: Way): Way =>
   (script) => {
@@ -113,12 +121,13 @@ const SUCCEEDED = { way: succeeded, status: 'DONE' } as const
 /** Per lifecycle, every situation that its table has a column for. */
 export const SITUATIONS: Readonly<Record<string, Readonly<Record<string, Situation>>>> = {
   standard: {
-    created: { way: heldBack, state: 'created' },
+    held: { way: heldBack, state: 'created' },
     sched: { way: delayed, state: 'scheduled' },
     queued: { way: ready, state: 'queued' },
     leased: { ...LEASED, state: 'running' },
     begun: { ...BEGUN, state: 'running' },
     retry: { way: retrying, state: 'retrying' },
+    waits: { way: waiting, state: 'waiting' },
     commit: { ...COMMITTED, state: 'running' },
     succ: { ...SUCCEEDED, state: 'succeeded' },
     failed: { way: failed, state: 'failed' },
@@ -147,7 +156,7 @@ export const SITUATIONS: Readonly<Record<string, Readonly<Record<string, Situati
   },
   document: {
     held: { way: heldBack, state: 'CREATED' },
-    delayed: { way: delayed, state: 'CREATED' },
+    later: { way: delayed, state: 'CREATED' },
     queued: { way: ready, state: 'QUEUED' },
     leased: { ...LEASED, state: 'RUNNING' },
     begun: { ...BEGUN, state: 'RUNNING' },
@@ -182,12 +191,16 @@ export function bring(lifecycle: Lifecycle, situation: Situation, spent?: Spendi
 export interface Row {
   /** Used up before the command is given, in those situations where the job is held. */
   readonly spent?: Spending['budget']
+  /** What happens before, if the situation allows it. */
+  readonly before?: (script: JobScript) => void
   readonly run: (script: JobScript, aside: string) => Decision
 }
 
+type FencedCommand = AttemptCommand | Extract<Command, { kind: 'wait' }>
+
 /** Everything that an attempt may ask, with a given fence. */
 export const ATTEMPT_COMMANDS: Readonly<
-  Record<string, (fence: Fence, script: JobScript) => AttemptCommand>
+  Record<string, (fence: Fence, script: JobScript) => FencedCommand>
 > = {
   start: (fence) => ({ kind: 'start', fence }),
   step: (fence) => ({ kind: 'step', fence, name: 'fetch', n: 1 }),
@@ -198,6 +211,12 @@ export const ATTEMPT_COMMANDS: Readonly<
   'fail, bad input': (fence) => ({ kind: 'fail', fence, failure: BAD_INPUT }),
   release: (fence) => ({ kind: 'release', fence }),
   suspend: (fence, script) => ({ kind: 'suspend', fence, runAt: later(script) }),
+  wait: (fence, script) => ({ kind: 'wait', fence, wait: waitUntil(later(script)) }),
+  'wait, time over': (fence, script) => ({
+    kind: 'wait',
+    fence,
+    wait: waitUntil(script.clock.now()),
+  }),
 }
 
 const fenced = (command: keyof typeof ATTEMPT_COMMANDS): Row['run'] => {
@@ -215,6 +234,10 @@ const after =
     script.clock.advance(ms)
     return run(script, aside)
   }
+const SIGNAL = { kind: 'signal', name: 'approval', key: 'k1' } as const
+const sendSignal = (script: JobScript) => {
+  script.applyCommand(SIGNAL)
+}
 const due: Row = plain({ kind: 'due' })
 
 /** Every row that a table must have, and how it is carried out. */
@@ -236,6 +259,9 @@ export const ROWS: Readonly<Record<string, Row>> = {
   },
   prioritise: plain({ kind: 'prioritise', priority: 7 }),
   replace: plain({ kind: 'replace' }),
+  signal: plain(SIGNAL),
+  'signal, other': plain({ ...SIGNAL, name: 'payment' }),
+  'signal, known': plain({ ...SIGNAL, known: true }),
   exhaust: plain({ kind: 'exhaust' }),
   claim: { run: (script) => script.claim() },
   start: { run: fenced('start') },
@@ -250,6 +276,16 @@ export const ROWS: Readonly<Record<string, Row>> = {
   release: { run: fenced('release') },
   'release, spent': { spent: 'releases', run: fenced('release') },
   suspend: { run: fenced('suspend') },
+  wait: { run: fenced('wait') },
+  'wait, time over': { run: fenced('wait, time over') },
+  'wait, signal sent': { before: sendSignal, run: fenced('wait') },
+  'wait, known': {
+    before: (script) => {
+      const fence = lastFence(script)
+      script.applyCommand({ kind: 'wait', fence, wait: waitUntil(script.clock.now()) })
+    },
+    run: fenced('wait'),
+  },
   'expire too early': { run: after(LEASE_MS - 1, expire) },
   expire: { run: after(LEASE_MS, expire) },
   'expire, spent': { spent: 'crashes', run: after(LEASE_MS, expire) },

@@ -18,6 +18,8 @@ type Targets = Readonly<Record<string, string>>
 /** One machine as the requirements and the rules define it. */
 export interface MachineTable {
   readonly name: string
+  /** 1 if absent. */
+  readonly version?: number
   readonly machine: Machine
   readonly initial: string
   readonly sameState: 'noop' | 'refuse'
@@ -36,9 +38,10 @@ export interface MachineTable {
   readonly triggers: Readonly<Record<string, string>>
 }
 
-/** The design's table, and the rules for delays, suspension and parking. */
+/** The design's table, and the rules for delays, suspension, waits and parking. */
 const standardTable: MachineTable = {
   name: 'standard',
+  version: 2,
   machine: standard.machine,
   initial: 'created',
   sameState: 'noop',
@@ -53,21 +56,24 @@ const standardTable: MachineTable = {
     failed: 'queued',
     quarantined: 'queued failed cancelled',
     cancelled: '',
+    waiting: '',
   },
   added: {
     created: 'quarantined',
     scheduled: 'quarantined',
     queued: 'scheduled quarantined',
-    running: 'scheduled',
+    running: 'scheduled waiting',
     retrying: 'scheduled quarantined',
+    waiting: 'queued cancelled quarantined',
   },
-  operator: `quarantined→queued failed→queued quarantined→failed
-    created→quarantined scheduled→quarantined queued→quarantined retrying→quarantined`,
-  counts: [26, 9, 46],
+  operator: `quarantined→queued failed→queued quarantined→failed created→quarantined
+    scheduled→quarantined queued→quarantined retrying→quarantined waiting→quarantined`,
+  counts: [30, 10, 60],
   triggers: {
     submit: 'created→queued',
     schedule: 'created→scheduled',
-    due: 'scheduled→queued retrying→queued',
+    due: 'scheduled→queued retrying→queued waiting→queued',
+    signal: 'waiting→queued',
     claim: 'queued→running',
     succeed: 'running→succeeded',
     retry: 'running→retrying',
@@ -77,10 +83,11 @@ const standardTable: MachineTable = {
     expire: 'running→retrying',
     release: 'running→queued',
     suspend: 'running→scheduled',
+    wait: 'running→waiting',
     cancel: `created→cancelled scheduled→cancelled queued→cancelled running→cancelled
-      retrying→cancelled quarantined→cancelled`,
+      retrying→cancelled waiting→cancelled quarantined→cancelled`,
     park: `created→quarantined scheduled→quarantined queued→quarantined running→quarantined
-      retrying→quarantined`,
+      retrying→quarantined waiting→quarantined`,
     redrive: 'quarantined→queued failed→queued',
     discard: 'quarantined→failed',
     reschedule: 'queued→scheduled retrying→scheduled',

@@ -6,6 +6,7 @@ import type { CommandSpec } from '../spec.ts'
 
 export const NOUNS: Readonly<Record<string, string>> = {
   job: 'Enqueue, read and change jobs',
+  signal: 'Send signals to jobs, and list them',
   effect: 'List and retry effects of jobs',
   queue: 'List, pause and limit queues',
   limit: 'List, set and reset limits and throttles',
@@ -39,6 +40,7 @@ const FILES: readonly (readonly [
   [['job'], () => import('./job-show.ts')],
   [['job'], () => import('./job-act.ts')],
   [['job'], () => import('./job-replay.ts')],
+  [['signal'], () => import('./signal.ts')],
   [['effect'], () => import('./effect.ts')],
   [['queue', 'worker'], () => import('./queue.ts')],
   [['queue'], () => import('./queue-act.ts')],

@@ -1,10 +1,9 @@
 /** `pawl job enqueue`. */
 import { readFileSync } from 'node:fs'
-import { size } from '../../core/format.ts'
 import type { Priority } from '../../core/job/priority.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
-import { decodeValue, encodeValue } from '../../core/values.ts'
+import { encodeValue } from '../../core/values.ts'
 import { defineJob, type JobDefinition } from '../../engine/define-job.ts'
 import { NameUnknown } from '../../engine/errors.ts'
 import type { JobHandle } from '../../engine/job-handle.ts'
@@ -13,18 +12,18 @@ import type { OnConflict } from '../../stores/contract/store.ts'
 import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import { loadJobFiles } from '../job-files.ts'
+import { readAll, readJson } from '../json-input.ts'
 import { withPawl } from '../opening.ts'
 import { type Call, type CommandSpec, hasFlag, textOf, textsOf, wholeOf } from '../spec.ts'
 import { readDate, readDuration } from '../times.ts'
 import { visible, visibleJson } from '../visible.ts'
 
 const PRIORITY_MAX = 32_767
-const INPUT_MAX = 64 * 1024 * 1024
 
 async function enqueue(call: Call): Promise<ExitCode | undefined> {
   const { output, settings } = call
   const [type = '', given] = call.args
-  const input = readInput(await textOfInput(call, given))
+  const input = readJson(await textOfInput(call, given), 'input')
   const jobs = await loadJobFiles(settings.jobs.value)
   const definition = definitionOf(call, type, jobs)
   const options = optionsOf(call)
@@ -125,52 +124,13 @@ async function textOfInput(call: Call, given: string | undefined): Promise<strin
   if (file === undefined) return given ?? 'null'
   if (given !== undefined)
     throw new UsageInvalid('The input is given as an argument and as a file', 'Remove one of them.')
-  if (file === '-') return readAll(call.stdin)
+  if (file === '-') return readAll(call.stdin, 'input')
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new UsageInvalid(`The input file ${visible(file)} cannot be read (${code})`)
   }
-}
-
-async function readAll(stdin: NodeJS.ReadStream): Promise<string> {
-  const chunks: Buffer[] = []
-  let read = 0
-  for await (const chunk of stdin) {
-    const bytes = Buffer.from(chunk as Buffer)
-    read += bytes.length
-    if (read > INPUT_MAX) throw new UsageInvalid(`The input is larger than ${size(INPUT_MAX)}`)
-    chunks.push(bytes)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-const NUMBERS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
-
-/** Parses the input. Throws if that would change a number: large integers lose digits. */
-function readInput(text: string): unknown {
-  const value = parsedInput(text)
-  for (const [number] of text.matchAll(NUMBERS)) {
-    if (/^-?\d+$/.test(number) && !Number.isSafeInteger(Number(number))) {
-      throw new UsageInvalid(
-        `JavaScript cannot represent the number ${number} exactly`,
-        'Write it as a string.',
-      )
-    }
-  }
-  return value
-}
-
-/** Tags such as `{"@pawl:date":…}` become their values, so that the schema checks a Date. */
-function parsedInput(text: string): unknown {
-  try {
-    JSON.parse(text)
-  } catch (error) {
-    const why = visible((error as Error).message)
-    throw new UsageInvalid(`The input is not JSON: ${why}`, `Quote it: '{"to":"ada"}'.`)
-  }
-  return decodeValue(text)
 }
 
 export const commands: readonly CommandSpec[] = [

@@ -8,11 +8,13 @@ import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { laneOf } from '../../core/job/lanes.ts'
 import type { JobView } from '../../core/job/views.ts'
+import { unreadSignals as unreadIn } from '../../core/job/wait-promise.ts'
 import { LIFECYCLES } from '../../core/lifecycles/index.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { auditOf } from '../../engine/audit.ts'
 import type { JobDefinition } from '../../engine/define-job.ts'
 import { stamp } from '../../environment/times.ts'
+import { currentWait } from '../../http/waits.ts'
 import type { AuditEntry } from '../../stores/audit.ts'
 import type { Store } from '../../stores/contract/store.ts'
 import { UsageInvalid } from '../errors.ts'
@@ -48,15 +50,19 @@ async function show(call: Call): Promise<undefined> {
       const progress = await store.progress(id)
       const { items: effects } = await store.listEffects({ jobId: id }, { limit: EFFECTS_MAX })
       const explanation = await pawl.explain(id)
+      const history = await store.waits.history(id)
+      const wait = currentWait(pawl.internals.lifecycles, job, history)
       const now = store.now()
       if (!output.json) {
         const known = { job, facts, lifecycle, input, result, progress, effects }
-        printStory(output, { ...known, explanation, now })
+        printStory(output, { ...known, explanation, wait, now })
         return
       }
       const lane = lifecycle && laneOf(lifecycle, job, now)
       const executions = executionsOf(facts)
-      const known = { job, lane, executions, facts, effects, explanation }
+      const unreadSignals = unreadIn(facts).map(({ seq, at, signal }) => ({ seq, at, ...signal }))
+      const waits = { waitsFor: wait, unreadSignals }
+      const known = { job, lane, executions, facts, effects, explanation, ...waits }
       output.record(known, { input, result, progress })
     },
     { jobs },
@@ -91,7 +97,7 @@ async function showPast(
     output.record({ job, lane, executions: executionsOf(facts), facts }, { input, result })
     return
   }
-  const left = { progress: undefined, effects: [], explanation: undefined }
+  const left = { progress: undefined, effects: [], explanation: undefined, wait: undefined }
   printStory(output, { job, facts, lifecycle, input, result, ...left, now })
 }
 
@@ -211,8 +217,8 @@ export const commands: readonly CommandSpec[] = [
     name: 'job show',
     summary: 'Show a job with all its facts, now or after any of them',
     details:
-      'Prints state, attempts, budgets, lease, error, payloads, why the job is in its state, and ' +
-      'every fact with its time, actor and reason.',
+      'Prints state, attempts, budgets, lease, error, payloads, what the job waits for, unread ' +
+      'signals, why the job is in its state, and every fact with its time, actor and reason.',
     args: [ID_ARGUMENT],
     options: [
       JOBS_OPTION,

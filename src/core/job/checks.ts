@@ -33,6 +33,7 @@ import {
 } from './commands.ts'
 import { ACTORS, type ActorKind } from './facts.ts'
 import { AHEAD_MAX_MS } from './priority.ts'
+import type { Wait } from './waits.ts'
 
 const TAGS_MAX = 32
 const METADATA_MAX = 32
@@ -129,6 +130,10 @@ function commandFault(command: Command): CommandInvalid | undefined {
         fault('name', name(command.name)) ??
         fault('n', count(command.n, 1, Number.MAX_SAFE_INTEGER))
       )
+    case 'signal':
+      return fault('name', name(command.name)) ?? fault('key', name(command.key))
+    case 'wait':
+      return waitFault(command.wait)
     case 'commit':
       return (
         fault('effects', optional(command.effects, effects)) ??
@@ -146,6 +151,16 @@ function commandFault(command: Command): CommandInvalid | undefined {
     default:
       return undefined
   }
+}
+
+function waitFault({ for: what, name: own, n, until }: Wait): CommandInvalid | undefined {
+  return (
+    fault('wait.for', oneOf(what, ['sleep', 'signal'])) ??
+    fault('wait.name', name(own)) ??
+    fault('wait.n', count(n, 1, Number.MAX_SAFE_INTEGER)) ??
+    // A sleep without an end would never be over.
+    fault('wait.until', what === 'sleep' || until !== null ? time(until as number) : undefined)
+  )
 }
 
 function createFault(command: CreateCommand): CommandInvalid | undefined {

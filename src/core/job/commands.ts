@@ -3,6 +3,7 @@ import type { Failure } from '../failure.ts'
 import type { LimitKey } from '../limits/keys.ts'
 import type { JobPolicy } from '../retry.ts'
 import type { ActorKind } from './facts.ts'
+import type { Wait } from './waits.ts'
 
 /** Proves that an execution holds the job: both values must match, and the lease must be valid. */
 export interface Fence {
@@ -77,11 +78,34 @@ export type AttemptCommand =
 export type Command =
   | CreateCommand
   | AttemptCommand
+  /**
+   * Waits. The store says what it found in the ledger, under the lock of the job: `known` if this
+   * wait is over already, `next` is the number of the fact of the oldest unread signal.
+   */
+  | {
+      readonly kind: 'wait'
+      readonly fence: Fence
+      readonly wait: Wait
+      readonly known?: boolean
+      readonly next?: number
+    }
   | { readonly kind: 'submit' }
   | { readonly kind: 'schedule'; readonly runAt: number }
   | { readonly kind: 'due' }
   | { readonly kind: 'reschedule'; readonly runAt: number }
   | { readonly kind: 'prioritise'; readonly priority: number; readonly aheadMs?: number }
+  /**
+   * Sends a signal, whose payload is stored beside the fact. The store says what it found in the
+   * ledger: `known` if the job has a signal of this name and key, `awaited` if it waits for one of
+   * this name.
+   */
+  | {
+      readonly kind: 'signal'
+      readonly name: string
+      readonly key: string
+      readonly known?: boolean
+      readonly awaited?: boolean
+    }
   /** Replaces the input, which is stored beside this fact. Only before the first attempt. */
   | { readonly kind: 'replace'; readonly limitKeys?: readonly LimitKey[] }
   | { readonly kind: 'exhaust' }
@@ -139,6 +163,7 @@ export const FENCED_COMMANDS: readonly CommandKind[] = [
   'fail',
   'release',
   'suspend',
+  'wait',
   'expire',
 ]
 
@@ -159,6 +184,7 @@ export const COMMAND_KINDS: readonly CommandKind[] = [
   'reschedule',
   'prioritise',
   'replace',
+  'signal',
   'exhaust',
   'claim',
   ...FENCED_COMMANDS,

@@ -120,7 +120,8 @@ export function decideFail(situation: Situation, command: Of<'fail'>): Decision 
   const abort = failure.kind === 'timeout' ? 'timeout' : 'error'
   const canRetry = pathOf(lifecycle, job.state, 'retry') !== undefined
   if (failure.class === 'invalid_input') {
-    const fields = { ...own, error: errorOf(failure), reason: 'invalid_input' }
+    const reason = failure.code === REPLAY_MISMATCH ? 'replay_mismatch' : 'invalid_input'
+    const fields = { ...own, error: errorOf(failure), reason }
     return follow(situation, 'reject', fields, 'invalid_input')
   }
   if (failure.class === 'terminal' || !canRetry) {
@@ -129,6 +130,9 @@ export function decideFail(situation: Situation, command: Of<'fail'>): Decision 
   }
   return retryOrGiveUp(situation, failure, abort, own)
 }
+
+/** The code of the error that says that a handler waits for other things than before. */
+const REPLAY_MISMATCH = 'E_REPLAY_MISMATCH'
 
 /** The fields of a failed attempt that do not depend on the decision. */
 type OwnFields = Pick<Fact, 'usage' | 'thrown'>

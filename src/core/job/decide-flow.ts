@@ -17,6 +17,7 @@ import {
 } from './decision.ts'
 import type { JobAttributes } from './job.ts'
 import { isDue } from './lanes.ts'
+import { RESUMED } from './waits.ts'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
@@ -106,7 +107,9 @@ export function decideDue(situation: Situation): Decision {
   if (!ready && pathOf(lifecycle, job.state, 'due') === undefined) return offPath(situation, 'due')
   if (job.blockedReason !== null) return reject(new JobParked(job.id, job.blockedReason))
   if (!isDue(job, context.now)) return reject(new NotDue(job.id, job.runAt))
-  return ready ? SAME : follow(situation, 'due', {})
+  // A throttle does not count the start of a job whose wait is over.
+  const isWait = job.state === lifecycle.targets.get('wait')
+  return ready ? SAME : follow(situation, 'due', isWait ? { reason: RESUMED } : {})
 }
 
 /** Changes the due time. A time that is not in the future means: run now. */
@@ -120,8 +123,9 @@ export function decideReschedule(
   const trigger = now ? 'run-now' : 'reschedule'
   const runAt = now ? context.now : command.runAt
   const role = lifecycle.roles.get(job.state)
-  // A job that was never submitted has no due time.
-  if (job.runAt === null) return misplaced(lifecycle, job, 'reschedule', lifecycle.ready)
+  // A job that was never submitted has no due time. The end of a wait is fixed when it begins.
+  const isWait = job.state === lifecycle.targets.get('wait')
+  if (job.runAt === null || isWait) return misplaced(lifecycle, job, 'reschedule', lifecycle.ready)
   if (pathOf(lifecycle, job.state, trigger) !== undefined) {
     return follow(situation, trigger, { runAt })
   }

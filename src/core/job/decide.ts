@@ -47,6 +47,7 @@ import {
 import { type Decision, reject, SAME, type Situation } from './decision.ts'
 import { findFenceMismatch, findStale } from './fence.ts'
 import { isCommitted, isPastDeadline, type Job } from './job.ts'
+import { decideSignal, decideWait } from './waits.ts'
 
 /** Decides one command for one job. `job` is null if it does not exist yet. */
 export function decide(
@@ -87,10 +88,10 @@ function guard({ job, context }: Situation, command: Command): Decision | undefi
 }
 
 /** The commands that do not apply past the deadline of the job. */
-const TIMELY_COMMANDS: readonly CommandKind[] = ['start', 'step', 'commit']
+const TIMELY_COMMANDS: readonly CommandKind[] = ['start', 'step', 'wait', 'commit']
 
-/** The commands that apply after the commit. */
-const COMMITTED_COMMANDS: readonly CommandKind[] = ['done', 'redrive', 'repair']
+/** The commands that apply after the commit. A signal that is known is "same" even then. */
+const COMMITTED_COMMANDS: readonly CommandKind[] = ['done', 'redrive', 'repair', 'signal']
 
 function dispatch(situation: Situation, command: Exclude<Command, { kind: 'create' }>): Decision {
   switch (command.kind) {
@@ -106,6 +107,8 @@ function dispatch(situation: Situation, command: Exclude<Command, { kind: 'creat
       return decidePrioritise(situation, command)
     case 'replace':
       return decideReplace(situation, command)
+    case 'signal':
+      return decideSignal(situation, command)
     case 'exhaust':
       return decideExhaust(situation)
     case 'claim':
@@ -124,6 +127,8 @@ function dispatch(situation: Situation, command: Exclude<Command, { kind: 'creat
       return decideRelease(situation)
     case 'suspend':
       return decideSuspend(situation, command)
+    case 'wait':
+      return decideWait(situation, command)
     case 'expire':
       return decideExpire(situation, command)
     case 'cancel':

@@ -21,6 +21,7 @@ import type { AbortReason, ExecutionStatus } from '../execution.ts'
 import type { Outcome } from '../lifecycles/lifecycle.ts'
 import type { ThrownError } from '../thrown.ts'
 import type { Job, JobAttributes, JobError } from './job.ts'
+import type { Receipt, SentSignal, Wait } from './waits.ts'
 
 /** The version of the format of facts. */
 export const FACT_VERSION = 1
@@ -39,6 +40,8 @@ export const FACT_CODES = {
   claim: 20,
   start: 21,
   step: 22,
+  signal: 23,
+  receive: 24,
   commit: 30,
   done: 31,
   retry: 40,
@@ -50,6 +53,7 @@ export const FACT_CODES = {
   suspend: 46,
   exhaust: 47,
   stall: 48,
+  wait: 49,
   cancel: 50,
   park: 60,
   redrive: 61,
@@ -132,6 +136,12 @@ export interface Fact {
   readonly blockedReason?: string | null
   readonly stalled?: boolean
   readonly step?: { readonly name: string; readonly n: number }
+  /** The signal that was sent; its payload is stored beside the fact. */
+  readonly signal?: SentSignal
+  /** What the job waits for from here on. */
+  readonly wait?: Wait
+  /** The wait that is over, and how. */
+  readonly received?: Receipt
   /** How many effects the commit put into the outbox. */
   readonly effects?: number
   /**

@@ -33,7 +33,8 @@ export function laneOf(lifecycle: Lifecycle, job: Job, now: number): Lane {
     case 'ready':
       return isDue(job, now) ? 'ready' : 'waiting'
     case 'waiting':
-      return 'waiting'
+      // A job that waits for a signal without a time-out has no due time.
+      return job.runAt === null ? 'idle' : 'waiting'
     case 'held':
       return 'held'
     default:

@@ -41,6 +41,7 @@ const HELD_TRIGGERS = [
   'expire',
   'release',
   'suspend',
+  'wait',
 ] as const
 
 /** All triggers that an edge of a lifecycle may carry. */
@@ -57,6 +58,7 @@ export const JOB_TRIGGERS = [
   'discard',
   'reschedule',
   'run-now',
+  'signal',
 ] as const
 
 export type JobTrigger = (typeof JOB_TRIGGERS)[number]
@@ -313,7 +315,7 @@ function findPathProblems(lifecycle: Lifecycle): string[] {
       problems.push(`${trigger} must lead from ${from} to ${to} in one step`)
     }
   }
-  for (const trigger of ['submit', 'due', 'release', 'redrive', 'run-now'] as const) {
+  for (const trigger of ['submit', 'due', 'release', 'redrive', 'run-now', 'signal'] as const) {
     const target = targets.get(trigger)
     if (target !== undefined && target !== ready) {
       problems.push(`${trigger} must end in ${ready}, not in ${target}`)

@@ -6,12 +6,13 @@
 import { defineLifecycle } from './lifecycle.ts'
 
 const RESCHEDULE = 'an operator or client may change the due time'
+const WAIT = 'a job that sleeps or waits for a signal occupies no slot and spends no budget'
 const PARK = 'an operator may park any job that has not ended'
 
 /** The default lifecycle. */
 export const standard = defineLifecycle({
   name: 'standard',
-  version: 1,
+  version: 2,
   initial: 'created',
   states: {
     created: { role: 'idle', meaning: 'Accepted; waits until it is submitted.' },
@@ -19,6 +20,7 @@ export const standard = defineLifecycle({
     queued: { role: 'ready', meaning: 'May be claimed now.' },
     running: { role: 'held', meaning: 'An execution holds its lease.' },
     retrying: { role: 'waiting', meaning: 'Waits for its next attempt.' },
+    waiting: { role: 'waiting', meaning: 'Sleeps, or waits for a signal; nothing holds it.' },
     succeeded: { role: 'succeeded', meaning: 'Its effect was committed, once.' },
     failed: { role: 'failed', meaning: 'Ended by a terminal error, or discarded.' },
     quarantined: { role: 'parked', meaning: 'Parked with a reason; waits for an operator.' },
@@ -50,11 +52,17 @@ export const standard = defineLifecycle({
       from: 'running',
       to: 'scheduled',
       on: ['suspend'],
-      because: 'a job that sleeps or waits for a signal occupies no slot and spends no budget',
+      because: 'a snoozed or throttled job occupies no slot and spends no budget',
     },
+    { from: 'running', to: 'waiting', on: ['wait'], because: WAIT },
+    { from: 'waiting', to: 'queued', on: ['due', 'signal'], because: WAIT },
+    { from: 'waiting', to: 'cancelled', on: ['cancel'], because: WAIT },
+    { from: 'waiting', to: 'quarantined', on: ['park'], operator: true, because: PARK },
     { from: 'created', to: 'quarantined', on: ['park'], operator: true, because: PARK },
     { from: 'scheduled', to: 'quarantined', on: ['park'], operator: true, because: PARK },
     { from: 'queued', to: 'quarantined', on: ['park'], operator: true, because: PARK },
     { from: 'retrying', to: 'quarantined', on: ['park'], operator: true, because: PARK },
   ],
+  // Version 1 has no state for waiting.
+  from: { 1: {} },
 })

@@ -77,3 +77,9 @@ export const retriesWereDue = violationsOf({
   promise: 'P11',
   says: 'No job was claimed before it was due, and every retry waited as its policy says.',
 })
+
+export const signalFacts = violationsOf({
+  name: 'signals-are-read',
+  promise: 'P18',
+  says: 'Every signal was received once and in order, or is reported as unread.',
+})

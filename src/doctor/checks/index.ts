@@ -36,6 +36,7 @@ import { schedulesAreDeclared } from './schedules-are-declared.ts'
 import { schedulesKeepTime } from './schedules-keep-time.ts'
 import { schemaIsAsDeclared } from './schema-is-as-declared.ts'
 import { sealsHold } from './seals-hold.ts'
+import { signalsAreRead } from './signals-are-read.ts'
 import { stalledJobs } from './stalled-jobs.ts'
 import { statesAreKnown } from './states-are-known.ts'
 import { storageIsSound } from './storage-is-sound.ts'
@@ -62,6 +63,7 @@ export const JOB_CHECKS: readonly JobCheck[] = [
   commitsAreFinished,
   effectsMove,
   retriesWereDue,
+  signalsAreRead,
   dueJobsMove,
   stalledJobs,
 ]

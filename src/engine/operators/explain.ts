@@ -10,7 +10,7 @@
  *   stalled             its lease has expired, and recovery waits for approval
  *   running, expired    a worker holds it; or its lease has expired and is not recovered yet
  *   parked, held-back   it waits for a person: after a failure, or because of `hold`
- *   waiting             it is not due yet
+ *   waiting             it is not due yet, sleeps, or waits for a signal
  *   blocked, throttled  a limit blocks it; or a throttle lets it start later
  *   paused              it is ready, and its queue is paused
  *   no-worker, busy     it is ready, and no live worker runs its type; or all slots are occupied
@@ -22,6 +22,7 @@ import type { Timing } from '../../core/job/facts.ts'
 import { DAMAGED } from '../../core/job/isolate.ts'
 import { isCommitted, isPastDeadline, type Job } from '../../core/job/job.ts'
 import { isDue, laneOf } from '../../core/job/lanes.ts'
+import { reasonOf } from '../../core/job/waits.ts'
 import { type Lifecycle, pathOf } from '../../core/lifecycles/lifecycle.ts'
 import { parseScheduleKey, type ScheduledKey } from '../../core/schedule/keys.ts'
 import { chainOf, type ThrownError } from '../../core/thrown.ts'
@@ -194,6 +195,7 @@ function explainJob(circumstances: Circumstances): Explanation {
     }
   }
   if (job.execution !== null) return held(circumstances, job.execution)
+  if (job.state === lifecycle.targets.get('wait')) return explainWait(circumstances)
   switch (laneOf(lifecycle, job, now)) {
     case 'idle':
       return {
@@ -301,6 +303,26 @@ function parked(circumstances: Circumstances, lifecycle: Lifecycle): Explanation
   const says = `It is parked for an operator${because(circumstances)}.`
   return { kind: 'parked', says, command: act('redrive', job) }
 }
+
+/** A job that sleeps or waits for a signal. */
+function explainWait({ job, now }: Circumstances): Explanation {
+  const { reason, runAt } = job
+  const until = runAt === null ? undefined : moment(runAt, now)
+  if (reason === null || !reason.startsWith(SIGNAL)) {
+    return {
+      kind: 'waiting',
+      says: `Its handler sleeps until ${until}.`,
+      command: act('cancel', job),
+    }
+  }
+  const name = reason.slice(SIGNAL.length)
+  const last = until === undefined ? 'without a time-out' : `until ${until}`
+  const says = `Its handler waits for the signal "${name}", ${last}.`
+  return { kind: 'waiting', says, command: `pawl signal send ${job.id} ${word(name)} …` }
+}
+
+/** What the reason of a job that waits for a signal begins with. */
+const SIGNAL = reasonOf({ for: 'signal', name: '' })
 
 /** A job of a singleton waits until the job before it has ended. */
 function singleton(job: Job, { job: before, key }: Waiting): Explanation {

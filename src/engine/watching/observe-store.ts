@@ -24,6 +24,7 @@ import type {
   Store,
   TailEntry,
 } from '../../stores/contract/store.ts'
+import type { WaitAnswer, WaitTables } from '../../stores/contract/waits.ts'
 import { RateLimited } from '../../stores/errors.ts'
 import type { QueueRecord } from '../../stores/queue-records.ts'
 import { wrapStore } from '../../stores/wrap-store.ts'
@@ -108,6 +109,7 @@ export function observeStore(store: Store, watch: Watch): Store {
     ...observed,
     ...observeMaintenance(store, watch),
     schedules,
+    waits: observeWaits(store, watch),
     limits: observeLimits(store.limits, watch),
     ...observeQueues(store, watch),
     ...checkFilters(store, watch),
@@ -132,6 +134,31 @@ function observeMaintenance(store: Store, watch: Watch): Partial<Store> {
       return answers
     },
   }
+}
+
+/** Signals, and what waits do to their jobs. */
+function observeWaits({ waits }: Store, watch: Watch): WaitTables {
+  return {
+    async signal(ids, signal, requester) {
+      const answers = await waits.signal(ids, signal, requester)
+      noteAll(watch, answers, (i) => ({ jobId: ids[i] as string, command: 'signal' }))
+      return answers
+    },
+    async wait(request) {
+      const answer = await waits.wait(request)
+      const noted = answer.kind === 'rejected' ? answer : movedBy(answer)
+      if (noted !== undefined) {
+        noteAll(watch, [noted], () => ({ jobId: request.id, command: 'wait' }))
+      }
+      return answer
+    },
+    history: (id) => waits.history(id),
+  }
+}
+
+function movedBy(answer: Exclude<WaitAnswer, { kind: 'rejected' }>): Answer | undefined {
+  const { fact, job } = answer
+  return fact && { kind: 'done', job, fact }
 }
 
 /** The verbs with filters by state. */

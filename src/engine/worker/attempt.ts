@@ -6,8 +6,13 @@
  * cancellation after a grace period), the report is made at once, and the fence rejects what the
  * handler writes later. The slot stays occupied until the handler ends; see `isStuck`.
  */
-import type { JsonBounds } from '../../core/canonical-json.ts'
-import { Committed, DeadlinePassed, LeaseLost, StaleFence } from '../../core/errors.ts'
+import {
+  Committed,
+  DeadlinePassed,
+  LeaseLost,
+  ReplayMismatch,
+  StaleFence,
+} from '../../core/errors.ts'
 import {
   type Failure,
   type FailureContext,
@@ -18,53 +23,35 @@ import {
 } from '../../core/failure.ts'
 import type { Fence } from '../../core/job/commands.ts'
 import { isPastDeadline, type Job } from '../../core/job/job.ts'
-import type { Logger, Timer } from '../../core/ports.ts'
+import type { Timer } from '../../core/ports.ts'
 import { encodeValue, notStoredIn } from '../../core/values.ts'
-import type { Environment } from '../../environment/system.ts'
-import type { Held, Settlement, Store } from '../../stores/contract/store.ts'
+import type { Held, Settlement } from '../../stores/contract/store.ts'
 import { isOutage, JobDamaged } from '../../stores/errors.ts'
 import { assertOutside, runInside } from '../../stores/inside-commit.ts'
-import type { Handler, JobContext, JobDefinition } from '../define-job.ts'
-import { type Effects, type EnqueueInside, type Tx, toHandlerTx } from '../effects/effects.ts'
+import type { Handler, JobDefinition } from '../define-job.ts'
+import { type EnqueueInside, type Tx, toHandlerTx } from '../effects/effects.ts'
 import { AttemptStalled, AttemptTimeout, Cancelled, ShuttingDown } from '../errors.ts'
 import type { ScheduleContext } from '../schedules/schedule-context.ts'
 import { readResult } from '../stored-values.ts'
-import { type AttemptTrace, commitIn, fieldIn, runIn } from '../tracing/attempt-trace.ts'
-import { jobLogger } from '../watching/log.ts'
-import { Children, type EnqueueOne, parentOf } from './children.ts'
+import { commitIn, fieldIn, runIn } from '../tracing/attempt-trace.ts'
+import type { AttemptParts } from './attempt-parts.ts'
+import { Children, parentOf } from './children.ts'
 import { findDeadline } from './deadline.ts'
-import { HandedPromises, type Leftover } from './handed.ts'
+import { HandedPromises } from './handed.ts'
+import { handlerContext } from './handler-context.ts'
 import { LazyAbort } from './lazy-abort.ts'
 import { readInput, resultTextOf } from './payloads.ts'
 import type { Report, SettleReport } from './report.ts'
 import { stallFailure } from './stall.ts'
-import { type StepStore, Steps } from './steps.ts'
-import { throttledCommand, throttledError } from './throttled.ts'
+import { Steps } from './steps.ts'
+import { suspendCommand } from './throttled.ts'
 import { UsageCounters } from './usage.ts'
+import { mayHaveWaited, Waits } from './waits.ts'
+
+const PARKED = { class: 'invalid_input', kind: 'invalid_input' } as const
 
 /** How long a handler may run on after its signal is aborted, before it is reported without it. */
 const GRACE_MS = 5000
-
-export interface AttemptParts {
-  readonly environment: Environment
-  readonly bounds: JsonBounds
-  readonly store: Pick<Store, 'commit'> & StepStore
-  /** Returns the store's time, in which deadlines are given. */
-  readonly now: () => number
-  /** The deadline of a job by its facts; absent if there are none. */
-  readonly deadlineBy?: (job: Job) => Promise<number | null>
-  readonly onProgress: (text: string) => void
-  /** Called for each promise that the handler did not await. */
-  readonly onLeftover?: (leftover: Leftover) => void
-  /** Changes texts of errors before they are stored. */
-  readonly redact?: FailureContext['redact']
-  readonly logger: Logger
-  readonly enqueue: EnqueueOne
-  /** The schedule that made the job; absent if there is no store. */
-  readonly scheduleOf?: (job: Job) => Promise<ScheduleContext | undefined>
-  /** The spans of the attempt; absent without tracing. */
-  readonly trace?: AttemptTrace | undefined
-}
 
 /** One attempt, from its claim to its report. */
 export class Attempt {
@@ -81,6 +68,7 @@ export class Attempt {
   #handed: HandedPromises | undefined
   #steps: Steps | undefined
   #children: Children | undefined
+  #waits: Waits | undefined
   /** The job after the last step of this attempt: each step adds a fact. */
   #job: Job
   #settle: (report: Report) => void = () => {}
@@ -159,11 +147,37 @@ export class Attempt {
       signal: this.#abort.signal,
       ...(trace && { during: (name, work) => trace.during(name, work) }),
       assertLive: () => this.#assertLive('step'),
-      onStored: (job) => {
-        if (job.seq > this.#job.seq) this.#job = job
+      onStored: (job) => this.#advance(job),
+      onLost: () => this.loseLease(),
+    })
+  }
+
+  #advance(job: Job): void {
+    if (job.seq > this.#job.seq) this.#job = job
+  }
+
+  /** Opened by the first wait, or at the end if earlier attempts may have waited. */
+  #openWaits(): Waits {
+    const { store, now, trace } = this.#parts
+    this.#waits ??= new Waits({
+      job: () => this.#job,
+      fence: this.fence,
+      isReplay: store.isReplay === true,
+      store: {
+        wait: (request) => this.#inStore(() => store.waits.wait(request)),
+        history: (id) => this.#inStore(() => store.waits.history(id)),
+      },
+      now,
+      trace: () => fieldIn(trace).trace,
+      assertLive: () => this.#assertLive('wait'),
+      onStored: (job) => this.#advance(job),
+      onSuspended: (job, error) => {
+        this.#conclude({ kind: 'suspended', job })
+        this.#abort.abort(error)
       },
       onLost: () => this.loseLease(),
     })
+    return this.#waits
   }
 
   /** The job with the facts of its steps; the store compares it with the stored row. */
@@ -286,6 +300,7 @@ export class Attempt {
       const call = () => run(this.#context(input.value, schedule)) as Promise<unknown>
       const output = await runIn(this.#parts.trace, call)
       if (!this.#isClear && this.#children !== undefined) await this.#children.settled()
+      if (!this.#isClear && mayHaveWaited(this.held.job)) await this.#openWaits().assertComplete()
       hasReturned = true
       this.#conclude(this.#committed(output))
     } catch (error) {
@@ -295,59 +310,47 @@ export class Attempt {
     }
   }
 
-  #context(
-    input: unknown,
-    schedule: ScheduleContext | undefined,
-  ): JobContext<unknown, Effects, string> {
-    const { job } = this.held
-    const { id, type, queue, attempt, tags } = job
-    const { logger, trace } = this.#parts
-    const abort = this.#abort
-    return {
+  #context(input: unknown, schedule: ScheduleContext | undefined) {
+    const { trace, logger } = this.#parts
+    const showLife = () => this.#showLife()
+    return handlerContext({
       input,
-      step: (name, work) => {
-        this.#showLife()
+      schedule,
+      job: this.held.job,
+      definition: this.#definition,
+      abort: this.#abort,
+      logger,
+      trace,
+      give: (what, work) => this.#give(what, work()),
+      steps: () => {
+        showLife()
         this.#steps ??= this.#openSteps()
-        return this.#give(`step "${name}"`, this.#steps.run(name, work))
+        return this.#steps
       },
-      commit: (work) => {
-        const commit = () => commitIn(trace, work, (inSpan) => this.#commit(inSpan))
-        return this.#give('commit', this.#inStore(commit))
+      waits: () => {
+        showLife()
+        return this.#openWaits()
       },
-      snooze: (delay) => {
-        throw new Snooze(delay)
-      },
-      throttled: (throttle, options) => throttledError(this.#definition, job, throttle, options),
       enqueue: (definition, input, options) => {
-        this.#showLife()
+        showLife()
         this.#children ??= this.#openChildren()
         const children = this.#children
-        const enqueued = this.#inStore(() => children.enqueue(definition, input, options))
-        return this.#give('enqueue', enqueued) as never
+        return this.#inStore(() => children.enqueue(definition, input, options))
       },
-      jobId: id,
-      type,
-      queue,
-      attempt,
-      tags,
-      schedule,
-      get signal() {
-        return abort.signal
+      commit: (work) => {
+        return this.#inStore(() => commitIn(trace, work, (inSpan) => this.#commit(inSpan)))
       },
       progress: (value) => {
-        this.#showLife()
+        showLife()
         if (this.#isClear) return
         this.#progress = encodeValue(value, this.#parts.bounds)
         this.#parts.onProgress(this.#progress)
       },
-      count: (name, by = 1) => {
-        this.#showLife()
+      count: (name, by) => {
+        showLife()
         this.#usage.add(name, by)
       },
-      get log() {
-        return jobLogger(logger, job, trace?.fields)
-      },
-    }
+    })
   }
 
   /** Hands a promise to the handler, which may forget to await it. */
@@ -365,8 +368,11 @@ export class Attempt {
     const { reason } = this.#abort
     if (reason instanceof Cancelled) return this.#cancelled()
     if (reason instanceof ShuttingDown || this.#hasStoreFailed) return this.#released()
-    if (error instanceof Snooze) return this.#snoozed(error)
-    if (error instanceof Throttled) return this.#throttled(error)
+    if (error instanceof Snooze || error instanceof Throttled) return this.#suspended(error)
+    if (error instanceof ReplayMismatch) {
+      // Parked as input is that no retry can use: a person has to decide.
+      return this.#failed(ownFailure(error, PARKED, this.#failing()))
+    }
     if (error instanceof DeadlinePassed) return this.#failed(this.#deadlineFailure(error))
     return { ...this.#failed(failureOf(error, this.#failing())), thrown: { error } }
   }
@@ -412,16 +418,9 @@ export class Attempt {
     return this.#settlement({ held: this.held, command })
   }
 
-  #snoozed({ delayMs }: Snooze): Report {
-    const runAt = this.#parts.now() + delayMs
-    const command = { kind: 'suspend', fence: this.fence, runAt, reason: 'snoozed' } as const
-    return this.#settlement({ held: this.held, command })
-  }
-
-  #throttled(error: Throttled): Report {
+  #suspended(error: Snooze | Throttled): Report {
     const { held, fence } = this
-    const now = this.#parts.now()
-    const command = throttledCommand(this.#definition, held.job, fence, error, now)
+    const command = suspendCommand(this.#definition, held.job, fence, error, this.#parts.now())
     return this.#settlement({ held, command })
   }
 

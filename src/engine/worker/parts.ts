@@ -5,7 +5,7 @@ import type { JobDefinition } from '../define-job.ts'
 import type { Dispatcher } from '../effects/dispatcher.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import type { PawlEvent } from '../watching/events.ts'
-import type { AttemptParts } from './attempt.ts'
+import type { AttemptParts } from './attempt-parts.ts'
 import type { HeartbeatEvents, HeartbeatHost } from './heartbeat.ts'
 import type { StuckPolicy } from './stuck.ts'
 

@@ -10,6 +10,8 @@ export type Report =
       readonly thrown?: { readonly error: unknown }
     }
   | { readonly kind: 'committed'; readonly job: Job }
+  /** The job waits, which the store has recorded. */
+  | { readonly kind: 'suspended'; readonly job: Job }
   /** The lease is lost, so nothing can be reported. */
   | { readonly kind: 'lost' }
 

@@ -42,11 +42,11 @@ export class Reports {
     return this.#waiting.filter(({ running }) => !running.attempt.isStuck).length
   }
 
-  /** Adds the outcome of an attempt. Commits and lost attempts need no further report. */
+  /** Adds the outcome of an attempt. What the store has recorded needs no further report. */
   add(running: Running, report: Report): void {
     if (report.kind === 'lost' && !running.isOver) this.#running.noteLost(running)
     running.isOver = true
-    const isOk = report.kind === 'settle' ? isFine(report.settlement) : report.kind === 'committed'
+    const isOk = report.kind === 'settle' ? isFine(report.settlement) : report.kind !== 'lost'
     this.#slots.moveOne(running.slot, isOk ? 'execution-ok' : 'execution-error')
     if (report.kind === 'settle') {
       const { settlement, thrown } = report

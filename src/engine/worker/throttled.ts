@@ -1,7 +1,7 @@
-/** How an attempt closes a throttle of its job. */
+/** How an attempt ends because its handler asks for a later one, or closes a throttle. */
 import type { Duration } from '../../core/durations.ts'
 import { CommandInvalid } from '../../core/errors.ts'
-import { Throttled } from '../../core/failure.ts'
+import { type Snooze, Throttled } from '../../core/failure.ts'
 import { checkFields, type FieldChecks, unchecked } from '../../core/fields.ts'
 import type { AttemptCommand, Fence } from '../../core/job/commands.ts'
 import type { Job } from '../../core/job/job.ts'
@@ -36,14 +36,18 @@ export function throttledError(
   return new Throttled(throttle, options.retryAfter)
 }
 
-/** The command that closes a throttle and suspends the job until it opens. */
-export function throttledCommand(
+/** The command that suspends the job; a throttle is closed until then. */
+export function suspendCommand(
   definition: JobDefinition,
   job: Job,
   fence: Fence,
-  { throttle, retryAfterMs }: Throttled,
+  error: Snooze | Throttled,
   now: number,
 ): AttemptCommand {
+  if (!(error instanceof Throttled)) {
+    return { kind: 'suspend', fence, runAt: now + error.delayMs, reason: 'snoozed' }
+  }
+  const { throttle, retryAfterMs } = error
   const gate = throttleGate(definition, job, throttle)
   return { kind: 'suspend', fence, runAt: now + retryAfterMs, reason: 'throttled', gate }
 }

@@ -13,6 +13,7 @@ import { routes as runs } from './runs.ts'
 import { routes as runsAct } from './runs-act.ts'
 import { routes as runsContent } from './runs-content.ts'
 import { routes as schedules } from './schedules.ts'
+import { routes as signals } from './signals.ts'
 import { routes as stream } from './stream.ts'
 import { routes as system } from './system.ts'
 import { routes as tokens } from './tokens.ts'
@@ -22,6 +23,7 @@ export const ROUTES: readonly Route[] = [
   ...jobsEnqueue,
   ...jobsRead,
   ...jobsAct,
+  ...signals,
   ...effects,
   ...queues,
   ...limits,

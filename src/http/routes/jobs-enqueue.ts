@@ -12,10 +12,10 @@ import { defineJob } from '../../engine/define-job.ts'
 import { type EnqueueEntry, enqueueItems, itemBy } from '../../engine/enqueueing.ts'
 import { NameUnknown } from '../../engine/errors.ts'
 import type { AnyJob } from '../../engine/job-types.ts'
-import type { EnqueueItem, Requester } from '../../stores/contract/store.ts'
+import type { EnqueueItem } from '../../stores/contract/store.ts'
 import { RequestRefused } from '../errors.ts'
 import { Reply } from '../exchange.ts'
-import { clientOf } from '../operating.ts'
+import { requesterOf } from '../operating.ts'
 import { ENQUEUE, type Route, type RouteCall } from '../route.ts'
 import {
   anything,
@@ -31,7 +31,7 @@ import {
   text,
   time,
 } from '../schema.ts'
-import { TRACE_HEADERS, traceIn } from '../tracing.ts'
+import { TRACE_HEADERS } from '../tracing.ts'
 
 const JOBS_MAX = 1000
 const TAGS_MAX = 100
@@ -125,13 +125,6 @@ interface EnqueuedJob {
   readonly id: string
   readonly created: boolean
   readonly state: string
-}
-
-/** The caller, with the span in which it made the request. */
-function requesterOf({ identity, header }: RouteCall): Requester {
-  const trace = traceIn(header)
-  const client = clientOf(identity)
-  return trace === undefined ? client : { ...client, ...trace }
 }
 
 async function enqueueJobs(

@@ -37,6 +37,7 @@ export const JOB_FILTER: Readonly<Record<string, JsonSchema>> = {
   tag: name('jobs with this tag'),
   key: name('jobs with this key'),
   error: note('jobs whose last error has this text in its message, code or fingerprint'),
+  waitsFor: name('jobs that wait for a signal of this name'),
   createdFrom: time('created at or after this time'),
   createdBefore: time('created before this time'),
 }

@@ -26,6 +26,7 @@ const JOB_FILTER: FieldChecks<JobFilter> = {
   tag: nameText,
   key: nameText,
   error: noteText,
+  waitsFor: nameText,
   createdFrom: time,
   createdBefore: time,
 }

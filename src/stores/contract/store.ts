@@ -44,6 +44,7 @@ import type { PruneRequest, RemovedJob, Retention } from './retention.ts'
 import type { RunTables } from './runs.ts'
 import type { ScheduleTables } from './schedules.ts'
 import type { TokenTables } from './tokens.ts'
+import type { WaitTables } from './waits.ts'
 
 export type * from './commit.ts'
 export type { DamagedJob, Isolated, UnreadableFact } from './damaged.ts'
@@ -210,6 +211,8 @@ export interface JobFilter {
   readonly key?: string
   /** Jobs whose last error contains this text: its message, its code or its fingerprint. */
   readonly error?: string
+  /** Jobs that wait for a signal of this name now. */
+  readonly waitsFor?: string
   readonly createdFrom?: number
   readonly createdBefore?: number
 }
@@ -399,6 +402,8 @@ export interface Store extends StoreTime, AsyncDisposable {
   readonly retention: Retention
   /** Tokens of the HTTP API. @internal */
   readonly tokens: TokenTables
+  /** Waits and signals of jobs. @internal */
+  readonly waits: WaitTables
 
   /** Removes ended jobs with their facts, after archiving if asked, and leaves a record. */
   prune(request: PruneRequest): Promise<number>

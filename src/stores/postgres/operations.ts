@@ -30,6 +30,7 @@ import { SHED } from './statements/shed.ts'
 import { STRAY_EFFECTS } from './statements/stray-effects.ts'
 import { STRICT } from './statements/strict.ts'
 import { TOKENS } from './statements/tokens.ts'
+import { WAITS } from './statements/waits.ts'
 import { WORKERS } from './statements/workers.ts'
 
 const DIALECT: AsyncDialect<At> = {
@@ -59,6 +60,7 @@ const DIALECT: AsyncDialect<At> = {
   ...STRAY_EFFECTS,
   ...STRICT,
   ...TOKENS,
+  ...WAITS,
   ...WORKERS,
   createJobs: (at, items, requester) =>
     createJobs(at, items, requester, (jobs) => perform(at, (tx) => admit(tx, jobs, false))),

@@ -3,6 +3,7 @@ import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane } from '../../core/job/lanes.ts'
+import { reasonToFind } from '../../core/job/waits.ts'
 import type {
   Counts,
   JobFilter,
@@ -361,6 +362,7 @@ function conditionsOf(filter: JobFilter): Record<string, Value | undefined> {
     'queue = ?': filter.queue,
     'type = ?': filter.type,
     'key = ?': filter.key,
+    'reason = ?': reasonToFind(filter.waitsFor),
     'created_at >= ?': filter.createdFrom,
     'created_at < ?': filter.createdBefore,
     // JSON columns are searched in this process: they may contain what the JSON of PostgreSQL

@@ -17,6 +17,7 @@ import { StoredRuns, type TableAccess } from '../verbs/run-tables.ts'
 import { StoredSchedules } from '../verbs/schedule-tables.ts'
 import { StoredSeals } from '../verbs/seal-tables.ts'
 import { StoredTokens } from '../verbs/token-tables.ts'
+import { StoredWaits } from '../verbs/wait-tables.ts'
 import { compactCounts } from './apply.ts'
 import { newTicket, type Ticket } from './claim.ts'
 import { Claiming } from './claiming.ts'
@@ -58,6 +59,7 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
   readonly retention: StoredRetention
   readonly admissions: StoredAdmissions
   readonly tokens: StoredTokens
+  readonly waits: StoredWaits
   readonly #parts: Parts
   readonly #writer = new Writer()
   readonly #runner: Runner
@@ -106,6 +108,7 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
     this.retention = new StoredRetention(tables)
     this.admissions = new StoredAdmissions(tables)
     this.tokens = new StoredTokens(tables)
+    this.waits = new StoredWaits(tables, parts.shared.payloadBounds)
     this.examination = new PostgresExamination(
       {
         now: () => this.now(),

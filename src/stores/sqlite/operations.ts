@@ -31,6 +31,7 @@ import { SHED } from './statements/shed.ts'
 import { STRAY_EFFECTS } from './statements/stray-effects.ts'
 import { STRICT } from './statements/strict.ts'
 import { TOKENS } from './statements/tokens.ts'
+import { WAITS } from './statements/waits.ts'
 import { WORKERS } from './statements/workers.ts'
 
 const DIALECT: Dialect<At> = {
@@ -60,6 +61,7 @@ const DIALECT: Dialect<At> = {
   ...STRAY_EFFECTS,
   ...STRICT,
   ...TOKENS,
+  ...WAITS,
   ...WORKERS,
   createJobs: (at, items, requester) =>
     createJobs(

@@ -3,6 +3,7 @@ import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES, type Lane } from '../../core/job/lanes.ts'
+import { reasonToFind } from '../../core/job/waits.ts'
 import type {
   Counts,
   JobFilter,
@@ -272,6 +273,7 @@ function conditionsOf(filter: JobFilter): [string[], Value[]] {
     ['key = ?', filter.key],
     [`EXISTS (SELECT 1 FROM json_each(${ifJson('tags')}) WHERE value = ?)`, filter.tag],
     [`instr(${ERROR_TEXT}, ?) > 0`, filter.error],
+    ['reason = ?', reasonToFind(filter.waitsFor)],
     ['created_at >= ?', filter.createdFrom],
     ['created_at < ?', filter.createdBefore],
   ]

@@ -32,6 +32,7 @@ import { StoredRuns, type TableAccess } from '../verbs/run-tables.ts'
 import { StoredSchedules } from '../verbs/schedule-tables.ts'
 import { StoredSeals } from '../verbs/seal-tables.ts'
 import { StoredTokens } from '../verbs/token-tables.ts'
+import { StoredWaits } from '../verbs/wait-tables.ts'
 import { toPawlError, whileBusy } from './busy.ts'
 import { hasReady } from './claim.ts'
 import { claimAll } from './claiming.ts'
@@ -169,6 +170,7 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
   readonly retention: StoredRetention
   readonly admissions: StoredAdmissions
   readonly tokens: StoredTokens
+  readonly waits: StoredWaits
   readonly #shared: Shared
   readonly #writing: Connection
   readonly #reading: Connection
@@ -208,6 +210,7 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     this.retention = new StoredRetention(tables)
     this.admissions = new StoredAdmissions(tables)
     this.tokens = new StoredTokens(tables)
+    this.waits = new StoredWaits(tables, shared.payloadBounds)
     this.examination = new ExaminationSide({
       look: (verb) => this.look(verb),
       perform: (name, verb) => this.perform(name, verb),

@@ -49,6 +49,7 @@ import type { RunOperations } from './run-tables.ts'
 import type { ScheduleOperations } from './schedule-tables.ts'
 import type { SealOperations } from './seal-tables.ts'
 import type { TokenOperations } from './token-tables.ts'
+import type { WaitOperations } from './wait-tables.ts'
 
 /** Jobs by their ids: those that this process can decide on, and why it cannot for the others. */
 export interface Locked {
@@ -304,7 +305,8 @@ interface Operations
     LimitOperations,
     LimitDoctorOperations,
     ScheduleOperations,
-    TokenOperations {}
+    TokenOperations,
+    WaitOperations {}
 
 /** The moment of a call, and what decisions need of the process. */
 export interface Moment {

@@ -297,6 +297,8 @@ const ANSWERS: Readonly<Record<Command['kind'], string>> = {
   fail: 'stale_fence fact stale_fence stale_fence committed',
   release: 'stale_fence fact stale_fence stale_fence committed',
   suspend: 'stale_fence unsupported stale_fence stale_fence committed',
+  signal: 'unsupported unsupported unsupported unsupported unsupported',
+  wait: 'stale_fence unsupported stale_fence stale_fence committed',
   expire: 'stale_fence lease_live stale_fence stale_fence committed',
   cancel: 'fact fact fact same committed',
   park: 'fact fact fact same committed',
@@ -348,7 +350,7 @@ describe('every command in every state', () => {
       note: 'looked into it',
     }
     const commands = everyCommand(FIRST_FENCE, 1000).filter(({ kind }) => kind !== 'create')
-    expect(commands).toHaveLength(22)
+    expect(commands).toHaveLength(24)
     for (const command of commands) {
       const actor = command.kind === 'repair' ? 'doctor' : 'operator'
       const answer = decide(hardened, null, command, { ...context, actor })

@@ -67,6 +67,8 @@ function assertRefused(outcome: PromiseSettledResult<Enqueued[] | number>): void
   }
 }
 
+const NO_WAIT = { id: 'a', wait: { for: 'signal', name: 'a', n: 1, until: null } } as const
+
 /** Every verb but `now` and `close`. */
 const VERBS: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unknown>>> = {
   ...SCHEDULE_VERBS,
@@ -77,6 +79,9 @@ const VERBS: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unk
   settle: (store) => store.settle([]),
   heartbeat: (store) => store.heartbeat([], 1000),
   steps: (store) => store.steps(1),
+  'waits.signal': ({ waits }) => waits.signal([], { name: 'a', key: 'k', payload: '1' }, CLIENT),
+  'waits.wait': ({ waits }) => waits.wait({ ...NO_WAIT, fence: { attempt: 1, claim: 'a' } }),
+  'waits.history': ({ waits }) => waits.history('a'),
   claimEffects: (store) => store.claimEffects({ limit: 1, leaseMs: 1000 }),
   settleEffects: (store) => store.settleEffects([]),
   listEffects: (store) => store.listEffects({}),

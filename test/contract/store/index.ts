@@ -48,6 +48,7 @@ import { throttleCases } from './throttles.ts'
 import { tokenCases } from './tokens.ts'
 import { traceCases } from './traces.ts'
 import { transactionCases } from './transactions.ts'
+import { earlierWaitCases, signalCases, waitCases } from './waits.ts'
 
 export type { OpenStore, OwnTable } from './bench.ts'
 
@@ -98,6 +99,8 @@ const THEMES: Readonly<Record<string, Cases>> = {
   'repeated ids in one call': repeatedIdCases,
   notices: noticeCases,
   steps: stepCases,
+  signals: signalCases,
+  waits: waitCases,
   queues: { ...queueCases, ...queueListCases },
   'records of queues': queueRecordCases,
   'bounded queues': boundedQueueCases,
@@ -119,7 +122,12 @@ const THEMES: Readonly<Record<string, Cases>> = {
   limits: limitCases,
   'group commit': groupCases,
   close: closeCases,
-  'versions of lifecycles': { ...touchCases, ...migrationCases, ...definitionCases },
+  'versions of lifecycles': {
+    ...touchCases,
+    ...migrationCases,
+    ...definitionCases,
+    ...earlierWaitCases,
+  },
   'hostile values': hostileCases,
 }
 
