@@ -8,9 +8,13 @@ const CHUNK = 90
 
 /** The modules by path: what each holds comes from the file beside it. */
 export function embeddedModules(): Record<string, string> {
-  const sql = readFileSync('specs/postgres/schema.sql', 'utf8')
+  const schema = 'specs/postgres/schema.sql'
+  const sql = readFileSync(schema, 'utf8')
+  // In two modules, so that each is short. Tables and functions come first in the text.
+  const cut = sql.indexOf('-- constraint ')
   return {
-    'src/stores/postgres/manifest.ts': moduleOf('specs/postgres/schema.sql', 'MANIFEST', sql),
+    'src/stores/postgres/manifest.ts': moduleOf(schema, 'TABLES', sql.slice(0, cut)),
+    'src/stores/postgres/manifest-rest.ts': moduleOf(schema, 'REST', sql.slice(cut)),
     'src/runs/journal/schema-texts.ts': [
       moduleOf('specs/schemas/event.schema.json', 'EVENT_SCHEMA', schemaText('event')),
       declarationOf('SNAPSHOT_SCHEMA', schemaText('snapshot')),

@@ -36,6 +36,7 @@ export interface Column {
 }
 
 const CELL_MAX = 48
+const ERASE_LINE = '\r\u001b[K'
 const STYLES = { dim: 2, bold: 1, red: 31, green: 32, yellow: 33 } as const
 
 export type Style = keyof typeof STYLES
@@ -48,6 +49,8 @@ export class Output {
   readonly #stderr: Sink
   readonly #color: boolean
   readonly #gone = new AbortController()
+  readonly #showsProgress: boolean
+  #hasProgress = false
 
   constructor({ stdout, stderr, json, verbose, color }: OutputOptions) {
     this.json = json
@@ -56,6 +59,7 @@ export class Output {
     this.#stdout = stdout
     this.#stderr = stderr
     this.#color = color && this.isTerminal
+    this.#showsProgress = stderr.isTTY === true && !json
     stdout.on('error', (error) => this.#leave(error))
     // A closed stderr must not fail the command.
     stderr.on('error', () => {})
@@ -84,6 +88,7 @@ export class Output {
 
   /** Writes a text as it is; the caller must have made it visible. */
   text(text: string): void {
+    this.#endProgress()
     if (!this.gone.aborted) this.#stdout.write(text)
   }
 
@@ -118,7 +123,24 @@ export class Output {
 
   /** Writes a message to stderr; the caller must have made it visible. */
   say(text: string): void {
+    this.#endProgress()
     this.#stderr.write(`${text}\n`)
+  }
+
+  /**
+   * Shows how far long work has come, on one line of stderr that the next output replaces. Writes
+   * nothing if stderr is not a terminal, or with --json.
+   */
+  progress(text: string): void {
+    if (!this.#showsProgress) return
+    this.#stderr.write(`${ERASE_LINE}${text} …`)
+    this.#hasProgress = true
+  }
+
+  #endProgress(): void {
+    if (!this.#hasProgress) return
+    this.#hasProgress = false
+    this.#stderr.write(ERASE_LINE)
   }
 
   /** Writes a message to stderr as one line of JSON. */

@@ -12,6 +12,7 @@ import type { Redact } from '../core/thrown.ts'
 import type { Doctor } from '../doctor/doctor.ts'
 import type { Environment } from '../environment/system.ts'
 import type { Store } from '../stores/contract/store.ts'
+import { declarationOf } from './declared-types.ts'
 import { Dispatcher, type DispatcherParts } from './effects/dispatcher.ts'
 import { enqueueOneBy } from './enqueueing.ts'
 import { type AnyJob, runnableOf } from './job-types.ts'
@@ -88,6 +89,7 @@ export function startWorker(
     tracer: parts.tracer,
     settings,
     jobs: runnable,
+    declared: [...runnable.values()].map((job) => declarationOf(job, bounds)),
     dispatcher,
     heartbeats: (events) => heartbeatsOf(parts, renewal, settings.leaseMs, events),
     renewal: renewal.kind,

@@ -50,7 +50,7 @@ import { type ListedRun, type ListOptions, listRuns } from './listing.ts'
 import { endOf, Orchestrator, type RunOutcome } from './orchestrator.ts'
 import { planResume, survey } from './resume-plan.ts'
 import { authorsOf, type NewAuthor } from './run-authors.ts'
-import { RunLog, type RunObserver } from './run-log.ts'
+import { RunLog } from './run-log.ts'
 import {
   type AnyRun,
   EVENT_RANGE,
@@ -62,7 +62,7 @@ import {
   type StartOrResumeOptions,
   SURVEY_OPTIONS,
 } from './runs-options.ts'
-import { observersOf, telemetryOf } from './telemetry/observers.ts'
+import { observersOf, type RunObservers, telemetryOf } from './telemetry/observers.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 import { WorkItems } from './work-items.ts'
 
@@ -123,7 +123,7 @@ export class Runs implements AsyncDisposable {
   readonly #definitions = new Map<string, AnyRun>()
   readonly #working = new Map<string, Working>()
   readonly #telemetry: Telemetry | undefined
-  readonly #observer: RunObserver
+  readonly #observer: RunObservers
 
   /** Made by `openRuns`. @internal */
   constructor(journal: Journal, options: OwnOptions, telemetry?: Telemetry) {
@@ -346,7 +346,10 @@ export class Runs implements AsyncDisposable {
     newAuthor: () => Author,
   ): Promise<RunWriter> {
     try {
-      return await this.journal.create(runId, createFacts(machine, maxFixAttempts), newAuthor())
+      const facts = createFacts(machine, maxFixAttempts)
+      const writer = await this.journal.create(runId, facts, newAuthor())
+      this.#observer.created(facts)
+      return writer
     } catch (error) {
       if (!(error instanceof RunExists)) throw error
       const there = await this.journal.peek(runId)
@@ -450,8 +453,7 @@ export class Runs implements AsyncDisposable {
   #logOf({ machine }: Pick<AnyRun, 'machine'>, writer: RunWriter): RunLog {
     const { environment } = this.#options
     const now = () => new Date(environment.clock.now()).toISOString()
-    const [logger, observer] = [this.#logger, this.#observer]
-    return new RunLog({ writer, machine, logger, observer, now })
+    return new RunLog({ writer, machine, logger: this.#logger, observer: this.#observer, now })
   }
 
   #machineOf(run: Run, source: Pick<RunReader, 'readArtifact'>): Promise<RunMachine> {

@@ -2,6 +2,7 @@
 import type { Environment } from '../environment/system.ts'
 import { textOf } from './archive.ts'
 import { checkEffectFilter, checkPage, type PageOptions } from './contract/filters.ts'
+import type { WorkerReport } from './contract/job-types.ts'
 import { CLIENT, checkRequester } from './contract/requester.ts'
 import {
   checkCursor,
@@ -32,7 +33,7 @@ import { claimEffects } from './verbs/claim-effects.ts'
 import { retryEffects, settleEffects } from './verbs/effects.ts'
 import { listEffects } from './verbs/list-effects.ts'
 import { migrateJobs } from './verbs/migrate-jobs.ts'
-import type { Performed, Step, Tx, WorkerReport } from './verbs/operations.ts'
+import type { Performed, Step, Tx } from './verbs/operations.ts'
 import { promote } from './verbs/promote.ts'
 import { collectPrunable, removePruned } from './verbs/prune.ts'
 import { changeQueue, listQueueRecords } from './verbs/queues.ts'

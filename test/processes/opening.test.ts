@@ -52,6 +52,7 @@ describe('several processes', OPERATING, () => {
           { number: 15 },
           { number: 16 },
           { number: 17 },
+          { number: 18 },
         ])
         expect(rowsOf(path, 'SELECT * FROM pawl_machines')).toHaveLength(LIFECYCLES.length)
         expect(integrityOf(path)).toEqual(['ok'])

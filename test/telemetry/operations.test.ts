@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createPawl, defineJob, type Pawl } from 'pawl'
+import { serveHttp } from 'pawl/http'
 import { METRICS, PrometheusMetrics, STORE_METRICS, storeMetricsText } from 'pawl/telemetry'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { PLACES } from '../engine/processes/places.ts'
@@ -150,7 +151,13 @@ it('the page on monitoring lists every metric with its labels and meaning', () =
   expect(lines.filter((line) => !PAGE.includes(`${line}\n`))).toEqual([])
 })
 
-async function busyPawl(store: string): Promise<{ pawl: Pawl; text: () => Promise<string> }> {
+interface Busy {
+  readonly pawl: Pawl
+  readonly metrics: PrometheusMetrics
+  readonly text: () => Promise<string>
+}
+
+async function busyPawl(store: string): Promise<Busy> {
   const metrics = new PrometheusMetrics()
   const name = 'a "quoted" \\name\\ with 漢字'
   const job = defineJob({
@@ -167,7 +174,7 @@ async function busyPawl(store: string): Promise<{ pawl: Pawl; text: () => Promis
   const worker = await pawl.work({ poll: 10 })
   await Promise.allSettled(handles.map((handle) => handle.result()))
   await worker.stop()
-  return { pawl, text: async () => metrics.text() + (await storeMetricsText(pawl)) }
+  return { pawl, metrics, text: async () => metrics.text() + (await storeMetricsText(pawl)) }
 }
 
 describe.each(PLACES)('the text of all metrics on $name', ({ place }) => {
@@ -214,11 +221,16 @@ const hasPython = spawnSync('python3', ['-c', PARSER]).status === 0
 if (!hasPromtool) console.warn('SKIPPED: promtool is not installed (Debian: prometheus)')
 if (!hasPython) console.warn('SKIPPED: python3-prometheus-client is not installed')
 
-it.runIf(hasPromtool)('promtool accepts the alert rules and the text', { timeout }, async () => {
+it.runIf(hasPromtool)('promtool accepts the alert rules and a scrape', { timeout }, async () => {
   const rules = spawnSync('promtool', ['check', 'rules', 'docs/operations/alerts.yml'])
   expect(rules.stderr.toString() + rules.stdout.toString()).toContain('SUCCESS')
-  const { text } = await busyPawl('sqlite::memory:')
-  const checked = spawnSync('promtool', ['check', 'metrics'], { input: await text() })
+  const { pawl, metrics } = await busyPawl('sqlite::memory:')
+  const server = await serveHttp({ pawl, metrics, port: 0 })
+  onTestFinished(() => server.close())
+  const scraped = await (await fetch(`${server.url}/metrics`)).text()
+  expect(scraped).toContain('pawl_executions_total{')
+  expect(scraped).toContain('pawl_workers{')
+  const checked = spawnSync('promtool', ['check', 'metrics'], { input: scraped })
   expect([checked.stderr.toString(), checked.status]).toEqual(['', 0])
 })
 

@@ -58,7 +58,9 @@ const unpairedStoreFiles = [
   'give-way.ts',
   'hosts.ts',
   'listen.ts',
+  'statements/job-types.ts',
   'manifest.ts',
+  'manifest-rest.ts',
   'settling.ts',
   'open.ts',
   'replication.ts',
@@ -127,7 +129,7 @@ export const sqlInStores: Rule = (files) =>
  */
 export const namedCodes: Rule = (files) =>
   files
-    .filter(({ path }) => /^src\/stores\/(?!.*(\/migrations\/|\/manifest\.ts$))/.test(path))
+    .filter(({ path }) => /^src\/stores\/(?!.*(\/migrations\/|\/manifest(-rest)?\.ts$))/.test(path))
     .flatMap((file) =>
       report(file, stringsOf(file), ({ text }) =>
         /\b(lane|kind) *(=|<>|<|>|IN) *\(?\d/i.test(text)

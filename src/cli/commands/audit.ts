@@ -49,7 +49,8 @@ async function exportAll(call: Call): Promise<undefined> {
   const payloads = hasFlag(call, 'payloads')
   await withPawl(call, async ({ store }) => {
     const filter = auditFilterOf(call, store.now())
-    const texts = textsOf(call, auditOf(store, filter, { payloads }), format, payloads)
+    const entries = counted(call, auditOf(store, filter, { payloads }), file !== undefined)
+    const texts = textsOf(call, entries, format, payloads)
     if (file === undefined) {
       for await (const text of texts) {
         output.text(text)
@@ -62,6 +63,24 @@ async function exportAll(call: Call): Promise<undefined> {
     output.say(`Written to ${visible(file)}.`)
   })
   return undefined
+}
+
+const PROGRESS_EVERY = 1000
+
+/** Shows how many facts were read, unless they are printed on the terminal themselves. */
+async function* counted(
+  { output }: Call,
+  entries: AsyncIterable<AuditEntry>,
+  isToFile: boolean,
+): AsyncGenerator<AuditEntry> {
+  let count = 0
+  for await (const entry of entries) {
+    yield entry
+    count++
+    if (count % PROGRESS_EVERY === 0 && (isToFile || !output.isTerminal)) {
+      output.progress(`${count} facts exported`)
+    }
+  }
 }
 
 /** The export in small pieces, until it ends or is interrupted. */

@@ -78,17 +78,8 @@ function thresholdsOf(call: Call) {
     : { thresholds: { stalledMs: readDuration(after, 'stalled-after') } }
 }
 
-const PROGRESS_EVERY = 50_000
-
 function progressOf({ output }: Call) {
-  let last = 0
-  return {
-    onProgress: (jobs: number) => {
-      if (jobs - last < PROGRESS_EVERY) return
-      last = jobs
-      output.say(`${jobs} jobs checked …`)
-    },
-  }
+  return { onProgress: (jobs: number) => output.progress(`${jobs} jobs checked`) }
 }
 
 export const commands: readonly CommandSpec[] = [

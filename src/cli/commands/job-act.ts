@@ -89,7 +89,8 @@ async function actOn(call: Call, verb: OperatorVerb): Promise<ExitCode> {
         verb.act(operator, chosen, options, args)
       const selection = selectionOf(call, now)
       const bulk = 'ids' in selection ? undefined : bounded(selection)
-      const asIs = { signal: call.interrupted }
+      const onProgress = (count: number) => call.output.progress(`${verb.name}: ${count} jobs`)
+      const asIs = { signal: call.interrupted, onProgress }
       let chosen: Selection = bulk ?? selection
       let hasMore = false
       if (isDry || bulk !== undefined) {

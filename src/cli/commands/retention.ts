@@ -83,12 +83,19 @@ async function run(call: Call): Promise<ExitCode> {
     call,
     async (pawl) => {
       const operator = pawl.operator(identity)
-      const options = { ...asked, signal: call.interrupted }
+      const onProgress = (removed: number) => call.output.progress(`${removed} jobs to remove`)
+      const options = { ...asked, signal: call.interrupted, onProgress }
       const preview = await operator.runRetention({ ...options, dryRun: true })
       if (isDry || preview.removed === 0) return report(call, { ...preview, dryRun: isDry })
       call.output.say(`run would remove ${preview.removed} jobs`)
       await confirm(call, 'remove', preview.removed)
-      return report(call, await operator.runRetention(options))
+      return report(
+        call,
+        await operator.runRetention({
+          ...options,
+          onProgress: (removed) => call.output.progress(`${removed} jobs removed`),
+        }),
+      )
     },
     { jobs },
   )

@@ -94,6 +94,8 @@ export interface JobLimits {
   readonly declarations: readonly LimitDeclaration[]
   /** The names of its throttles. */
   readonly throttles: readonly string[]
+  /** The keys of every job; `undefined` if they depend on the input. */
+  readonly fixedKeys: readonly LimitKey[] | undefined
   /** The keys of a job; throws `LimitKeyInvalid` if a function throws or returns no key. */
   keysOf(input: unknown): readonly LimitKey[]
   /** The gate of a throttle for the input of a job; `undefined` if the type has none. */
@@ -106,6 +108,8 @@ type KeyFunction = (input: unknown) => LimitKey
 export interface Part {
   readonly declaration: LimitDeclaration
   readonly key: KeyFunction
+  /** The key if it is the same for every input. */
+  readonly fixed?: LimitKey
 }
 
 const refuse = (field: string, why: string) => new DefinitionInvalid(field, why)
@@ -134,7 +138,9 @@ export function jobLimitsOf(
     throw refuse('concurrency', 'must not name a limit twice')
   }
   const shared = new SharedKeys()
+  const fixed = parts.flatMap((part) => part.fixed ?? [])
   return {
+    fixedKeys: fixed.length === parts.length ? shared.keysOf(fixed) : undefined,
     declarations: parts.map(({ declaration }) => declaration),
     throttles: listOf(throttle).map(({ name }) => name),
     keysOf: (input) => shared.keysOf(parts.map(({ key }) => key(input))),
@@ -184,7 +190,13 @@ function typeLimit(type: string, option: TypeLimit): Part {
   const name = gateName('type', type)
   const { limit: max, version = 1 } = option
   checkNumbers(max, version)
-  return { declaration: { name, max, version }, key: () => ({ gate: name }) }
+  return fixedPart({ name, max, version })
+}
+
+/** A limit whose key does not depend on the input. */
+function fixedPart(declaration: LimitDeclaration): Part {
+  const fixed = { gate: declaration.name }
+  return { declaration, key: () => fixed, fixed }
 }
 
 const KEY_LIMIT: FieldChecks<KeyLimit<unknown>> = {
@@ -222,7 +234,7 @@ function sharedPart(limit: SharedLimit): Part {
     throw refuse('concurrency', `must name a key of the limit ${limit.name}: use its \`by\``)
   }
   const { limit: name, concurrency: max, version } = limit
-  return { declaration: { name, max, version }, key: () => ({ gate: name }) }
+  return fixedPart({ name, max, version })
 }
 
 const LIMIT_BY: FieldChecks<LimitBy<unknown>> = { limit: record, key: callable }
@@ -269,7 +281,9 @@ function throttlePart(type: string, option: ThrottleOptions<unknown>): Part {
   for (const [field, why] of rules) if (why !== undefined) throw refuse(`throttle ${field}`, why)
   const full = gateName('rate', type, name)
   const of = { type, limit: name }
+  const keyOf = (gate: string, taken: number) => (taken === 1 ? { gate } : { gate, units: taken })
   return {
+    ...(key === undefined && typeof units === 'number' && { fixed: keyOf(full, units) }),
     declaration: {
       name: full,
       max: limit,
@@ -285,7 +299,7 @@ function throttlePart(type: string, option: ThrottleOptions<unknown>): Part {
       const taken = typeof units === 'function' ? evaluate(of, 'units', units, input) : units
       const why = count(taken, 1, limit)
       if (why !== undefined) throw new LimitKeyInvalid(type, name, `its units: ${why}`)
-      return taken === 1 ? { gate } : { gate, units: taken }
+      return keyOf(gate, taken)
     },
   }
 }

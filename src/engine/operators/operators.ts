@@ -5,7 +5,7 @@
  * and nothing is written.
  */
 import type { JsonBounds } from '../../core/canonical-json.ts'
-import { abortSignal, flag, NOTE_MAX, name as nameRule, text } from '../../core/checks.ts'
+import { abortSignal, callable, flag, NOTE_MAX, name as nameRule, text } from '../../core/checks.ts'
 import {
   CommandInvalid,
   JobExists,
@@ -70,9 +70,15 @@ export interface OperatorOptions {
   readonly dryRun?: boolean
   /** Stops before the next batch. */
   readonly signal?: AbortSignal
+  /** Called after each batch with the number of jobs so far. */
+  readonly onProgress?: (jobs: number) => void
 }
 
-const OPTIONS: FieldChecks<OperatorOptions> = { dryRun: flag, signal: abortSignal }
+const OPTIONS: FieldChecks<OperatorOptions> = {
+  dryRun: flag,
+  signal: abortSignal,
+  onProgress: callable,
+}
 
 const IDENTITY: FieldChecks<OperatorIdentity> = {
   name: nameRule,
@@ -284,7 +290,7 @@ export class Operator {
   ): Promise<OperatorReport> {
     checkFields(options, OPTIONS, { what: 'options' })
     checkSelection(selection)
-    const { dryRun = false, signal } = options
+    const { dryRun = false, signal, onProgress } = options
     const isOne = typeof selection === 'string'
     const tally = new Tally(dryRun, dryRun && !isOne && !('ids' in selection))
     this.#versions = await versionsOf(this.#parts.store, this.#parts.lifecycles)
@@ -299,6 +305,7 @@ export class Operator {
         ? await this.#foresee(steps)
         : await this.#carryOut(verb, steps, batch.isGuarded)
       for (const [id, outcome] of outcomes) tally.add(id, outcome)
+      onProgress?.(tally.matched)
       const [, only] = outcomes[0] ?? []
       if (isOne && only?.kind === 'refused') throw only.error
     }

@@ -60,6 +60,10 @@ export class Tally {
     this.#ids = lists ? [] : undefined
   }
 
+  get matched(): number {
+    return this.#matched
+  }
+
   add(id: string, outcome: Outcome): void {
     this.#matched++
     this.#counts[outcome.kind]++

@@ -1,5 +1,5 @@
 /** Retention at the request of a person, and what it would remove now. */
-import { abortSignal, flag, listOf, name } from '../../core/checks.ts'
+import { abortSignal, callable, flag, listOf, name } from '../../core/checks.ts'
 import { checkFields, type FieldChecks } from '../../core/fields.ts'
 import type { Requester, Store } from '../../stores/contract/store.ts'
 import type { PawlEvent } from '../watching/events.ts'
@@ -17,6 +17,8 @@ export interface RunRetentionOptions {
   readonly types?: readonly string[]
   /** Stops after the current step. */
   readonly signal?: AbortSignal
+  /** Called after each step with the number of jobs that are removed so far. */
+  readonly onProgress?: (removed: number) => void
 }
 
 const TYPES_MAX = 10_000
@@ -26,6 +28,7 @@ const RUN: FieldChecks<RunRetentionOptions> = {
   retention: checkRetention,
   types: (values: readonly string[]) => listOf(values, TYPES_MAX, name),
   signal: abortSignal,
+  onProgress: callable,
 }
 
 /** What a run of retention removed, or would remove. */
@@ -62,10 +65,13 @@ export async function runRetention(
   options: RunRetentionOptions = {},
 ): Promise<RetentionReport> {
   checkFields(options, RUN, { what: 'options' })
-  const { dryRun = false, signal } = options
+  const { dryRun = false, signal, onProgress } = options
   const policy = policyFor(parts.policy, options)
   const pass = new RetentionPass({ ...parts, policy, dryRun, by: { operator, note } }, new Map())
-  while (!pass.isDone && signal?.aborted !== true) await pass.step()
+  while (!pass.isDone && signal?.aborted !== true) {
+    await pass.step()
+    onProgress?.(reportOf(pass, dryRun).removed)
+  }
   const report = reportOf(pass, dryRun)
   for (const { outcome, keepMs, removed, keys } of dryRun ? [] : report.classes) {
     if (removed === 0) continue

@@ -144,7 +144,7 @@ export const METRICS = {
   pawl_run_events_total: {
     kind: 'counter',
     labels: ['type'],
-    help: 'Events of runs that this process recorded after their creation, by type.',
+    help: 'Events of runs that this process recorded, by type.',
   },
   pawl_run_transitions_rejected_total: {
     kind: 'counter',

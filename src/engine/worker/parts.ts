@@ -1,5 +1,6 @@
 import type { Job } from '../../core/job/job.ts'
 import type { Environment } from '../../environment/system.ts'
+import type { JobTypeDeclaration } from '../../stores/contract/job-types.ts'
 import type { Store } from '../../stores/contract/store.ts'
 import type { JobDefinition } from '../define-job.ts'
 import type { Dispatcher } from '../effects/dispatcher.ts'
@@ -32,6 +33,8 @@ export interface WorkerParts {
   readonly store: Store
   readonly environment: Environment
   readonly jobs: ReadonlyMap<string, JobDefinition>
+  /** What it declares of these job types. */
+  readonly declared: readonly JobTypeDeclaration[]
   readonly settings: WorkerSettings
   readonly bounds: AttemptParts['bounds']
   readonly logger: AttemptParts['logger']

@@ -263,7 +263,7 @@ export class JobWorker implements AsyncDisposable {
    * state of the loop would always be Connecting. The row has the state that describes the worker.
    */
   async #reportRow(): Promise<void> {
-    const { store, settings, jobs } = this.#parts
+    const { store, settings, jobs, declared } = this.#parts
     const state = this.#visibleState()
     const wait = this.#row === state ? 0 : WORKER_ROW_MS - STATE_CHANGE_MS
     if (this.#row !== '' && this.#now() < this.#rowAt - wait) return
@@ -275,7 +275,9 @@ export class JobWorker implements AsyncDisposable {
     const made = { version: VERSION, zoneData: zoneDataVersion(), schedules }
     const own = { ...made, concurrency, queues, types, renewal, renewalAdvice, ...counts }
     const info = { ...own, ...(silent.length > 0 && { silent }) }
-    await store.reportWorker({ id: settings.id, state, info: JSON.stringify(info) })
+    const report = { id: settings.id, state, info: JSON.stringify(info) }
+    // The first report also declares what this worker runs.
+    await store.reportWorker(this.#row === '' ? { ...report, declared } : report)
     this.#rowAt = this.#now() + WORKER_ROW_MS
     this.#row = state
   }

@@ -1,7 +1,7 @@
 /** Passes events to the user's observer and to telemetry. */
 import { join } from 'node:path'
 import { DefinitionInvalid } from '../../core/errors.ts'
-import type { RunEvent } from '../../core/run/events.ts'
+import type { RunEvent, RunFact } from '../../core/run/events.ts'
 import { harmless, harmlessLogger } from '../../engine/watching/hooks.ts'
 import { SILENT } from '../../engine/watching/log.ts'
 import type { Metrics } from '../../engine/watching/metrics.ts'
@@ -25,11 +25,16 @@ export function telemetryOf(
   return new Telemetry({ journal, sink, folder: own, environment, logger: harmlessLogger(logger) })
 }
 
+export interface RunObservers extends RunObserver {
+  /** Counts the first facts of a run. Telemetry reads them from the journal. */
+  created(facts: readonly RunFact[]): void
+}
+
 /** Calls telemetry and the user's observer. Errors of the observer are caught and logged. */
 export function observersOf(
   options: RunsOptions & { readonly environment: Environment },
   telemetry: Telemetry | undefined,
-): RunObserver {
+): RunObservers {
   const { observer, metrics, environment, logger = SILENT } = options
   const parts = { clock: environment.clock, logger: harmlessLogger(logger) }
   const recorded = observer && ((events: readonly RunEvent[]) => observer.recorded(events))
@@ -41,6 +46,7 @@ export function observersOf(
   const toMetrics = metrics && ((seen: Seen) => measureRun(metrics, seen))
   const measured = harmless('metrics', toMetrics, parts)
   return {
+    created: (facts) => measured({ events: facts }),
     recorded(events) {
       telemetry?.recorded(events)
       measured({ events })
@@ -55,7 +61,7 @@ export function observersOf(
 }
 
 interface Seen {
-  readonly events?: readonly RunEvent[]
+  readonly events?: readonly Pick<RunEvent, 'type'>[]
   readonly refused?: RefusedEvent
 }
 

@@ -37,6 +37,7 @@ import type { Admissions } from './admissions.ts'
 import type { Closing, CommitAnswer, CommitWork, StoreTx } from './commit.ts'
 import type { Isolated, UnreadableFact } from './damaged.ts'
 import type { Examination } from './examination.ts'
+import type { WorkerReport } from './job-types.ts'
 import type { LimitTables } from './limits.ts'
 import type { EffectClaim, EffectFilter, EffectInfo, EffectReport, HeldEffect } from './outbox.ts'
 import type { Counts, Page, TailEntry, WorkerRow } from './reading.ts'
@@ -375,8 +376,11 @@ export interface Store extends StoreTime, AsyncDisposable {
    */
   shed(limit: number): Promise<Answer[]>
 
-  /** Writes that a worker is alive. @internal */
-  reportWorker(worker: Pick<WorkerRow, 'id' | 'state' | 'info'>): Promise<void>
+  /**
+   * Writes that a worker is alive, and what it declares of its job types. Only PostgreSQL keeps
+   * declarations, for the function `enqueue` of its schema. @internal
+   */
+  reportWorker(worker: WorkerReport): Promise<void>
   /** @internal */
   removeWorker(id: string): Promise<void>
   listWorkers(): Promise<WorkerRow[]>

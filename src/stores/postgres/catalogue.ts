@@ -8,6 +8,9 @@
  * Of a view only the columns are compared: servers of different releases write its query
  * differently.
  *
+ * A function with arguments is named by the types of the first two and their number. Names in its
+ * settings are quoted if the session that made it quoted all names, so the quotes are left out.
+ *
  * NOT NULL is part of the columns. From release 18 on it is also a constraint, which is left out.
  */
 import { type Session, statement } from './connect.ts'
@@ -56,12 +59,14 @@ const SELECT = statement(
       path, string_agg(line, E',\\n  ' ORDER BY line COLLATE "C")) AS definition, ident
     FROM tables JOIN columns USING (oid) GROUP BY name, path, ident
     UNION ALL
-    SELECT 2, 'function', '', proname, format('CREATE OR REPLACE FUNCTION %s.%I() RETURNS %s'
-      || ' LANGUAGE %I%s%s AS ${QUOTE}%s${QUOTE}', quoted, proname, pg_get_function_result(p.oid),
-      lanname, CASE WHEN prosecdef THEN ' SECURITY DEFINER' END,
-      ' SET ' || array_to_string(proconfig, ' SET '), prosrc), ident
+    SELECT 2, 'function', '', proname || CASE WHEN pronargs > 0 THEN format('(%s,%s/%s)',
+        format_type(proargtypes[0], NULL), format_type(proargtypes[1], NULL), pronargs) ELSE '' END,
+      format('CREATE OR REPLACE FUNCTION %s.%I(%s) RETURNS %s LANGUAGE %I%s%s'
+        || ' AS ${QUOTE}%s${QUOTE}', quoted, proname, pg_get_function_arguments(p.oid),
+      pg_get_function_result(p.oid), lanname, CASE WHEN prosecdef THEN ' SECURITY DEFINER' END,
+      ' SET ' || replace(array_to_string(proconfig, ' SET '), '"', ''), prosrc), ident
     FROM pg_catalog.pg_proc AS p JOIN own ON schema = pronamespace
-    JOIN pg_catalog.pg_language AS l ON l.oid = prolang WHERE prokind = 'f' AND pronargs = 0
+    JOIN pg_catalog.pg_language AS l ON l.oid = prolang WHERE prokind = 'f'
     UNION ALL
     SELECT 3, 'constraint', name, conname, format('ALTER TABLE %s ADD CONSTRAINT %I %s',
       path, conname, pg_get_constraintdef(c.oid)), ident

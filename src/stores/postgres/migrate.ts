@@ -25,6 +25,7 @@ import { sql as tokens } from './migrations/0014-tokens.ts'
 import { sql as deadlines } from './migrations/0015-deadlines.ts'
 import { sql as groups } from './migrations/0016-groups.ts'
 import { sql as ahead } from './migrations/0017-ahead.ts'
+import { sql as enqueue } from './migrations/0018-enqueue.ts'
 
 /** Every migration, in order; the first has number 1. */
 const MIGRATIONS: readonly ((schema: string) => string)[] = [
@@ -45,6 +46,7 @@ const MIGRATIONS: readonly ((schema: string) => string)[] = [
   deadlines,
   groups,
   ahead,
+  enqueue,
 ]
 
 /** The texts of which checksums are made, the same for every name of a schema. */

@@ -1,15 +1,17 @@
 /**
  * Compares a schema with what the migrations made. The expected objects are in the manifest,
- * `specs/postgres/schema.sql`, which is generated and embedded (`manifest.ts`): after its head one
- * paragraph for each object, whose first line has its kind, its table and its name, and the others
- * the statement that makes it. Objects and columns that users added are left alone.
+ * `specs/postgres/schema.sql`, which is generated and embedded (`manifest.ts`, `manifest-rest.ts`):
+ * after its head one paragraph for each object, whose first line has its kind, its table and its
+ * name, and the others the statement that makes it. Objects and columns that users added are left
+ * alone.
  */
 
 import type { Drift } from '../contract/examination.ts'
 import { NotRestorable } from '../errors.ts'
 import { type CatalogueObject, readCatalogue } from './catalogue.ts'
 import type { OwnSession, Session } from './connect.ts'
-import { MANIFEST } from './manifest.ts'
+import { TABLES } from './manifest.ts'
+import { REST } from './manifest-rest.ts'
 import { EXECUTIONS_VIEW } from './migrations/0015-deadlines.ts'
 
 /** Indexes of large tables take long; writes to the table wait meanwhile. */
@@ -19,7 +21,7 @@ let manifest: readonly CatalogueObject[] | undefined
 
 /** What the migrations make. Read when it is first needed: only this store needs it. */
 function expectedObjects(): readonly CatalogueObject[] {
-  manifest ??= MANIFEST.trim().split('\n\n').slice(1).map(toObject)
+  manifest ??= (TABLES + REST).trim().split('\n\n').slice(1).map(toObject)
   return manifest
 }
 
@@ -90,7 +92,19 @@ export async function restore(
   const definition = inSchema(made, schema)
   if (kind === 'table') throw new NotRestorable(name, problem, definition)
   await session.takeTime(RESTORE_MS)
-  await session.run([...removalsOf(object, schema), definition].join(';\n'))
+  const statements = [...removalsOf(object, schema), definition, ...revocationsOf(definition)]
+  await session.run(statements.join(';\n'))
+}
+
+/**
+ * A new function may be called by every role. One that has the rights of its owner must not be;
+ * grants to single roles stay if the function was replaced.
+ */
+function revocationsOf(definition: string): string[] {
+  const signature = /FUNCTION (.*?)\sRETURNS\s.*?\sSECURITY\sDEFINER\s/s.exec(definition)?.[1]
+  if (signature === undefined) return []
+  const types = signature.replaceAll(/\sDEFAULT\s[^,)]+/g, '')
+  return [`REVOKE EXECUTE ON FUNCTION ${types} FROM PUBLIC`]
 }
 
 /** How to remove an object before it is restored; a function is replaced without removal. */

@@ -24,6 +24,7 @@ import { sql as tokens } from './migrations/0014-tokens.ts'
 import { sql as deadlines } from './migrations/0015-deadlines.ts'
 import { sql as groups } from './migrations/0016-groups.ts'
 import { sql as ahead } from './migrations/0017-ahead.ts'
+import { sql as enqueue } from './migrations/0018-enqueue.ts'
 
 /** Every migration, in order; the first has number 1. */
 const MIGRATIONS: readonly string[] = [
@@ -44,6 +45,7 @@ const MIGRATIONS: readonly string[] = [
   deadlines,
   groups,
   ahead,
+  enqueue,
 ]
 
 const RECORD_TABLE = `CREATE TABLE IF NOT EXISTS pawl_migrations (

@@ -25,6 +25,7 @@ import type {
   StoredJob,
   StrayEffect,
 } from '../contract/examination.ts'
+import type { WorkerReport } from '../contract/job-types.ts'
 import type { ClaimRequest, EffectClaim, EffectReport, Ref, WorkerRow } from '../contract/store.ts'
 import type { PlacedRow } from '../damage.ts'
 import type { EffectKey, EffectRow, SeenEffect } from '../effects.ts'
@@ -109,9 +110,6 @@ export interface RepairCause {
   readonly why: string
   readonly by: RepairAuthor
 }
-
-/** A worker as it reports itself. */
-export type WorkerReport = Pick<WorkerRow, 'id' | 'state' | 'info'>
 
 /** The operations of jobs and their effects, as SQLite has them. */
 interface JobOperations {

@@ -1,8 +1,9 @@
 /** The rows of workers. A row that is not refreshed shows that its worker is gone. */
+import type { WorkerReport } from '../../contract/job-types.ts'
 import type { WorkerRow } from '../../contract/store.ts'
-import type { WorkerReport } from '../../verbs/operations.ts'
 import { statement } from '../connect.ts'
 import type { At } from './at.ts'
+import { declareJobTypes } from './job-types.ts'
 
 const UPSERT = statement(
   (s) => `
@@ -18,8 +19,9 @@ const SELECT = statement(
 )
 
 export const WORKERS = {
-  async reportWorker({ session, now }: At, { id, state, info }: WorkerReport) {
-    await session.query(UPSERT, [id, state, now, info])
+  async reportWorker(at: At, { id, state, info, declared }: WorkerReport) {
+    await at.session.query(UPSERT, [id, state, at.now, info])
+    if (declared !== undefined) await declareJobTypes(at, id, declared)
   },
   async removeWorker({ session }: At, id: string) {
     await session.query(DELETE, [id])

@@ -1,6 +1,6 @@
 /** The rows of workers. A row that is not refreshed shows that its worker is gone. */
+import type { WorkerReport } from '../../contract/job-types.ts'
 import type { WorkerRow } from '../../contract/store.ts'
-import type { WorkerReport } from '../../verbs/operations.ts'
 import type { At } from './at.ts'
 
 /** `ahead_ms` is file time less the wall time of the process; PostgreSQL has one clock. */
