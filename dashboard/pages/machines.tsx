@@ -90,7 +90,11 @@ function Machine({ name, version, full }: { name: string; version: number; full:
                 cell: ([state, { role }]) => <State tone={toneOf(state, role)} word={state} />,
               },
               { title: 'Role', tight: true, cell: ([, spec]) => spec.role ?? '–' },
-              { title: 'Meaning', cell: ([, spec]) => <span class="muted">{spec.meaning}</span> },
+              {
+                title: 'Meaning',
+                prose: true,
+                cell: ([, spec]) => <span class="muted">{spec.meaning}</span>,
+              },
             ]}
           />
         </Panel>
