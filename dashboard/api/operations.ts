@@ -539,7 +539,7 @@ export interface Operations {
   }
   /** Lists jobs, newest first. A job must match all conditions. */
   listJobs: {
-    query: { state?: string; lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'; outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'; queue?: string; type?: string; tag?: string; key?: string; error?: string; createdFrom?: number; createdBefore?: number; after?: string; limit?: number }
+    query: { state?: string; lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'; outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'; stalled?: boolean; queue?: string; type?: string; tag?: string; key?: string; error?: string; createdFrom?: number; createdBefore?: number; after?: string; limit?: number }
     answer: {
       readonly items: readonly (Job)[]
       readonly nextCursor: string | null
@@ -634,6 +634,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -669,6 +670,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -704,6 +706,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -739,6 +742,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -774,6 +778,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -809,6 +814,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -844,6 +850,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -881,6 +888,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -918,6 +926,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -959,6 +968,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -994,6 +1004,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string

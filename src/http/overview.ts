@@ -63,8 +63,8 @@ function sumOf(numbers: readonly number[]): number {
 
 /** Jobs whose lease has expired and whose recovery waits for an operator. */
 async function stalledIn(store: Store): Promise<number> {
-  const { items } = await store.list({ lane: 'held' }, { limit: ATTENTION_MAX })
-  return items.filter(({ stalled }) => stalled).length
+  const { items } = await store.list({ stalled: true }, { limit: ATTENTION_MAX })
+  return items.length
 }
 
 /** Ticks of the last day that made no job because no worker was there in time. */
