@@ -1707,6 +1707,7 @@ export interface Operations {
   }
   /** Lists the machines: lifecycles, and those of executions, workers and runs. */
   listMachines: {
+    query: { kind?: 'job' | 'execution' | 'worker' | 'run' }
     answer: {
       readonly items: readonly ({
         readonly name: string
@@ -1720,7 +1721,7 @@ export interface Operations {
   /** Shows the states and edges of a machine. */
   showMachine: {
     params: { name: string }
-    query: { version?: number }
+    query: { version?: number; kind?: 'job' | 'execution' | 'worker' | 'run' }
     answer: {
       readonly name: string
       readonly kind: 'job' | 'execution' | 'worker' | 'run'

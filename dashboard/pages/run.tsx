@@ -116,7 +116,7 @@ interface ActionsProps {
 /** The buttons of operators. The server decides what applies. */
 function Actions({ data, moment, reload }: ActionsProps) {
   const { run_id: id, machine } = data.run
-  const known = machineOf(machine.name, machine.version)
+  const known = machineOf('run', machine.name, machine.version)
   const hasEnded = ['succeeded', 'failed', 'cancelled'].includes(runTone(data.run.run_state, known))
   // While the past loads, the run is that of another moment.
   const isThere = !moment.isNow && moment.run.last_seq === moment.at
@@ -142,7 +142,7 @@ function Actions({ data, moment, reload }: ActionsProps) {
 
 function Head({ data, moment, reload }: ActionsProps) {
   const { run_id: id, run_state: state, machine } = moment.run
-  const known = machineOf(machine.name, machine.version)
+  const known = machineOf('run', machine.name, machine.version)
   const tone = runTone(state, known)
   return (
     <Top title={id} actions={<Actions data={data} moment={moment} reload={reload} />}>

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { typed } from 'pawl'
-import { defineRun, openRuns } from 'pawl/runs'
+import { defineRun, defineRunMachine, openRuns } from 'pawl/runs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { thorough } from '../support/extent.ts'
 import { browserOfFile, serving, violationsOf, visit } from './bench.ts'
@@ -66,12 +66,46 @@ const counting = defineRun({
   },
 })
 
+/** A machine of its own, with the name of a lifecycle. */
+const reviewing = defineRun({
+  name: 'reviewing',
+  machine: defineRunMachine({
+    machine: {
+      name: 'standard',
+      version: 1,
+      initial: 'WRITTEN',
+      sameState: 'refuse',
+      states: {
+        WRITTEN: { meaning: 'Written.', stable: true },
+        REVIEWED: { meaning: 'Reviewed.', stable: true },
+        PUBLISHED: { meaning: 'Published.', terminal: true },
+        FAILED: { meaning: 'Failed.', terminal: true },
+        CANCELLED: { meaning: 'Cancelled.', terminal: true },
+      },
+      edges: [
+        { from: 'WRITTEN', to: 'REVIEWED', on: ['review'] },
+        { from: 'REVIEWED', to: 'WRITTEN', on: ['reject'] },
+        { from: 'REVIEWED', to: 'PUBLISHED', on: ['publish'] },
+        { from: 'WRITTEN', to: 'PUBLISHED', on: ['publish'] },
+        { from: 'WRITTEN', to: 'FAILED', on: ['fail'] },
+        { from: 'REVIEWED', to: 'FAILED', on: ['fail'] },
+        { from: 'WRITTEN', to: 'CANCELLED', on: ['cancel'] },
+        { from: 'REVIEWED', to: 'CANCELLED', on: ['cancel'] },
+      ],
+    },
+    failed: 'FAILED',
+    cancelled: 'CANCELLED',
+  }),
+  input: typed<null>(),
+  nodes: { WRITTEN: async () => 'REVIEWED', REVIEWED: async () => 'PUBLISHED' },
+})
+
 async function servingRuns() {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-runs-page-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const texts = mkdtempSync(join(folder, 'texts-'))
   const write = (name: string, text: string) => writeFileSync(join(texts, name), text)
-  const runs = await openRuns({ folder: join(folder, 'runs'), runs: [counting] })
+  const runs = await openRuns({ folder: join(folder, 'runs'), runs: [counting, reviewing] })
   onTestFinished(() => runs.close())
   const { server } = await serving({}, { runs })
   return { runs, server, texts, write }
@@ -197,6 +231,22 @@ describe.runIf(browser)('runs', () => {
     const types: string[] = []
     for await (const { type } of runs.events('words-1')) types.push(type)
     expect(types).toContain('RESUME_REWIND')
+    expect(faults).toEqual([])
+  })
+
+  it('are drawn on the page of machines with the machine of their definition', async () => {
+    const { server } = await servingRuns()
+    const { page, faults } = await visit(chromium, `${server.url}/machines`)
+    // A lifecycle of jobs has the same name: both are listed, and each has its own states.
+    const both = page.getByRole('link', { name: 'standard', exact: true })
+    await both.first().waitFor()
+    expect(await both.count()).toBe(2)
+    await both.last().click()
+    await page.getByText('The machine of a run: 5 states, 8 edges').waitFor()
+    await page.locator('.graph', { hasText: 'REVIEWED' }).waitFor()
+    expect(await violationsOf(page)).toEqual([])
+    await both.first().click()
+    await page.locator('.graph', { hasText: 'quarantined' }).waitFor()
     expect(faults).toEqual([])
   })
 

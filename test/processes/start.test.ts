@@ -44,7 +44,7 @@ function onTerminal(command: readonly string[]) {
 describe('npm start on a terminal', () => {
   it('shows the dashboard on what it has made, and Ctrl-C ends it and removes the data', async () => {
     const { child, folder, until, ended, text } = onTerminal(['npm', 'start'])
-    const [, url = ''] = await until(/Look at it: (http:\/\/\S+)[^]*Press Ctrl-C to stop/)
+    const [, url = ''] = await until(/Look at it: (http:\/\/\S+)\s+Press Ctrl-C to stop/)
     const page = await fetch(url)
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<title>Pawl')])
     const stats = (await (await fetch(`${url}/api/v1/stats`)).json()) as {

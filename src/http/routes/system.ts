@@ -57,10 +57,14 @@ async function stats({ pawl }: RouteCall): Promise<unknown> {
   }
 }
 
-async function machinesIn({ pawl }: RouteCall) {
+/** Lifecycles of the store and of this process, and machines of runs that it can work on. */
+async function machinesIn({ pawl, runs, query }: RouteCall) {
   const { lifecycles } = pawl.internals
   const { stored } = await versionsOf(pawl.store, lifecycles)
-  return knownMachines([...lifecycles, ...stored])
+  const { definitions } = await runs()
+  const ofRuns = [...definitions.values()].map(({ machine }) => machine.machine)
+  const known = knownMachines([...lifecycles, ...stored], ofRuns)
+  return known.filter(({ kind }) => query.kind === undefined || kind === query.kind)
 }
 
 async function listMachines(call: RouteCall): Promise<unknown> {
@@ -118,7 +122,9 @@ function repair(call: RouteCall): Promise<unknown> {
   })
 }
 
-const KIND = oneOf(['job', 'execution', 'worker', 'run'])
+const KINDS = ['job', 'execution', 'worker', 'run']
+const KIND = oneOf(KINDS)
+const KIND_ASKED = oneOf(KINDS, 'machines of this kind: a lifecycle and a run may share a name')
 const UNREADABLE = record({ pos: text(), jobId: text(), seq: whole(), unreadable: text() })
 
 const SERVER: readonly Route[] = [
@@ -204,6 +210,7 @@ export const routes: readonly Route[] = [
     operation: 'listMachines',
     summary: 'Lists the machines: lifecycles, and those of executions, workers and runs.',
     roles: READ,
+    query: { kind: KIND_ASKED },
     answer: record({
       items: list(
         record({ name: text(), kind: KIND, version: whole(), states: whole(), edges: whole() }),
@@ -217,7 +224,10 @@ export const routes: readonly Route[] = [
     operation: 'showMachine',
     summary: 'Shows the states and edges of a machine.',
     roles: READ,
-    query: { version: whole('this version; the latest if absent', { minimum: 1 }) },
+    query: {
+      version: whole('this version; the latest if absent', { minimum: 1 }),
+      kind: KIND_ASKED,
+    },
     errors: [404],
     answer: record({
       name: text(),
