@@ -124,7 +124,7 @@ interface PictureProps {
 }
 
 /** How small the picture may become before it scrolls. */
-const READABLE = 0.8
+const READABLE = 0.74
 
 function Picture(props: PictureProps) {
   const { picture, way } = props

@@ -9,7 +9,7 @@ import { versionsOf } from '../../stores/versions.ts'
 import { RequestRefused } from '../errors.ts'
 import { Reply } from '../exchange.ts'
 import { operatorName, WHO, WHY } from '../operating.ts'
-import { ADMIN, PAGING, pageOf, READ, type Route, type RouteCall } from '../route.ts'
+import { ADMIN, PAGING, pageOf, READ, type Route, type RouteCall, SHARED_COUNTS } from '../route.ts'
 import {
   flag,
   list,
@@ -43,10 +43,10 @@ async function ready({ pawl }: RouteCall): Promise<unknown> {
   }
 }
 
-async function stats({ pawl }: RouteCall): Promise<unknown> {
-  const { lanes, ended } = await pawl.store.counts()
+async function stats({ pawl, census }: RouteCall): Promise<unknown> {
+  const { counts, queues } = await census()
+  const { lanes, ended } = counts
   const workers = await pawl.workers.list()
-  const queues = await pawl.queues.list()
   return {
     now: pawl.store.now(),
     lanes,
@@ -193,6 +193,7 @@ export const routes: readonly Route[] = [
     path: '/api/v1/stats',
     operation: 'readStats',
     summary: 'Counts jobs by lane and by final state, queues and live workers.',
+    details: SHARED_COUNTS,
     roles: READ,
     answer: record({
       now: time('the time of the store'),
