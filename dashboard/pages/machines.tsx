@@ -4,7 +4,7 @@ import { shellWord } from '../../src/doctor/shell-word.ts'
 import { type Answer, call } from '../api/client.ts'
 import { useView } from '../api/view.ts'
 import { Graph } from '../graph/graph.tsx'
-import { toneOf } from '../machine-data.ts'
+import { type MachineEdge, toneOf } from '../machine-data.ts'
 import { machineOf } from '../machines.ts'
 import { hrefOf, place, setQuery } from '../router.ts'
 import { pictureOf } from '../runs/walk.ts'
@@ -121,24 +121,7 @@ function Machine({
             ]}
           />
         </Panel>
-        <Panel title="Edges" flush>
-          <Table
-            label="Edges"
-            rows={edges}
-            keyOf={(edge) => `${edge.from}>${edge.to}>${edge.on.join()}`}
-            columns={[
-              { title: 'From → to', tight: true, cell: (edge) => `${edge.from} → ${edge.to}` },
-              { title: 'By', cell: (edge) => edge.on.join(', ') },
-              {
-                title: 'Note',
-                wide: true,
-                cell: (edge) => (
-                  <span class="muted">{edge.operator ? 'operator' : (edge.because ?? '')}</span>
-                ),
-              },
-            ]}
-          />
-        </Panel>
+        <Edges edges={edges} />
       </div>
       {/* The command line knows the built-in machine of runs only. */}
       {(kind !== 'run' || name === 'run') && (
@@ -149,3 +132,26 @@ function Machine({
 }
 
 const START = { says: 'starts here' } as const
+
+function Edges({ edges }: { edges: readonly MachineEdge[] }) {
+  return (
+    <Panel title="Edges" flush>
+      <Table
+        label="Edges"
+        rows={edges}
+        keyOf={(edge) => `${edge.from}>${edge.to}>${edge.on.join()}`}
+        columns={[
+          { title: 'From → to', tight: true, cell: (edge) => `${edge.from} → ${edge.to}` },
+          { title: 'By', cell: (edge) => edge.on.join(', ') },
+          {
+            title: 'Note',
+            wide: true,
+            cell: (edge) => (
+              <span class="muted">{edge.operator ? 'operator' : (edge.because ?? '')}</span>
+            ),
+          },
+        ]}
+      />
+    </Panel>
+  )
+}

@@ -5,12 +5,12 @@
  */
 import { entryOf, type Run } from '../../src/core/run/run.ts'
 
-export interface Part {
+interface Part {
   readonly kind: 'artifact' | 'item'
   readonly name: string
 }
 
-export interface Link {
+interface Link {
   readonly from: string
   readonly to: string
   /** The item read another version than there is now. */
@@ -234,6 +234,7 @@ function lineOf(link: Link, boxes: ReadonlyMap<string, PartBox>): LinkLine {
   // A circle between neighbours would be drawn over the line of the other direction.
   const sag = isBack ? ROW / 2 : 0
   const [a, b] = [start.y + sag, tip.y + sag]
-  const path = `M${start.x} ${start.y}C${start.x + bend} ${a} ${tip.x - bend} ${b} ${tip.x} ${tip.y}`
+  const curve = `C${start.x + bend} ${a} ${tip.x - bend} ${b} ${tip.x} ${tip.y}`
+  const path = `M${start.x} ${start.y}${curve}`
   return { ...link, path, tip }
 }

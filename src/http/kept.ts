@@ -40,7 +40,7 @@ export class Kept<T> {
     return running
   }
 
-  /** Computes the value anew when it is next asked for. A computation that runs is not kept. */
+  /** Computes the value again when it is next asked for. A computation that runs is not kept. */
   forget(): void {
     this.#value = undefined
     this.#running = undefined

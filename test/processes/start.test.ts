@@ -42,7 +42,7 @@ function onTerminal(command: readonly string[]) {
 }
 
 describe('npm start on a terminal', () => {
-  it('shows the dashboard on what it has made, and Ctrl-C ends it and removes the data', async () => {
+  it('shows the dashboard on what it has made; Ctrl-C ends it and removes the data', async () => {
     const { child, folder, until, ended, text } = onTerminal(['npm', 'start'])
     const [, url = ''] = await until(/Look at it: (http:\/\/\S+)\s+Press Ctrl-C to stop/)
     const page = await fetch(url)
