@@ -7,19 +7,28 @@ import { type MachineData, type Tone, toneOf } from './machine-data.ts'
 const loaded = signal<ReadonlyMap<string, MachineData>>(new Map())
 const asked = new Set<string>()
 
-/** The machine; undefined until it is loaded, and if the server does not know it. */
-export function machineOf(name: string, version?: number): MachineData | undefined {
-  const key = `${name}@${version ?? ''}`
+type Kind = 'job' | 'execution' | 'worker' | 'run'
+
+/**
+ * The machine; undefined until it is loaded, and if the server does not know it. A lifecycle and a
+ * run may have the same name.
+ */
+export function machineOf(kind: Kind, name: string, version?: number): MachineData | undefined {
+  const key = `${kind} ${name}@${version ?? ''}`
   if (!asked.has(key)) {
     asked.add(key)
-    void load(key, name, version)
+    void load(key, name, { kind, version })
   }
   return loaded.value.get(key)
 }
 
-async function load(key: string, name: string, version: number | undefined): Promise<void> {
+async function load(
+  key: string,
+  name: string,
+  query: { readonly kind: Kind; readonly version: number | undefined },
+): Promise<void> {
   try {
-    const answer = await call('showMachine', { params: { name }, query: { version } })
+    const answer = await call('showMachine', { params: { name }, query })
     loaded.value = new Map(loaded.value).set(key, answer as unknown as MachineData)
   } catch {
     // The next page that shows it asks again.
@@ -41,7 +50,7 @@ export function roleOfState(state: string): Role | undefined {
     void loadLifecycles()
   }
   for (const { name, version } of lifecycles.value ?? []) {
-    const states = machineOf(name, version)?.states ?? {}
+    const states = machineOf('job', name, version)?.states ?? {}
     if (Object.hasOwn(states, state)) return states[state]?.role
   }
   return undefined
@@ -49,8 +58,8 @@ export function roleOfState(state: string): Role | undefined {
 
 async function loadLifecycles(): Promise<void> {
   try {
-    const { items } = await call('listMachines', {})
-    lifecycles.value = items.filter(({ kind }) => kind === 'job')
+    const { items } = await call('listMachines', { query: { kind: 'job' } })
+    lifecycles.value = items
   } catch {
     isAsked = false
   }
@@ -62,7 +71,7 @@ export function jobTone(job: {
   readonly lifecycle: string
   readonly lifecycleVersion: number
 }): Tone {
-  const machine = machineOf(job.lifecycle, job.lifecycleVersion)
+  const machine = machineOf('job', job.lifecycle, job.lifecycleVersion)
   const states = machine?.states ?? {}
   return toneOf(job.state, Object.hasOwn(states, job.state) ? states[job.state]?.role : undefined)
 }

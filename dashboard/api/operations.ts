@@ -566,7 +566,7 @@ export interface Operations {
   }
   /** Lists jobs, newest first. A job must match all conditions. */
   listJobs: {
-    query: { state?: string; lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'; outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'; queue?: string; type?: string; tag?: string; key?: string; error?: string; waitsFor?: string; createdFrom?: number; createdBefore?: number; after?: string; limit?: number }
+    query: { state?: string; lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'; outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'; stalled?: boolean; queue?: string; type?: string; tag?: string; key?: string; error?: string; waitsFor?: string; createdFrom?: number; createdBefore?: number; after?: string; limit?: number }
     answer: {
       readonly items: readonly (Job)[]
       readonly nextCursor: string | null
@@ -661,6 +661,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -697,6 +698,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -733,6 +735,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -769,6 +772,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -805,6 +809,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -841,6 +846,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -877,6 +883,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -915,6 +922,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -953,6 +961,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -995,6 +1004,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -1031,6 +1041,7 @@ export interface Operations {
         readonly state?: string
         readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
         readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
         readonly queue?: string
         readonly type?: string
         readonly tag?: string
@@ -1761,6 +1772,7 @@ export interface Operations {
   }
   /** Lists the machines: lifecycles, and those of executions, workers and runs. */
   listMachines: {
+    query: { kind?: 'job' | 'execution' | 'worker' | 'run' }
     answer: {
       readonly items: readonly ({
         readonly name: string
@@ -1774,7 +1786,7 @@ export interface Operations {
   /** Shows the states and edges of a machine. */
   showMachine: {
     params: { name: string }
-    query: { version?: number }
+    query: { version?: number; kind?: 'job' | 'execution' | 'worker' | 'run' }
     answer: {
       readonly name: string
       readonly kind: 'job' | 'execution' | 'worker' | 'run'

@@ -1,5 +1,5 @@
 /** A machine as a picture, with what is known of its states and edges. */
-import { useMemo } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { type MachineData, type MachineEdge, toneOf } from '../machine-data.ts'
 import { SignShape } from '../ui/state.tsx'
 import { type Box, type Layout, type Line, layOut } from './layout.ts'
@@ -77,13 +77,16 @@ function Picture({
 }: GraphProps & { layout: Layout }) {
   const { width, height, boxes, lines } = layout
   const least = readable ? width * READABLE : Math.min(width, Math.max(560, width * 0.62))
+  const region = useRef<HTMLElement>(null)
+  const here = boxes.find(({ state }) => stateMark(state).now)?.state
+  useLayoutEffect(() => showPresent(region.current), [here])
   // Pale lines first, so that lit ones are above them.
   const marked = lines.map((line) => ({ line, mark: edgeMark(line.edge) }))
   const ordered = marked.sort((a, b) => Number(a.mark?.lit ?? 0) - Number(b.mark?.lit ?? 0))
   return (
     // Scrolls by the keyboard as well, if it is wider than its panel.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls needs the focus
-    <section class="graph" aria-label={label} tabIndex={0}>
+    <section class="graph" aria-label={label} tabIndex={0} ref={region}>
       <svg
         viewBox={`0 0 ${width} ${height}`}
         style={{ maxWidth: `${width * 1.12}px`, minWidth: `${least}px` }}
@@ -102,6 +105,15 @@ function Picture({
       </svg>
     </section>
   )
+}
+
+/** On a narrow screen the present state may be outside of what is seen: scrolls to it. */
+function showPresent(region: HTMLElement | null): void {
+  const box = region?.querySelector('.now')?.getBoundingClientRect()
+  if (!region || !box) return
+  const own = region.getBoundingClientRect()
+  if (box.left >= own.left && box.right <= own.right) return
+  region.scrollLeft += box.left - own.left - (own.width - box.width) / 2
 }
 
 const TURN = { left: 0, right: 180, top: 90, bottom: -90 } as const

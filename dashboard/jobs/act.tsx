@@ -31,14 +31,20 @@ function requestOf(selection: Selection): object {
 
 const TIMES: readonly string[] = ['createdFrom', 'createdBefore']
 
-/** The conditions as the API takes them: times are numbers. */
-export function toFilter(filter: JobFilter): Record<string, string | number> {
+/** The conditions as the API takes them: times are numbers, and `yes` is true. */
+export function toFilter(filter: JobFilter): Record<string, string | number | boolean> {
   return Object.fromEntries(
     Object.entries(filter).map(([name, value]) => [
       name,
-      TIMES.includes(name) ? timeOf(value) : value,
+      name === 'stalled' ? isStalled(value) : TIMES.includes(name) ? timeOf(value) : value,
     ]),
   )
+}
+
+function isStalled(value: string): true {
+  if (value === 'yes') return true
+  const hint = 'Write stalled:yes, or remove the condition.'
+  throw new Refused(400, { title: `${value} is not a choice`, code: 'CHOICE', hint })
 }
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -68,11 +74,16 @@ function lineOf(verb: string, selection: Selection, signed: Signed): string {
   return `pawl job ${verb} ${wordsOf(selection)} ${why}${who}`
 }
 
+/** The conditions as options of a command. */
+export function conditionWords(filter: JobFilter): string[] {
+  return Object.entries(filter).map(([name, value]) => {
+    return name === 'stalled' ? '--stalled' : `--${OPTION[name] ?? name}=${shellWord(value)}`
+  })
+}
+
 function wordsOf(selection: Selection): string {
   if ('ids' in selection) return selection.ids.map(shellWord).join(' ')
-  const conditions = Object.entries(selection.filter).map(
-    ([name, value]) => `--${OPTION[name] ?? name}=${shellWord(value)}`,
-  )
+  const conditions = conditionWords(selection.filter)
   return `${conditions.length === 0 ? '--all' : conditions.join(' ')} --limit ${selection.limit}`
 }
 

@@ -1,13 +1,13 @@
 /** Everything that is stored of a job, in tabs: ledger, payloads, steps, effects, errors. */
 import type { ThrownError } from '../../src/core/thrown.ts'
-import { type Answer, call } from '../api/client.ts'
+import { call } from '../api/client.ts'
 import { useView } from '../api/view.ts'
+import { type Effect, effectColumns, effectState } from '../effects/columns.tsx'
 import { clock, exact } from '../format.ts'
 import { place, setQuery } from '../router.ts'
 import { Diff } from '../ui/history.tsx'
 import { Empty, Failure, Lines, Name, Tabs } from '../ui/parts.tsx'
 import { PayloadText } from '../ui/payload.tsx'
-import { State } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import { Ledger } from './ledger.tsx'
 import type { JobData, Moment } from './load.ts'
@@ -150,10 +150,6 @@ function Steps({ id, seq }: { id: string; seq: number }) {
   )
 }
 
-type Effect = Answer<'listEffects'>['items'][number]
-
-const EFFECT_TONES = { pending: 'ready', delivered: 'succeeded', parked: 'parked' } as const
-
 function Effects({ id, seq }: { id: string; seq: number }) {
   const { data, error, reload } = useView(`${id} ${seq} effects`, (signal) =>
     call('listEffects', { query: { jobId: id } }, signal),
@@ -168,18 +164,9 @@ function Effects({ id, seq }: { id: string; seq: number }) {
       rows={data.items}
       keyOf={({ key }) => key}
       columns={[
-        { title: 'Effect', cell: ({ name }) => <Name text={name} /> },
-        {
-          title: 'State',
-          tight: true,
-          cell: ({ state }) => (
-            <State tone={EFFECT_TONES[state as keyof typeof EFFECT_TONES] ?? 'idle'} word={state} />
-          ),
-        },
-        { title: 'Tries', number: true, cell: ({ tries }) => tries },
-        { title: 'Error', cell: ({ error: why = '' }) => <Name text={why} /> },
-        { title: 'Payload', cell: ({ payload }) => <code class="clip">{payload.text}</code> },
-        { title: 'Key', wide: true, cell: ({ key }) => <span class="mono muted">{key}</span> },
+        { title: 'Effect', cell: ({ name }) => <Name text={name} clip /> },
+        effectState,
+        ...effectColumns,
       ]}
     />
   )

@@ -17,7 +17,7 @@ export function Life({
   travel: (to: number | undefined) => void
 }) {
   const { job } = moment
-  const machine = machineOf(job.lifecycle, job.lifecycleVersion)
+  const machine = machineOf('job', job.lifecycle, job.lifecycleVersion)
   const walk = walkOf(moment.facts)
   const future = walkOf(data.facts)
   const stateMark = (state: string): StateMark => {

@@ -15,6 +15,7 @@ const VIEWS_MAX = 20
 const BUILT_IN: readonly SavedView[] = [
   { name: 'All', filter: {} },
   { name: 'Needs a person', filter: { lane: 'parked' } },
+  { name: 'Stalled', filter: { stalled: 'yes' } },
   { name: 'Failed', filter: { outcome: 'failed' } },
   { name: 'Running', filter: { lane: 'held' } },
   { name: 'Waiting', filter: { lane: 'waiting' } },

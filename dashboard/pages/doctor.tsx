@@ -170,7 +170,7 @@ function Found({ result: { examination, isPlan } }: { result: Result }) {
             columns={[
               { title: 'Subject', tight: true, cell: ({ subject }) => <Name text={subject} /> },
               { title: 'Repair', tight: true, cell: ({ remedy }) => remedy },
-              { title: 'Why', cell: ({ why }) => <Name text={why} /> },
+              { title: 'Why', prose: true, cell: ({ why }) => <Name text={why} /> },
               {
                 title: 'Changes',
                 cell: ({ changes }) => (
@@ -198,7 +198,7 @@ function Promises({ result }: { result: Result | undefined }) {
         keyOf={([name]) => name}
         columns={[
           { title: 'Promise', tight: true, cell: ([name]) => name },
-          { title: 'It says', cell: ([, says]) => says },
+          { title: 'It says', prose: true, cell: ([, says]) => says },
           {
             title: 'Last result',
             tight: true,
@@ -238,7 +238,11 @@ function Findings({ findings }: { findings: readonly Finding[] }) {
         },
         { title: 'Promise', tight: true, cell: ({ promise }) => promise },
         { title: 'Subject', cell: ({ subject }) => <Name text={subject} clip /> },
-        { title: 'What', cell: ({ what, advice }) => <Name text={`${what} ${advice ?? ''}`} /> },
+        {
+          title: 'What',
+          prose: true,
+          cell: ({ what, advice }) => <Name text={`${what} ${advice ?? ''}`} />,
+        },
         { title: 'Repair', tight: true, wide: true, cell: ({ remedy }) => remedy ?? '–' },
       ]}
     />

@@ -2,6 +2,7 @@
 import type { ComponentType } from 'preact'
 import { AuditPage } from './audit.tsx'
 import { DoctorPage } from './doctor.tsx'
+import { EffectsPage } from './effects.tsx'
 import { JobPage } from './job.tsx'
 import { JobsPage } from './jobs.tsx'
 import { LimitPage } from './limit.tsx'
@@ -34,6 +35,7 @@ export const PAGES: readonly PageSpec[] = [
   { path: '/', title: 'Overview', key: 'o', Page: page(OverviewPage) },
   { path: '/jobs', title: 'Jobs', key: 'j', Page: page(JobsPage) },
   { path: '/jobs/:id', title: 'Job', isInner: true, Page: page(JobPage) },
+  { path: '/effects', title: 'Effects', key: 'e', Page: page(EffectsPage) },
   { path: '/runs', title: 'Runs', key: 'r', Page: page(RunsPage) },
   { path: '/runs/:id', title: 'Run', isInner: true, Page: page(RunPage) },
   { path: '/queues', title: 'Queues', key: 'q', Page: page(QueuesPage) },

@@ -1,16 +1,16 @@
 /** Jobs: one filter bar kept in the address, pages by cursor, and actions on the filter. */
 import { useState } from 'preact/hooks'
-import { shellWord } from '../../src/doctor/shell-word.ts'
 import { type Answer, call } from '../api/client.ts'
 import { canOperate } from '../api/session.ts'
 import { ON_FACTS, useView } from '../api/view.ts'
 import { count } from '../format.ts'
-import { askFor, type JobFilter, type Selection, toFilter } from '../jobs/act.tsx'
+import { askFor, conditionWords, type JobFilter, type Selection, toFilter } from '../jobs/act.tsx'
 import { SavedViews } from '../jobs/saved-views.tsx'
-import { VERBS, type Verb } from '../jobs/verbs.ts'
+import { APPROVE, VERBS, type Verb } from '../jobs/verbs.ts'
 import { jobTone } from '../machines.ts'
-import { jobHref, place, setQuery } from '../router.ts'
+import { jobHref, place } from '../router.ts'
 import { FilterBar, type FilterField, filterIn } from '../ui/filters.tsx'
+import { Pages } from '../ui/pages.tsx'
 import { Cli, Empty, Failure, Name, Panel, Time, Top } from '../ui/parts.tsx'
 import { State } from '../ui/state.tsx'
 import { type Column, Table } from '../ui/table.tsx'
@@ -26,6 +26,7 @@ const JOB_FIELDS: readonly FilterField[] = [
   { name: 'queue', says: 'of this queue' },
   { name: 'lane', says: 'in this lane, in any lifecycle', values: LANES },
   { name: 'outcome', says: 'ended so', values: ['succeeded', 'failed', 'cancelled'] },
+  { name: 'stalled', says: 'whose recovery waits for an approval', values: ['yes'] },
   { name: 'error', says: 'whose last error has this text' },
   { name: 'tag', says: 'with this tag' },
   { name: 'key', says: 'with this key' },
@@ -92,11 +93,7 @@ function finish(reload: () => void, setChosen: (keys: ReadonlySet<string>) => vo
 }
 
 function listLine(filter: JobFilter): string {
-  const words = Object.entries(filter).map(([name, value]) => {
-    const option = { createdFrom: 'created-after', createdBefore: 'created-before' }[name] ?? name
-    return ` --${option}=${shellWord(value)}`
-  })
-  return `pawl job list${words.join('')}`
+  return ['pawl job list', ...conditionWords(filter)].join(' ')
 }
 
 function errorOf({ error, blockedReason, reason }: Job): string {
@@ -160,33 +157,6 @@ function Damaged({ damaged }: { damaged: Answer<'listJobs'>['damaged'] }) {
   )
 }
 
-function Pages({
-  after,
-  next,
-  shown,
-}: {
-  after: string | undefined
-  next: string | null
-  shown: number
-}) {
-  if (after === undefined && next === null) return null
-  return (
-    <nav class="row" aria-label="Pages of the list">
-      {after !== undefined && (
-        <button type="button" class="button" onClick={() => setQuery({ after: undefined })}>
-          Newest
-        </button>
-      )}
-      <span class="muted small">{count(shown)} shown, newest first</span>
-      {next !== null && (
-        <button type="button" class="button" onClick={() => setQuery({ after: next })}>
-          Older
-        </button>
-      )}
-    </nav>
-  )
-}
-
 /** The most that one request changes. */
 const BULK_MAX = 10_000
 
@@ -200,8 +170,9 @@ function Bulk({
   then: () => void
 }) {
   const selection: Selection = chosen.size > 0 ? { ids: [...chosen] } : { filter, limit: BULK_MAX }
+  const verbs = filter.stalled === 'yes' ? [APPROVE, ...VERBS] : VERBS
   const act = (verb: Verb) => {
-    const spec = VERBS.find((one) => one.verb === verb)
+    const spec = verbs.find((one) => one.verb === verb)
     if (spec !== undefined) askFor(spec, selection, then)
   }
   return (
@@ -218,7 +189,7 @@ function Bulk({
       <option value="">
         {chosen.size > 0 ? `Act on ${chosen.size} chosen…` : 'Act on all matching…'}
       </option>
-      {VERBS.map(({ verb, title }) => (
+      {verbs.map(({ verb, title }) => (
         <option key={verb} value={verb}>
           {title}
         </option>

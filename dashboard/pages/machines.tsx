@@ -1,11 +1,14 @@
 /** Every machine, drawn from its data: the rules of jobs, attempts, workers and runs. */
-import { call } from '../api/client.ts'
+import { useMemo } from 'preact/hooks'
+import { shellWord } from '../../src/doctor/shell-word.ts'
+import { type Answer, call } from '../api/client.ts'
 import { useView } from '../api/view.ts'
 import { Graph } from '../graph/graph.tsx'
-import { toneOf } from '../machine-data.ts'
+import { type MachineEdge, toneOf } from '../machine-data.ts'
 import { machineOf } from '../machines.ts'
 import { hrefOf, place, setQuery } from '../router.ts'
-import { Cli, Empty, Failure, Panel, Top } from '../ui/parts.tsx'
+import { pictureOf } from '../runs/walk.ts'
+import { Cli, Empty, Failure, Name, Panel, Top } from '../ui/parts.tsx'
 import { State } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 
@@ -14,8 +17,12 @@ export function MachinesPage() {
   const machines = data?.items ?? []
   const wanted = place.value.query.get('machine') ?? machines[0]?.name ?? ''
   const version = place.value.query.get('version') ?? undefined
+  const kind = place.value.query.get('kind') ?? undefined
   const chosen = machines.find(
-    (one) => one.name === wanted && (version === undefined || String(one.version) === version),
+    (one) =>
+      one.name === wanted &&
+      (version === undefined || String(one.version) === version) &&
+      (kind === undefined || one.kind === kind),
   )
   const isFull = place.value.query.get('edges') !== 'main'
   return (
@@ -38,17 +45,17 @@ export function MachinesPage() {
         <nav class="row" aria-label="Machines">
           {machines.map((one) => (
             <a
-              key={`${one.name}@${one.version}`}
+              key={`${one.kind} ${one.name}@${one.version}`}
               class={one === chosen ? 'button primary' : 'button'}
-              href={hrefOf('/machines', { machine: one.name, version: one.version })}
+              href={hrefOf('/machines', hrefQuery(one))}
               aria-current={one === chosen ? 'true' : undefined}
             >
-              {one.name}
+              <Name text={one.name} clip />
               {one.version > 1 && ` v${one.version}`}
             </a>
           ))}
         </nav>
-        {chosen && <Machine name={chosen.name} version={chosen.version} full={isFull} />}
+        {chosen && <Machine {...chosen} full={isFull} />}
       </div>
     </>
   )
@@ -61,16 +68,32 @@ const WHAT: Readonly<Record<string, string>> = {
   run: 'The machine of a run',
 }
 
-function Machine({ name, version, full }: { name: string; version: number; full: boolean }) {
-  const machine = machineOf(name, version)
-  if (machine === undefined) return <Empty title="Loading the machine…" />
-  const { states, edges, kind, initial } = machine
+type Listed = Answer<'listMachines'>['items'][number]
+
+function hrefQuery({ name: machine, version, kind }: Listed) {
+  return { machine, version, kind }
+}
+
+function Machine({
+  name,
+  version,
+  kind,
+  full,
+}: Pick<Listed, 'name' | 'version' | 'kind'> & { full: boolean }) {
+  const machine = machineOf(kind, name, version)
+  // Edges to failed and cancelled exist in every state of a run.
+  const picture = useMemo(
+    () => machine && (kind === 'run' ? pictureOf(machine) : machine),
+    [machine],
+  )
+  if (machine === undefined || picture === undefined) return <Empty title="Loading the machine…" />
+  const { states, edges, initial } = machine
   const rows = Object.entries(states)
   return (
     <>
       <Panel title={`${WHAT[kind] ?? kind}: ${rows.length} states, ${edges.length} edges`}>
         <Graph
-          machine={machine}
+          machine={picture}
           label={`The machine ${name}`}
           full={full}
           stateMark={(state) => ({ seen: true, now: false, ...(state === initial && START) })}
@@ -90,32 +113,45 @@ function Machine({ name, version, full }: { name: string; version: number; full:
                 cell: ([state, { role }]) => <State tone={toneOf(state, role)} word={state} />,
               },
               { title: 'Role', tight: true, cell: ([, spec]) => spec.role ?? '–' },
-              { title: 'Meaning', cell: ([, spec]) => <span class="muted">{spec.meaning}</span> },
-            ]}
-          />
-        </Panel>
-        <Panel title="Edges" flush>
-          <Table
-            label="Edges"
-            rows={edges}
-            keyOf={(edge) => `${edge.from}>${edge.to}>${edge.on.join()}`}
-            columns={[
-              { title: 'From → to', tight: true, cell: (edge) => `${edge.from} → ${edge.to}` },
-              { title: 'By', cell: (edge) => edge.on.join(', ') },
               {
-                title: 'Note',
-                wide: true,
-                cell: (edge) => (
-                  <span class="muted">{edge.operator ? 'operator' : (edge.because ?? '')}</span>
-                ),
+                title: 'Meaning',
+                prose: true,
+                cell: ([, spec]) => <span class="muted">{spec.meaning}</span>,
               },
             ]}
           />
         </Panel>
+        <Edges edges={edges} />
       </div>
-      <Cli line={`pawl machine show ${name} --mermaid`} />
+      {/* The command line knows the built-in machine of runs only. */}
+      {(kind !== 'run' || name === 'run') && (
+        <Cli line={`pawl machine show ${shellWord(name)} --mermaid`} />
+      )}
     </>
   )
 }
 
 const START = { says: 'starts here' } as const
+
+function Edges({ edges }: { edges: readonly MachineEdge[] }) {
+  return (
+    <Panel title="Edges" flush>
+      <Table
+        label="Edges"
+        rows={edges}
+        keyOf={(edge) => `${edge.from}>${edge.to}>${edge.on.join()}`}
+        columns={[
+          { title: 'From → to', tight: true, cell: (edge) => `${edge.from} → ${edge.to}` },
+          { title: 'By', cell: (edge) => edge.on.join(', ') },
+          {
+            title: 'Note',
+            wide: true,
+            cell: (edge) => (
+              <span class="muted">{edge.operator ? 'operator' : (edge.because ?? '')}</span>
+            ),
+          },
+        ]}
+      />
+    </Panel>
+  )
+}

@@ -96,12 +96,12 @@ function needsOf({ numbers, facts }: Overview): Need[] {
     {
       ...{ tone: 'failed', number: attention.stalledJobs, word: 'stalled' },
       says: 'lease expired; approve their recovery',
-      href: hrefOf('/jobs', { lane: 'held' }),
+      href: hrefOf('/jobs', { stalled: 'yes' }),
     },
     {
       ...{ tone: 'parked', number: attention.parkedEffects, word: 'parked effects' },
-      says: 'committed, not delivered: pawl effect retry',
-      href: hrefOf('/jobs', { lane: 'delivering' }),
+      says: 'committed, not delivered',
+      href: hrefOf('/effects'),
     },
     {
       ...{ tone: 'blocked', number: lanes.blocked, word: 'blocked' },

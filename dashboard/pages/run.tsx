@@ -8,7 +8,15 @@ import { useView } from '../api/view.ts'
 import { count, counted } from '../format.ts'
 import { machineOf } from '../machines.ts'
 import { place, setQuery } from '../router.ts'
-import { askToCancel, askToFork, askToLink, askToResume } from '../runs/act.tsx'
+import {
+  askToCancel,
+  askToFork,
+  askToLink,
+  askToResume,
+  askToRewind,
+  FORCED_MAX,
+  itemsSince,
+} from '../runs/act.tsx'
 import { RunDetails } from '../runs/details.tsx'
 import { Gantt } from '../runs/gantt.tsx'
 import { RunLife } from '../runs/life.tsx'
@@ -99,30 +107,45 @@ function titleOf({ at, isNow }: RunMoment, { run }: RunData): string {
     : `Its way, as of event ${count(at)} of ${count(run.last_seq)}`
 }
 
-function Head({ data, moment, reload }: { data: RunData; moment: RunMoment; reload: () => void }) {
-  const { run_id: id, run_state: state, machine } = moment.run
-  const known = machineOf(machine.name, machine.version)
-  const tone = runTone(state, known)
+interface ActionsProps {
+  readonly data: RunData
+  readonly moment: RunMoment
+  readonly reload: () => void
+}
+
+/** The buttons of operators. The server decides what applies. */
+function Actions({ data, moment, reload }: ActionsProps) {
+  const { run_id: id, machine } = data.run
+  const known = machineOf('run', machine.name, machine.version)
   const hasEnded = ['succeeded', 'failed', 'cancelled'].includes(runTone(data.run.run_state, known))
+  // While the past loads, the run is that of another moment.
+  const isThere = !moment.isNow && moment.run.last_seq === moment.at
+  const items = isThere ? itemsSince(data.run, moment.run) : []
+  const canRewind = !hasEnded && items.length > 0 && items.length <= FORCED_MAX
+  const { at } = moment
+  if (!canOperate.value) return null
   const button = (title: string, ask: () => void, isFirst = false) => (
     <button type="button" class={isFirst ? 'button primary' : 'button'} onClick={ask}>
       {title}…
     </button>
   )
   return (
-    <Top
-      title={id}
-      actions={
-        canOperate.value && (
-          <>
-            {button('Link a commit', () => askToLink(id, reload))}
-            {button(`Fork at #${moment.at}`, () => askToFork(id, moment.at))}
-            {!hasEnded && button('Cancel', () => askToCancel(id, reload))}
-            {!hasEnded && button('Resume', () => askToResume(id, reload), true)}
-          </>
-        )
-      }
-    >
+    <div class="row">
+      {button('Link a commit', () => askToLink(id, reload))}
+      {button(`Fork at #${at}`, () => askToFork(id, at))}
+      {canRewind && button(`Rewind to #${at}`, () => askToRewind(id, { at, items }, reload))}
+      {!hasEnded && button('Cancel', () => askToCancel(id, reload))}
+      {!hasEnded && button('Resume', () => askToResume(id, reload), true)}
+    </div>
+  )
+}
+
+function Head({ data, moment, reload }: ActionsProps) {
+  const { run_id: id, run_state: state, machine } = moment.run
+  const known = machineOf('run', machine.name, machine.version)
+  const tone = runTone(state, known)
+  return (
+    <Top title={id} actions={<Actions data={data} moment={moment} reload={reload} />}>
       <State tone={tone} word={state} />
       <span class="mono muted">
         {machine.name} v{machine.version} <Copy text={id} label="Copy the id" />

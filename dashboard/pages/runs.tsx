@@ -77,7 +77,7 @@ function NoRuns() {
 
 function stateOf({ state, machine }: Summary) {
   if (typeof state !== 'string') return <State tone="failed" word="no valid snapshot" />
-  const known = typeof machine === 'string' ? machineOf(machine) : undefined
+  const known = typeof machine === 'string' ? machineOf('run', machine) : undefined
   return <State tone={runTone(state, known)} word={state} />
 }
 

@@ -147,7 +147,7 @@ function Chosen({
   all: readonly Worker[]
   held: readonly Job[]
 }) {
-  const whole = machineOf('worker')
+  const whole = machineOf('worker', 'worker')
   const machine = useMemo(() => whole && loopOf(whole, worker.state), [whole, worker.state])
   const own = held.filter(({ execution }) => execution?.worker === worker.id)
   const others = (state: string) => all.filter((one) => one.live && one.state === state).length

@@ -1,7 +1,9 @@
-/** What operators do to runs: start, resume, cancel, fork and link. */
+/** What operators do to runs: start, resume, rewind, cancel, fork and link. */
 import { signal } from '@preact/signals'
+import { entryOf, type Run } from '../../src/core/run/run.ts'
 import { shellWord } from '../../src/doctor/shell-word.ts'
 import { type Answer, call, Refused } from '../api/client.ts'
+import { counted } from '../format.ts'
 import { runHref } from '../router.ts'
 import { Action, openDialog } from '../ui/dialogs.tsx'
 import { explainResume, resumeText } from './resume.tsx'
@@ -50,6 +52,45 @@ export function askToResume(id: string, then: () => void): void {
         await call('resumeRun', { params: { id }, body: body() })
         then()
         return <span>The run is resumed.</span>
+      }}
+    />,
+  )
+}
+
+/** The most work items that one request forces. */
+export const FORCED_MAX = 1000
+
+/**
+ * Work items that ran after a moment of the past. If a resume forces them, the engine rewinds the
+ * run to the last stable state before the first of them.
+ */
+export function itemsSince(now: Run, then: Run): string[] {
+  return Object.keys(now.work_items).filter((key) => {
+    const before = entryOf(then.work_items, key)
+    const isSame = before?.attempts === entryOf(now.work_items, key)?.attempts
+    return !isSame || before?.status !== 'finished'
+  })
+}
+
+export function askToRewind(
+  id: string,
+  { at, items }: { at: number; items: readonly string[] },
+  then: () => void,
+): void {
+  const forced = items.map((key) => ` --force=${shellWord(key)}`).join('')
+  openDialog(
+    <Action
+      title={`Rewind ${id} to event ${at}`}
+      says={`${counted(items.length, 'work item')} ran after event ${at}. The run goes back to the
+        last stable state before the first of them, and they run again. Its log keeps what has
+        happened. To keep this run as it is, fork it instead.`}
+      verb="Rewind and resume"
+      unsigned
+      cli={() => `pawl run resume ${shellWord(id)}${forced}`}
+      act={async () => {
+        await call('resumeRun', { params: { id }, body: { force: [...items] } })
+        then()
+        return <span>The run is rewound and resumed.</span>
       }}
     />,
   )

@@ -120,7 +120,7 @@ interface Version {
 }
 
 /** The content of the version at this moment, which need not be the latest. */
-function Content(version: Version) {
+export function Content(version: Version) {
   const { id, name, sha256 } = version
   const [failed, setFailed] = useState<Refused>()
   const params = { id, artifact: name }

@@ -6,8 +6,10 @@ import { Diff } from '../ui/history.tsx'
 import { Empty, Lines, Name, Tabs, Time } from '../ui/parts.tsx'
 import { State } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
+import { ArtifactGraphTab } from './artifact-graph.tsx'
 import { Artifacts } from './artifacts.tsx'
 import { Events } from './events.tsx'
+import { ITEM_TONES } from './item-tones.ts'
 import type { RunData, RunMoment } from './load.ts'
 import { More } from './more.tsx'
 import { Resume } from './resume.tsx'
@@ -27,6 +29,7 @@ export function RunDetails(props: Props) {
   const tabs = [
     { id: 'events', label: `Events ${count(run.last_seq)}` },
     { id: 'artifacts', label: `Artifacts ${count(Object.keys(run.artifacts_index).length)}` },
+    { id: 'graph', label: 'Artifact graph' },
     { id: 'items', label: `Work items ${count(Object.keys(run.work_items).length)}` },
     { id: 'issues', label: `Issues ${count(open)} open` },
     { id: 'changes', label: `Changes at #${moment.at}` },
@@ -34,13 +37,17 @@ export function RunDetails(props: Props) {
     { id: 'run', label: 'All fields' },
   ]
   const choose = (id: string) =>
-    setQuery({ tab: id === 'events' ? undefined : id, artifact: undefined }, { replace: true })
+    setQuery(
+      { tab: id === 'events' ? undefined : id, artifact: undefined, around: undefined },
+      { replace: true },
+    )
   return (
     <section class="panel flush" aria-label="Details">
       <Tabs tabs={tabs} chosen={chosen} choose={choose} />
       <div class="tab-body" role="tabpanel" aria-labelledby={`tab-${chosen}`}>
         {chosen === 'events' && <Events {...props} />}
         {chosen === 'artifacts' && <Artifacts moment={moment} />}
+        {chosen === 'graph' && <ArtifactGraphTab moment={moment} />}
         {chosen === 'items' && <Items moment={moment} />}
         {chosen === 'issues' && <Issues moment={moment} />}
         {chosen === 'changes' && <Diff changes={moment.changes.slice(0, ROWS_MAX)} />}
@@ -53,12 +60,6 @@ export function RunDetails(props: Props) {
 
 const ROWS_MAX = 500
 const TEXT_MAX = 200_000
-
-const ITEM_TONES: Readonly<Record<string, Tone>> = {
-  started: 'running',
-  finished: 'succeeded',
-  failed: 'failed',
-}
 
 function Items({ moment: { run } }: { moment: RunMoment }) {
   const rows = Object.entries(run.work_items)
@@ -128,7 +129,7 @@ function Issues({ moment: { run } }: { moment: RunMoment }) {
             ),
         },
         { title: 'Issue', cell: ([name]) => <Name text={name} clip /> },
-        { title: 'What', cell: ([, { message }]) => <Name text={message} /> },
+        { title: 'What', prose: true, cell: ([, { message }]) => <Name text={message} /> },
         {
           title: 'Opened',
           number: true,

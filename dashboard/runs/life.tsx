@@ -17,7 +17,7 @@ interface Props {
 export function RunLife(props: Props) {
   const { data, moment } = props
   const { machine: named } = data.run
-  const known = machineOf(named.name, named.version)
+  const known = machineOf('run', named.name, named.version)
   const machine = known ?? machineFrom(data.events, named.name)
   const walk = walkOf(data.events.filter(({ seq }) => seq <= moment.at))
   const future = walkOf(data.events)

@@ -1,4 +1,4 @@
-/** What a resume of a run would do: which items run again, and why. */
+/** What a resume of a run would do: how far it rewinds, which items run again, and why. */
 import { call } from '../api/client.ts'
 import { useView } from '../api/view.ts'
 import { count } from '../format.ts'
@@ -10,7 +10,9 @@ import { More } from './more.tsx'
 const ROWS_MAX = 500
 
 interface Explained {
+  readonly state: string
   readonly hasEnded: boolean
+  readonly rewinds: readonly Rewind[]
   readonly continuesIn: string
   readonly changedInputs: readonly string[]
   readonly refusal: { readonly message: string; readonly hint: string } | null
@@ -24,8 +26,22 @@ interface ExplainedItem {
   readonly artifact: string | null
 }
 
+interface Rewind {
+  readonly from: string
+  readonly to: string
+  readonly reason: 'resume' | 'stale'
+}
+
+export type ItemVerdicts = ReadonlyMap<string, Pick<ExplainedItem, 'verdict' | 'because'>>
+
+/** By the key of the item; empty if nothing is explained. */
+export function verdictsOf(explained: Explained | undefined): ItemVerdicts {
+  return new Map((explained?.items ?? []).map((item) => [item.key, item]))
+}
+
 /** What a resume would do, in one sentence. */
-export function resumeText({ hasEnded, items, continuesIn, changedInputs }: Explained): string {
+export function resumeText(explained: Explained): string {
+  const { hasEnded, items, continuesIn, changedInputs, rewinds } = explained
   if (hasEnded)
     return 'The run has ended: a resume changes nothing. Fork it to go on from a past event.'
   const of = (verdict: string) => items.filter((item) => item.verdict === verdict).length
@@ -35,15 +51,23 @@ export function resumeText({ hasEnded, items, continuesIn, changedInputs }: Expl
     `${count(of('check'))} run if what they read differs`,
     `${count(of('skip'))} are kept`,
   ]
-  return `${changed}It continues in ${continuesIn}: ${parts.join(', ')}.`
+  const back = rewinds.map(
+    ({ from, to, reason }) => `It rewinds from ${from} to ${to}${WHY[reason]}`,
+  )
+  return [changed, ...back, `It continues in ${continuesIn}: ${parts.join(', ')}.`].join('')
 }
+
+const WHY = {
+  resume: ', because a process was stopped there. ',
+  stale: ', because earlier work is stale. ',
+} as const
 
 export async function explainResume(id: string, signal?: AbortSignal): Promise<Explained> {
   const answer = await call('explainRun', { params: { id }, query: {} }, signal)
   return answer as unknown as Explained
 }
 
-const VERDICTS = {
+export const VERDICTS = {
   run: ['running', 'runs again'],
   check: ['waiting', 'runs if it differs'],
   skip: ['succeeded', 'is kept'],

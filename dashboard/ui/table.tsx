@@ -14,10 +14,12 @@ export interface Column<Row> {
   readonly number?: boolean
   /** As narrow as its content. */
   readonly tight?: boolean
-  /** Takes the room that is left, and is cut off there. */
+  /** Takes the room that is left, and is cut off there. Left out on a phone. */
   readonly fill?: boolean
   /** Left out on a phone. */
   readonly wide?: boolean
+  /** Sentences: a table scrolls before their lines become very short. */
+  readonly prose?: boolean
 }
 
 export interface TableProps<Row> {
@@ -32,10 +34,10 @@ export interface TableProps<Row> {
   readonly choose?: (keys: ReadonlySet<string>) => void
 }
 
-const classOfColumn = ({ number, tight, fill, wide }: Column<never>) =>
-  [number && 'number', tight && 'tight', fill && 'fill', wide && 'wide']
-    .filter(Boolean)
-    .join(' ') || undefined
+const CLASSES = ['number', 'tight', 'fill', 'wide', 'prose'] as const
+
+const classOfColumn = (column: Column<never>) =>
+  CLASSES.filter((name) => column[name]).join(' ') || undefined
 
 export function Table<Row>(props: TableProps<Row>) {
   const { label, columns, rows, keyOf, chosen, choose } = props

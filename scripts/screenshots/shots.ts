@@ -8,6 +8,15 @@ export interface Shot {
   readonly prepare?: (page: Page) => Promise<void>
 }
 
+const RUNS: readonly Shot[] = [
+  { name: 'runs', path: '/runs' },
+  { name: 'run', path: '/runs/handbook-2' },
+  { name: 'run-past', path: '/runs/handbook-1?at=88&tab=changes' },
+  { name: 'run-artifacts', path: '/runs/handbook-2?tab=artifacts&artifact=facts' },
+  { name: 'run-graph', path: '/runs/handbook-2?tab=graph&artifact=site%2Fwinches.md' },
+  { name: 'run-resume', path: '/runs/handbook-3?tab=resume' },
+]
+
 export async function shotsOf({ store }: TestPawl): Promise<Shot[]> {
   const parked = (await store.list({ lane: 'parked' }, { limit: 10 })).items
   const succeeded = (await store.list({ state: 'succeeded', type: 'charge' }, { limit: 1 })).items
@@ -22,6 +31,7 @@ export async function shotsOf({ store }: TestPawl): Promise<Shot[]> {
     { name: 'job', path: job(crashed?.id, '?at=6') },
     { name: 'job-errors', path: job(poisoned?.id, '?tab=errors') },
     { name: 'job-succeeded', path: job(succeeded[0]?.id, '?tab=input') },
+    { name: 'effects', path: '/effects?state=delivered' },
     { name: 'queues', path: '/queues' },
     { name: 'queue', path: '/queues/reports' },
     { name: 'limits', path: '/limits' },
@@ -44,11 +54,7 @@ export async function shotsOf({ store }: TestPawl): Promise<Shot[]> {
     { name: 'schedules', path: '/schedules' },
     { name: 'schedule', path: '/schedules/sales-report' },
     { name: 'workers', path: '/workers' },
-    { name: 'runs', path: '/runs' },
-    { name: 'run', path: '/runs/handbook-2' },
-    { name: 'run-past', path: '/runs/handbook-1?at=88&tab=changes' },
-    { name: 'run-artifacts', path: '/runs/handbook-2?tab=artifacts&artifact=facts' },
-    { name: 'run-resume', path: '/runs/handbook-3?tab=resume' },
+    ...RUNS,
     { name: 'audit', path: '/audit' },
     { name: 'machines', path: '/machines?edges=main' },
     { name: 'machines-worker', path: '/machines?machine=worker' },

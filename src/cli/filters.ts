@@ -14,6 +14,7 @@ export const FILTER_OPTIONS: readonly OptionSpec[] = [
     says: 'jobs with this outcome, in any lifecycle; failed includes exhausted retries',
     choices: [...OUTCOME_WORDS],
   },
+  { flags: '--stalled', says: 'jobs whose recovery waits for an approval' },
   { flags: '--queue <queue>', says: 'jobs of this queue' },
   { flags: '--type <type>', says: 'jobs of this type' },
   { flags: '--tag <tag>', says: 'jobs with this tag' },
@@ -43,6 +44,7 @@ export function filterOf(call: Call, now: number): JobFilter {
   })
   return {
     ...(Object.fromEntries(texts) as JobFilter & { lane?: Lane }),
+    ...(call.options.stalled === true && { stalled: true }),
     ...(createdFrom !== undefined && { createdFrom }),
     ...(createdBefore !== undefined && { createdBefore }),
   }

@@ -13,9 +13,17 @@ export interface KnownMachine {
   readonly roles?: ReadonlyMap<string, Role>
 }
 
-/** Returns the machines of these lifecycles, once for each version, and those of the engine. */
-export function knownMachines(lifecycles: readonly Lifecycle[]): KnownMachine[] {
+/**
+ * Returns the machines of these lifecycles and runs, once for each version, and those of the
+ * engine.
+ */
+export function knownMachines(
+  lifecycles: readonly Lifecycle[],
+  runs: readonly Machine[] = [],
+): KnownMachine[] {
   const byVersion = new Map(lifecycles.map((one) => [`${one.name} ${one.version}`, one]))
+  const all = [documentationRun.machine as Machine, ...runs]
+  const ofRuns = new Map(all.map((one) => [`${one.name} ${one.version}`, one]))
   return [
     ...[...byVersion.values()].map(({ machine, roles }) => ({
       kind: 'job' as const,
@@ -24,7 +32,7 @@ export function knownMachines(lifecycles: readonly Lifecycle[]): KnownMachine[] 
     })),
     { kind: 'execution', machine: executionMachine as Machine },
     { kind: 'worker', machine: workerMachine as Machine },
-    { kind: 'run', machine: documentationRun.machine as Machine },
+    ...[...ofRuns.values()].map((machine) => ({ kind: 'run' as const, machine })),
   ]
 }
 

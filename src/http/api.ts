@@ -30,10 +30,10 @@ import { Kept } from './kept.ts'
 import { FailedLogins, Slots } from './limits.ts'
 import { Maintenance } from './maintenance.ts'
 import { openApiOf } from './openapi.ts'
-import { overviewOf } from './overview.ts'
+import { censusOf, overviewOf } from './overview.ts'
 import { PayloadRules, SECRET_KEYS } from './payloads.ts'
 import { problemOf } from './problem.ts'
-import type { ApiContext, Route } from './route.ts'
+import { type ApiContext, type Route, WORK } from './route.ts'
 import { Router } from './router.ts'
 import { ROUTES } from './routes/index.ts'
 import { Tokens } from './tokens.ts'
@@ -162,6 +162,7 @@ class Api implements HttpApi {
   /** Streams, long polls and examinations. */
   readonly #lasting = new Set<AbortController>()
   #isClosed = false
+  readonly #forgetCounts: () => void
   readonly #logger: Pawl['internals']['logger']
   #runs: Promise<Runs> | undefined
 
@@ -169,7 +170,11 @@ class Api implements HttpApi {
     const { pawl, basePath = '', bodyBytesMax = BODY_BYTES_MAX } = options
     const { jobs, logger, environment } = pawl.internals
     const maintenance = new Maintenance(pawl.store, environment)
-    const overview = new Kept(() => overviewOf(pawl), environment.clock, OVERVIEW_MS)
+    const counted = new Kept(() => censusOf(pawl), environment.clock, 0)
+    const census = () => counted.get()
+    const computeOverview = () => overviewOf(pawl, census)
+    const overview = new Kept(computeOverview, environment.clock, OVERVIEW_MS)
+    this.#forgetCounts = () => counted.forget()
     this.#basePath = basePath
     this.#dashboard = (options.dashboard ?? true) ? new Dashboard() : undefined
     this.#logger = logger
@@ -187,6 +192,7 @@ class Api implements HttpApi {
       runs: () => this.#openRuns(options),
       payloads: new PayloadRules(redactKeys, payloadShownMax),
       metrics: async () => `${options.metrics?.text() ?? ''}${await storeMetricsText(pawl)}`,
+      census,
       overview: () => overview.get(),
       document: (base) => JSON.stringify(openApiOf(ROUTES, base)),
       anyType: (options.types ?? (jobs.size > 0 ? 'known' : 'any')) === 'any',
@@ -258,7 +264,10 @@ class Api implements HttpApi {
         basePath,
         isHead: request.method === 'HEAD',
       }
-      return replyOf(route, await route.run({ ...this.#context, ...own }), request)
+      const answer = await route.run({ ...this.#context, ...own })
+      // A client sees what it has changed. Claims and reports of workers are too many for that.
+      if (route.method !== 'GET' && route.roles !== WORK) this.#forgetCounts()
+      return replyOf(route, answer, request)
     }
     return route.lasts ? this.#last(request, run) : this.#requests.hold(() => run(request.signal))
   }

@@ -4,6 +4,8 @@ import type { Clock } from '../core/ports.ts'
 /** A value is kept for this many times as long as it took to compute, up to `KEEP_MAX_MS`. */
 const KEEP_FACTOR = 20
 const KEEP_MAX_MS = 10_000
+/** What was computed more quickly is kept for `keepMs` only. */
+const COSTLY_MS = 20
 
 /**
  * Keeps a value for some time. There is one computation at a time, which all who ask share. A value
@@ -30,18 +32,27 @@ export class Kept<T> {
     if (known !== undefined && now >= known.at && now < known.until) {
       return Promise.resolve(known.value)
     }
-    this.#running ??= this.#run().finally(() => {
-      this.#running = undefined
+    if (this.#running !== undefined) return this.#running
+    const running: Promise<T> = this.#run(() => this.#running === running).finally(() => {
+      if (this.#running === running) this.#running = undefined
     })
-    return this.#running
+    this.#running = running
+    return running
   }
 
-  async #run(): Promise<T> {
+  /** Computes the value again when it is next asked for. A computation that runs is not kept. */
+  forget(): void {
+    this.#value = undefined
+    this.#running = undefined
+  }
+
+  async #run(isWanted: () => boolean): Promise<T> {
     const at = this.#clock.now()
     const value = await this.#compute()
     const tookMs = this.#clock.now() - at
-    const keepMs = Math.max(this.#keepMs, Math.min(KEEP_FACTOR * tookMs, KEEP_MAX_MS))
-    this.#value = { at, until: at + tookMs + keepMs, value }
+    const costMs = tookMs < COSTLY_MS ? 0 : Math.min(KEEP_FACTOR * tookMs, KEEP_MAX_MS)
+    const until = at + tookMs + Math.max(this.#keepMs, costMs)
+    if (isWanted()) this.#value = { at, until, value }
     return value
   }
 }

@@ -20,12 +20,19 @@ const BLOCKED_MS = 60_000
 const TICKS_MAX = 200
 const DAY_MS = 86_400_000
 
+/** What is counted by reading the indexes of all jobs that have not ended. */
+export async function censusOf({ store, queues }: Pawl) {
+  return { counts: await store.counts(), queues: await queues.list() }
+}
+
+export type Census = Awaited<ReturnType<typeof censusOf>>
+
 /** Counts everything. */
-export async function overviewOf(pawl: Pawl) {
+export async function overviewOf(pawl: Pawl, census = () => censusOf(pawl)) {
   const { store } = pawl
   const now = store.now()
-  const { lanes, ended } = await store.counts()
-  const queues = await pawl.queues.list()
+  const { counts, queues } = await census()
+  const { lanes, ended } = counts
   const workers = await pawl.workers.list()
   const live = workers.filter((worker) => worker.live)
   const waits = queues.flatMap(({ oldestReadyMs }) => oldestReadyMs ?? [])
@@ -63,8 +70,8 @@ function sumOf(numbers: readonly number[]): number {
 
 /** Jobs whose lease has expired and whose recovery waits for an operator. */
 async function stalledIn(store: Store): Promise<number> {
-  const { items } = await store.list({ lane: 'held' }, { limit: ATTENTION_MAX })
-  return items.filter(({ stalled }) => stalled).length
+  const { items } = await store.list({ stalled: true }, { limit: ATTENTION_MAX })
+  return items.length
 }
 
 /** Ticks of the last day that made no job because no worker was there in time. */

@@ -9,6 +9,7 @@ import type { AccessRole } from '../stores/contract/tokens.ts'
 import type { Identity } from './access.ts'
 import type { Slots } from './limits.ts'
 import type { Maintenance } from './maintenance.ts'
+import type { Census } from './overview.ts'
 import type { PayloadRules } from './payloads.ts'
 import type { JsonSchema } from './schema.ts'
 
@@ -19,6 +20,8 @@ export interface ApiContext {
   readonly payloads: PayloadRules
   /** The text of `/metrics`. */
   readonly metrics: () => Promise<string>
+  /** Counts of all jobs and queues; in a large store, as they were up to ten seconds ago. */
+  readonly census: () => Promise<Census>
   /** The numbers of `/api/v1/overview`. */
   readonly overview: () => Promise<unknown>
   /** The text of `/openapi.json`, for a base path. */
@@ -99,6 +102,11 @@ export const ADMIN: readonly AccessRole[] = []
 export function isMedia(answer: Route['answer']): answer is MediaAnswer {
   return 'media' in answer
 }
+
+/** Of routes that answer with counts of the whole store. */
+export const SHARED_COUNTS =
+  'If counting takes 20 ms or more, the counts are shared by all clients for 20 times as long, ' +
+  'at most for 10 seconds. A change by a client of this server is seen at once.'
 
 /** A cursor of a list. */
 export const AFTER: JsonSchema = {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { typed } from 'pawl'
-import { defineRun, openRuns } from 'pawl/runs'
+import { defineRun, defineRunMachine, openRuns } from 'pawl/runs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { thorough } from '../support/extent.ts'
 import { browserOfFile, serving, violationsOf, visit } from './bench.ts'
@@ -66,12 +66,46 @@ const counting = defineRun({
   },
 })
 
+/** A machine of its own, with the name of a lifecycle. */
+const reviewing = defineRun({
+  name: 'reviewing',
+  machine: defineRunMachine({
+    machine: {
+      name: 'standard',
+      version: 1,
+      initial: 'WRITTEN',
+      sameState: 'refuse',
+      states: {
+        WRITTEN: { meaning: 'Written.', stable: true },
+        REVIEWED: { meaning: 'Reviewed.', stable: true },
+        PUBLISHED: { meaning: 'Published.', terminal: true },
+        FAILED: { meaning: 'Failed.', terminal: true },
+        CANCELLED: { meaning: 'Cancelled.', terminal: true },
+      },
+      edges: [
+        { from: 'WRITTEN', to: 'REVIEWED', on: ['review'] },
+        { from: 'REVIEWED', to: 'WRITTEN', on: ['reject'] },
+        { from: 'REVIEWED', to: 'PUBLISHED', on: ['publish'] },
+        { from: 'WRITTEN', to: 'PUBLISHED', on: ['publish'] },
+        { from: 'WRITTEN', to: 'FAILED', on: ['fail'] },
+        { from: 'REVIEWED', to: 'FAILED', on: ['fail'] },
+        { from: 'WRITTEN', to: 'CANCELLED', on: ['cancel'] },
+        { from: 'REVIEWED', to: 'CANCELLED', on: ['cancel'] },
+      ],
+    },
+    failed: 'FAILED',
+    cancelled: 'CANCELLED',
+  }),
+  input: typed<null>(),
+  nodes: { WRITTEN: async () => 'REVIEWED', REVIEWED: async () => 'PUBLISHED' },
+})
+
 async function servingRuns() {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-runs-page-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const texts = mkdtempSync(join(folder, 'texts-'))
   const write = (name: string, text: string) => writeFileSync(join(texts, name), text)
-  const runs = await openRuns({ folder: join(folder, 'runs'), runs: [counting] })
+  const runs = await openRuns({ folder: join(folder, 'runs'), runs: [counting, reviewing] })
   onTestFinished(() => runs.close())
   const { server } = await serving({}, { runs })
   return { runs, server, texts, write }
@@ -129,6 +163,93 @@ describe.runIf(browser)('runs', () => {
     expect([faults, foreign]).toEqual([[], []])
   })
 
+  it('show what is stale, and on which way it became so', async () => {
+    const { runs, server, texts, write } = await servingRuns()
+    write('a.txt', 'one two three')
+    write('b.txt', 'broken')
+    await (await runs.start(counting, { runId: 'words-1', input: { folder: texts } })).result()
+    write('b.txt', 'four five')
+    await (await runs.resume('words-1')).result()
+    let stale = 0
+    for await (const { type, seq } of runs.events('words-1')) {
+      if (type === 'ARTIFACT_STALE') stale = seq
+    }
+    const { page, faults } = await visit(
+      chromium,
+      `${server.url}/runs/words-1?at=${stale}&tab=graph`,
+    )
+    const box = (label: string) => page.getByLabel(label, { exact: true })
+    const why = page.locator('.reasons li')
+    await box('words/texts/b.txt: stale because of texts/b.txt').waitFor()
+    await box('words/texts/a.txt: fresh').waitFor()
+    expect(await why.first().textContent()).toBe(
+      'stalewords/texts/b.txt, because texts/b.txt has changed, by way of count texts/b.txt.',
+    )
+    expect(await page.locator('.parts .edge.changed').count()).toBe(1)
+
+    // The chosen one shows its way and its content; the rest can be left out.
+    await box('words/texts/b.txt: stale because of texts/b.txt').click()
+    await page.locator('.content pre', { hasText: '"words": 1' }).waitFor()
+    expect(await page.locator('.parts .edge.lit').count()).toBe(2)
+    await page.getByLabel('Only around the chosen one').check()
+    await box('words/texts/a.txt: fresh').waitFor({ state: 'detached' })
+    expect(new URL(page.url()).searchParams.get('artifact')).toBe('words/texts/b.txt')
+
+    // Now, nothing is stale.
+    await page.goto(`${server.url}/runs/words-1?tab=graph`)
+    await page.getByText('0 stale artifacts').waitFor()
+    expect(await why.count()).toBe(0)
+    expect(faults).toEqual([])
+  })
+
+  it('are rewound to an event: only what ran after it runs again', async () => {
+    const { runs, server, texts, write } = await servingRuns()
+    write('a.txt', 'one two three')
+    write('b.txt', 'broken')
+    await (await runs.start(counting, { runId: 'words-1', input: { folder: texts } })).result()
+    let before = 0
+    for await (const { type, seq, data } of runs.events('words-1')) {
+      if (type === 'WORK_ITEM_STARTED' && data.key === 'add up') before = seq - 1
+    }
+    write('b.txt', 'mended')
+    const { page, faults } = await visit(chromium, `${server.url}/runs/words-1?at=1`)
+    await page.getByRole('button', { name: 'Rewind to #1…' }).click()
+    await page.getByText('3 work items ran after event 1').waitFor()
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.goto(`${server.url}/runs/words-1?at=${before}&tab=resume`)
+    await page.getByText('It rewinds from INGESTED to').waitFor()
+    await page.getByRole('button', { name: `Rewind to #${before}…` }).click()
+    expect(await page.locator('dialog .cli code').textContent()).toBe(
+      "pawl run resume words-1 --force='add up'",
+    )
+    await page.getByRole('button', { name: 'Rewind and resume' }).click()
+    await page.getByText('The run is rewound and resumed.').waitFor()
+    await expect.poll(async () => (await runs.show('words-1')).run.run_state).toBe('DONE')
+    const { run } = await runs.show('words-1')
+    expect(run.work_items['count texts/a.txt']?.attempts).toBe(1)
+    expect(run.work_items['add up']?.attempts).toBe(2)
+    const types: string[] = []
+    for await (const { type } of runs.events('words-1')) types.push(type)
+    expect(types).toContain('RESUME_REWIND')
+    expect(faults).toEqual([])
+  })
+
+  it('are drawn on the page of machines with the machine of their definition', async () => {
+    const { server } = await servingRuns()
+    const { page, faults } = await visit(chromium, `${server.url}/machines`)
+    // A lifecycle of jobs has the same name: both are listed, and each has its own states.
+    const both = page.getByRole('link', { name: 'standard', exact: true })
+    await both.first().waitFor()
+    expect(await both.count()).toBe(2)
+    await both.last().click()
+    await page.getByText('The machine of a run: 5 states, 8 edges').waitFor()
+    await page.locator('.graph', { hasText: 'REVIEWED' }).waitFor()
+    expect(await violationsOf(page)).toEqual([])
+    await both.first().click()
+    await page.locator('.graph', { hasText: 'quarantined' }).waitFor()
+    expect(faults).toEqual([])
+  })
+
   it('are forked at an event and cancelled with a reason', async () => {
     const { runs, server, texts, write } = await servingRuns()
     write('b.txt', 'broken')
@@ -159,7 +280,10 @@ describe.runIf(browser)('runs', () => {
     await (await runs.start(counting, { runId: 'words-1', input })).result()
     const { page } = await visit(chromium, server.url, { colorScheme })
     const tabs = ['', '?at=9&tab=changes', '?tab=artifacts&artifact=sum', '?tab=items']
-    const paths = [...tabs, '?tab=issues', '?tab=resume', '?tab=run'].map((one) => `/words-1${one}`)
+    const graphs = ['?tab=graph', '?tab=graph&artifact=sum&around=yes']
+    const paths = [...tabs, ...graphs, '?tab=issues', '?tab=resume', '?tab=run'].map(
+      (one) => `/words-1${one}`,
+    )
     for (const path of ['', '/nothing', ...paths]) {
       await page.goto(`${server.url}/runs${path}`)
       await page.locator('main h1').first().waitFor()
@@ -177,7 +301,7 @@ describe.runIf(browser)('runs', () => {
     const outcome = await (await runs.start(counting, { runId: 'words-1', input })).result()
     expect(outcome.kind).toBe('done')
     const { page, faults, foreign } = await visit(chromium, server.url)
-    for (const tab of ['events', 'artifacts', 'items', 'issues', 'resume', 'run']) {
+    for (const tab of ['events', 'artifacts', 'graph', 'items', 'issues', 'resume', 'run']) {
       await page.goto(`${server.url}/runs/words-1?tab=${tab}`)
       await page.getByText('Its way').waitFor()
       await page.locator('[role=tabpanel] *').first().waitFor()
@@ -190,6 +314,10 @@ describe.runIf(browser)('runs', () => {
       // Brackets are indented, so that only the characters are compared.
       const shown = (await page.locator('.content pre').textContent()) ?? ''
       expect(shown.replaceAll(/\s/g, '')).toBe(text.replaceAll(/\s/g, ''))
+      expect(await page.evaluate('window.owned'), text).toBeUndefined()
+      await page.goto(`${server.url}/runs/words-1?tab=graph&artifact=${name}&around=yes`)
+      await page.getByLabel(`x ${text}: fresh`, { exact: true }).waitFor()
+      expect(await page.locator('.parts .now title').textContent()).toBe(`x ${text}\nfresh`)
       expect(await page.evaluate('window.owned'), text).toBeUndefined()
     }
     expect([faults, foreign]).toEqual([[], []])

@@ -37,7 +37,10 @@ export async function circumstancesOf(
     const page = await store.listEffects({ jobId: id, state }, { limit: EFFECTS_MAX })
     effects.push(...page.items)
   }
-  const queue = (await store.listQueues()).find(({ name }) => name === job.queue)
+  // All jobs of the store are counted for this list, and only reasons of ready jobs name it.
+  const isReady = lifecycle === undefined || lifecycle.roles.get(job.state) === 'ready'
+  const queues = isReady ? await store.listQueues() : []
+  const queue = queues.find(({ name }) => name === job.queue)
   const now = store.now()
   const workers = (await store.listWorkers()).map((row) => workerOf(row, now))
   const time = store.timeStatus?.()

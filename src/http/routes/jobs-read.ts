@@ -32,6 +32,7 @@ export const JOB_FILTER: Readonly<Record<string, JsonSchema>> = {
   state: name('jobs in this state'),
   lane: oneOf(Object.keys(LANES), 'jobs in this lane'),
   outcome: oneOf(OUTCOME_WORDS, 'jobs with this outcome, in any lifecycle'),
+  stalled: flag('jobs whose lease has expired and whose recovery waits for an operator'),
   queue: name('jobs of this queue'),
   type: name('jobs of this type'),
   tag: name('jobs with this tag'),

@@ -20,7 +20,7 @@ const RECENT = record({
 const ATTENTION = record({
   parkedJobs: whole(),
   parkedEffects: whole('counted up to 1000'),
-  stalledJobs: whole('jobs whose recovery waits for an operator, among the last 1000 held'),
+  stalledJobs: whole('jobs whose recovery waits for an operator, counted up to 1000'),
   stuckHandlers: whole('handlers that go on although their lease is lost'),
   pausedQueues: whole(),
   unservedQueues: whole('queues with ready jobs and without a live worker'),

@@ -4,19 +4,27 @@ import { DELAY_MAX_MS } from '../../core/retry.ts'
 import { NameUnknown } from '../../engine/errors.ts'
 import { RequestRefused } from '../errors.ts'
 import { operatorOf, WHO, WHY } from '../operating.ts'
-import { OPERATE, PAGING, pageOf, READ, type Route, type RouteCall } from '../route.ts'
+import {
+  OPERATE,
+  PAGING,
+  pageOf,
+  READ,
+  type Route,
+  type RouteCall,
+  SHARED_COUNTS,
+} from '../route.ts'
 import { count, flag, list, name, nullable, page, record, ref } from '../schema.ts'
 
 const DEPTH_MAX = 1_000_000
 const SHOWN = 10
 
-async function listQueues({ pawl }: RouteCall): Promise<unknown> {
-  return { items: await pawl.queues.list() }
+async function listQueues({ census }: RouteCall): Promise<unknown> {
+  return { items: (await census()).queues }
 }
 
-async function showQueue({ pawl, params }: RouteCall): Promise<unknown> {
+async function showQueue({ pawl, census, params }: RouteCall): Promise<unknown> {
   const { queue: wanted = '' } = params
-  const all = await pawl.queues.list()
+  const { queues: all } = await census()
   const queue = all.find((one) => one.name === wanted)
   if (queue === undefined) {
     const known = all.slice(0, SHOWN).map((one) => one.name)
@@ -73,6 +81,7 @@ export const routes: readonly Route[] = [
     path: ROOT,
     operation: 'listQueues',
     summary: 'Lists queues: jobs by lane, oldest ready job, workers, pauses and limits.',
+    details: SHARED_COUNTS,
     roles: READ,
     answer: record({ items: list(ref('Queue')) }),
     run: listQueues,
@@ -92,6 +101,7 @@ export const routes: readonly Route[] = [
     path: `${ROOT}/{queue}`,
     operation: 'showQueue',
     summary: 'Shows a queue with its last changes.',
+    details: SHARED_COUNTS,
     roles: READ,
     errors: [404],
     answer: record({ queue: ref('Queue'), records: list(ref('QueueRecord')) }),

@@ -7,7 +7,7 @@ import { versionsOf } from '../../stores/versions.ts'
 import { RequestRefused } from '../errors.ts'
 import { Reply } from '../exchange.ts'
 import { DRY_RUN, operatorName, operatorOf, WHO, WHY } from '../operating.ts'
-import { ADMIN, READ, type Route, type RouteCall } from '../route.ts'
+import { ADMIN, READ, type Route, type RouteCall, SHARED_COUNTS } from '../route.ts'
 import { flag, list, map, oneOf, open, record, ref, text, time, whole } from '../schema.ts'
 
 const READY_MS = 2000
@@ -27,10 +27,10 @@ async function ready({ pawl }: RouteCall): Promise<unknown> {
   }
 }
 
-async function stats({ pawl }: RouteCall): Promise<unknown> {
-  const { lanes, ended } = await pawl.store.counts()
+async function stats({ pawl, census }: RouteCall): Promise<unknown> {
+  const { counts, queues } = await census()
+  const { lanes, ended } = counts
   const workers = await pawl.workers.list()
-  const queues = await pawl.queues.list()
   return {
     now: pawl.store.now(),
     lanes,
@@ -41,10 +41,14 @@ async function stats({ pawl }: RouteCall): Promise<unknown> {
   }
 }
 
-async function machinesIn({ pawl }: RouteCall) {
+/** Lifecycles of the store and of this process, and machines of runs that it can work on. */
+async function machinesIn({ pawl, runs, query }: RouteCall) {
   const { lifecycles } = pawl.internals
   const { stored } = await versionsOf(pawl.store, lifecycles)
-  return knownMachines([...lifecycles, ...stored])
+  const { definitions } = await runs()
+  const ofRuns = [...definitions.values()].map(({ machine }) => machine.machine)
+  const known = knownMachines([...lifecycles, ...stored], ofRuns)
+  return known.filter(({ kind }) => query.kind === undefined || kind === query.kind)
 }
 
 async function listMachines(call: RouteCall): Promise<unknown> {
@@ -103,7 +107,9 @@ function repair(call: RouteCall): Promise<unknown> {
   })
 }
 
-const KIND = oneOf(['job', 'execution', 'worker', 'run'])
+const KINDS = ['job', 'execution', 'worker', 'run']
+const KIND = oneOf(KINDS)
+const KIND_ASKED = oneOf(KINDS, 'machines of this kind: a lifecycle and a run may share a name')
 const PLACE = record({ version: whole(), state: text() })
 
 const SERVER: readonly Route[] = [
@@ -172,6 +178,7 @@ export const routes: readonly Route[] = [
     path: '/api/v1/stats',
     operation: 'readStats',
     summary: 'Counts jobs by lane and by final state, queues and live workers.',
+    details: SHARED_COUNTS,
     roles: READ,
     answer: record({
       now: time('the time of the store'),
@@ -189,6 +196,7 @@ export const routes: readonly Route[] = [
     operation: 'listMachines',
     summary: 'Lists the machines: lifecycles, and those of executions, workers and runs.',
     roles: READ,
+    query: { kind: KIND_ASKED },
     answer: record({
       items: list(
         record({ name: text(), kind: KIND, version: whole(), states: whole(), edges: whole() }),
@@ -202,7 +210,10 @@ export const routes: readonly Route[] = [
     operation: 'showMachine',
     summary: 'Shows the states and edges of a machine.',
     roles: READ,
-    query: { version: whole('this version; the latest if absent', { minimum: 1 }) },
+    query: {
+      version: whole('this version; the latest if absent', { minimum: 1 }),
+      kind: KIND_ASKED,
+    },
     errors: [404],
     answer: record({
       name: text(),

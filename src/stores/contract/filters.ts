@@ -21,6 +21,7 @@ const JOB_FILTER: FieldChecks<JobFilter> = {
   state: nameText,
   lane: (value) => oneOf(value, Object.keys(LANES)),
   outcome: (value) => oneOf(value, OUTCOME_WORDS),
+  stalled: flag,
   queue: nameText,
   type: nameText,
   tag: nameText,

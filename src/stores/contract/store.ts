@@ -206,6 +206,8 @@ export interface JobFilter {
    * parked because an attempt failed or their retries are used up.
    */
   readonly outcome?: OutcomeWord
+  /** Jobs whose lease has expired and whose recovery waits for an operator; or all others. */
+  readonly stalled?: boolean
   readonly queue?: string
   readonly type?: string
   readonly tag?: string

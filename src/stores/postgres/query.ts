@@ -359,6 +359,7 @@ function conditionsOf(filter: JobFilter): Record<string, Value | undefined> {
     'state = ?': filter.state,
     'lane = ?': filter.lane && LANES[filter.lane],
     [OUTCOME_IS]: filter.outcome,
+    'stalled = ?': filter.stalled === undefined ? undefined : Number(filter.stalled),
     'queue = ?': filter.queue,
     'type = ?': filter.type,
     'key = ?': filter.key,

@@ -223,7 +223,7 @@ export function list(
   if (limit === 0) return { items: [] }
   const [conditions, values] = conditionsOf(filter)
   const page = new JobPage(limit)
-  const few = ifFew(connection, filter.outcome === 'parked' ? 'parked' : filter.lane)
+  const few = ifFew(connection, laneIn(filter))
   // The window is chosen by rid alone, so that a rare match cannot make one statement long.
   const window = `
     SELECT min(rid) AS first, count(*) AS seen
@@ -242,6 +242,12 @@ export function list(
     if (seen < SCAN_CHUNK) return page.end()
     if (expired()) return { ...page.end(String(cursor)), partial: true }
   }
+}
+
+/** The lane that all matching jobs are in, if the filter says so. Stalled jobs are held. */
+function laneIn({ lane, outcome, stalled }: JobFilter): Lane | undefined {
+  if (stalled) return 'held'
+  return outcome === 'parked' ? 'parked' : lane
 }
 
 const FEW_MAX = 5000
@@ -268,6 +274,7 @@ function conditionsOf(filter: JobFilter): [string[], Value[]] {
     ['state = ?', filter.state],
     ['lane = ?', filter.lane === undefined ? undefined : LANES[filter.lane]],
     [OUTCOME_IS, filter.outcome],
+    ['stalled = ?', filter.stalled === undefined ? undefined : Number(filter.stalled)],
     ['queue = ?', filter.queue],
     ['type = ?', filter.type],
     ['key = ?', filter.key],

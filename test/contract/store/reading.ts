@@ -259,6 +259,7 @@ export const listCases: Cases = {
       ),
       ...['nonsense', 'constructor', '__proto__', 'toString', 'READY'].map((lane) => ({ lane })),
       ...['done', 'FAILED', 'toString'].map((outcome) => ({ outcome })),
+      ...['yes', 'true', 1, null, undefined].map((stalled) => ({ stalled })),
       { createdFrom: 5, createdBefore: 5 },
       { lanes: 'ready' },
       { constructor: 'x' },

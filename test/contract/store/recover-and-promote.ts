@@ -101,6 +101,26 @@ export const recoverCases: Cases = {
     refused(await bench.applyCommand(job.id, expire, OPERATOR), StaleFence)
   },
 
+  'a list of stalled jobs has those whose recovery waits, and the other one has the rest': async (
+    bench,
+  ) => {
+    const policy = policyWith({ recovery: 'operator' })
+    const held = await bench.hold({ policy })
+    const ready = await bench.enqueue()
+    done(one(await bench.expire()))
+    const running = await bench.hold({ policy })
+    const idsOf = async (stalled: boolean) => {
+      const { items } = await bench.store.list({ stalled })
+      return items.map(({ id }) => id)
+    }
+    assert.deepEqual(await idsOf(true), [held.job.id])
+    assert.deepEqual((await idsOf(false)).sort(), [ready.id, running.job.id].sort())
+    assert.deepEqual((await bench.store.list({ stalled: true, lane: 'parked' })).items, [])
+    const expire = { kind: 'expire', fence: fenceOf(held), approved: true } as const
+    done(await bench.applyCommand(held.job.id, expire, OPERATOR))
+    assert.deepEqual(await idsOf(true), [])
+  },
+
   'stalled jobs do not keep others from being taken back': async (bench) => {
     for (let i = 0; i < 3; i++) {
       await bench.hold({ policy: policyWith({ recovery: 'operator' }) })
