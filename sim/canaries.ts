@@ -11,6 +11,7 @@ import { ADMISSION } from './admission-canaries.ts'
 import { GROUPS } from './group-canaries.ts'
 import { JOB_CANARIES } from './job-canaries.ts'
 import { LIMITS } from './limit-canaries.ts'
+import { ORDER } from './order-canaries.ts'
 import { type Canary, canary, change, core, lane, sqlite } from './planted.ts'
 import { SCHEDULES } from './schedule-canaries.ts'
 
@@ -466,5 +467,5 @@ const DOCTOR: readonly Canary[] = [
 /** All of them. */
 export const CANARIES: readonly Canary[] = [
   ...[OWNERSHIP, TIME, JOB_CANARIES, BUDGETS, RECORDS, VERSIONS, EFFECTS, LIVENESS].flat(),
-  ...[FILES, DOCTOR, SCHEDULES, ADMISSION, LIMITS, GROUPS].flat(),
+  ...[FILES, DOCTOR, SCHEDULES, ADMISSION, LIMITS, GROUPS, ORDER].flat(),
 ]

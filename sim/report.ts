@@ -16,6 +16,7 @@ export interface SimResult {
   readonly ticks: number
   /** How many jobs of groups have started. */
   readonly groupStarts: number
+  readonly overtakings: number
   /** How many jobs were seen blocked past their deadline. */
   readonly blockedLate: number
   /** What happened, in order; the same for the same seed. Empty unless asked for. */
@@ -39,6 +40,7 @@ export class Report {
   #runEvents = 0
   #ticks = 0
   #groupStarts = 0
+  #overtakings = 0
   #blockedLate = 0
   readonly #faults: Record<string, number> = {}
   readonly #outcomes: Record<string, number> = {}
@@ -59,6 +61,7 @@ export class Report {
     this.#runEvents += result.runEvents
     this.#ticks += result.ticks
     this.#groupStarts += result.groupStarts
+    this.#overtakings += result.overtakings
     this.#blockedLate += result.blockedLate
     addTo(this.#faults, result.faults)
     addTo(this.#outcomes, result.outcomes)
@@ -87,6 +90,7 @@ export class Report {
       runEvents: this.#runEvents,
       ticks: this.#ticks,
       groupStarts: this.#groupStarts,
+      overtakings: this.#overtakings,
       blockedLate: this.#blockedLate,
     }
     console.log(asJson ? JSON.stringify(summary) : summary)

@@ -13,7 +13,11 @@ interface SideWorlds {
   readonly ticks: number
   /** How many jobs of groups have started. */
   readonly groupStarts: number
+  /** How often a job was claimed before another one because it is ahead. */
+  readonly overtakings: number
 }
+
+const NO_GROUPS = { judged: [], starts: 0, overtakings: 0 }
 
 /** Plays what this seed has of them. */
 export async function simulateBeside(
@@ -26,11 +30,12 @@ export async function simulateBeside(
   const isWithSchedules = seed % SCHEDULES_EVERY === 0
   const schedules = isWithSchedules ? await simulateSchedules(seed) : { judged: [], ticks: 0 }
   const isWithGroups = seed % GROUPS_EVERY === 4
-  const groups = isWithGroups ? await simulateGroups(seed) : { judged: [], starts: 0 }
+  const groups = isWithGroups ? await simulateGroups(seed) : NO_GROUPS
   return {
     judged: [...run.judged, ...schedules.judged, ...groups.judged],
     runEvents: run.events,
     ticks: schedules.ticks,
     groupStarts: groups.starts,
+    overtakings: groups.overtakings,
   }
 }

@@ -146,6 +146,7 @@ class World {
       runEvents: beside.runEvents,
       ticks: beside.ticks,
       groupStarts: beside.groupStarts,
+      overtakings: beside.overtakings,
       blockedLate: this.#limits?.overdue.size ?? 0,
       trace: this.#trace ?? [],
     }

@@ -30,6 +30,7 @@ describe('the engine under every kind of fault', () => {
       runEvents: number
       ticks: number
       groupStarts: number
+      overtakings: number
       blockedLate: number
     }
     expect(summary).toMatchObject({ seeds: SEEDS, violations: 0 })
@@ -44,6 +45,7 @@ describe('the engine under every kind of fault', () => {
     expect(summary.runEvents).toBeGreaterThan(SEEDS * 2)
     expect(summary.ticks).toBeGreaterThan(SEEDS)
     expect(summary.groupStarts).toBeGreaterThan(SEEDS)
+    expect(summary.overtakings).toBeGreaterThan(SEEDS / 10)
     expect(summary.blockedLate).toBeGreaterThan(0)
   }, 1_800_000)
 
