@@ -13,6 +13,7 @@ import { JOB_CANARIES } from './job-canaries.ts'
 import { LIMITS } from './limit-canaries.ts'
 import { ORDER } from './order-canaries.ts'
 import { type Canary, canary, change, core, lane, sqlite } from './planted.ts'
+import { RETENTION } from './retention-canaries.ts'
 import { SCHEDULES } from './schedule-canaries.ts'
 
 const OWNERSHIP: readonly Canary[] = [
@@ -467,5 +468,5 @@ const DOCTOR: readonly Canary[] = [
 /** All of them. */
 export const CANARIES: readonly Canary[] = [
   ...[OWNERSHIP, TIME, JOB_CANARIES, BUDGETS, RECORDS, VERSIONS, EFFECTS, LIVENESS].flat(),
-  ...[FILES, DOCTOR, SCHEDULES, ADMISSION, LIMITS, GROUPS, ORDER].flat(),
+  ...[FILES, DOCTOR, SCHEDULES, ADMISSION, LIMITS, GROUPS, ORDER, RETENTION].flat(),
 ]

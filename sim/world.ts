@@ -147,6 +147,7 @@ class World {
       ticks: beside.ticks,
       groupStarts: beside.groupStarts,
       overtakings: beside.overtakings,
+      keysMet: this.history.keysMet,
       blockedLate: this.#limits?.overdue.size ?? 0,
       trace: this.#trace ?? [],
     }
