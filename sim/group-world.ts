@@ -1,7 +1,7 @@
 /**
  * Groups and priorities in the simulation. Two or three workers and an office share a database. The
- * office enqueues jobs of groups that take turns, of strict groups, and of a queue in which some are
- * ahead of others. Workers die and pause, handlers
+ * office enqueues jobs of groups that take turns, of strict groups, and of a queue in which some
+ * are ahead of others. Workers die and pause, handlers
  * fail, calls are lost and repeated, jobs are cancelled, parked and discarded. Then all is well,
  * every job comes to its end, and `group-judge.ts` and `order-judge.ts` read
  * the ledger.
@@ -356,7 +356,7 @@ class GroupWorld {
   }
 }
 
-/** Priority and due time do not change the order of a strict group; turns have none of their own. */
+/** Priority and due time do not change the order of a strict group; turns have neither. */
 function planOf(n: number, faults: Faults): GroupPlan {
   const kind = (['turn', 'strict', 'line'] as const)[faults.between(0, 3)] as GroupPlan['kind']
   const key = faults.between(0, kind === 'strict' ? STRICT_KEYS : WEIGHTS.length)
