@@ -1,5 +1,5 @@
-// One of several processes that enqueue jobs of types with a rate limit, debounce or a singleton, as
-// fast as they can, until it is killed or has done its rounds. It tells what it was answered.
+// One of several processes that enqueue jobs of types with a rate limit, debounce or a singleton,
+// as fast as they can, until it is killed or has done its rounds. It tells what it was answered.
 import { createPawl, defineJob, RateLimited } from 'pawl'
 
 const { store, name, rounds, keys, works } = JSON.parse(process.argv[2])
