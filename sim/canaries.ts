@@ -11,7 +11,9 @@ import { ADMISSION } from './admission-canaries.ts'
 import { GROUPS } from './group-canaries.ts'
 import { JOB_CANARIES } from './job-canaries.ts'
 import { LIMITS } from './limit-canaries.ts'
+import { ORDER } from './order-canaries.ts'
 import { type Canary, canary, change, core, lane, sqlite } from './planted.ts'
+import { RETENTION } from './retention-canaries.ts'
 import { SCHEDULES } from './schedule-canaries.ts'
 import { WAITS } from './wait-canaries.ts'
 
@@ -467,5 +469,5 @@ const DOCTOR: readonly Canary[] = [
 /** All of them. */
 export const CANARIES: readonly Canary[] = [
   ...[OWNERSHIP, TIME, JOB_CANARIES, BUDGETS, RECORDS, VERSIONS, EFFECTS, LIVENESS].flat(),
-  ...[FILES, DOCTOR, SCHEDULES, ADMISSION, LIMITS, GROUPS, WAITS].flat(),
+  ...[FILES, DOCTOR, SCHEDULES, ADMISSION, LIMITS, GROUPS, ORDER, RETENTION, WAITS].flat(),
 ]

@@ -9,17 +9,20 @@
  *            between its i-th start and its (i+w)-th, where Σw' is the sum of the weights of the
  *            other groups. The same holds from the moment at which it begins to wait.
  */
+import type { Priority } from 'pawl'
 import type { Fact } from 'pawl/rules'
 import type { Judged, Told } from './checker.ts'
+import { claimsOf, isStart } from './claims.ts'
 
 /** What a job of a group will do. */
 export interface GroupPlan {
   readonly n: number
-  readonly isStrict: boolean
+  /** Jobs of a `line` have no group: they are claimed by priority. */
+  readonly kind: 'turn' | 'strict' | 'line'
   readonly key: number
   readonly ms: number
   readonly fails: number
-  readonly priority: number
+  readonly priority: Priority
   readonly delayMs: number
 }
 
@@ -50,16 +53,10 @@ export function judgeGroups(evidence: Evidence): {
     return fact === undefined || plan === undefined ? [] : [{ id, fact, plan }]
   })
   const strict = new StrictGroups(evidence.isSkipping)
-  for (const entry of entries) if (entry.plan.isStrict) strict.follow(entry)
-  const turns = entries.filter(({ plan }) => !plan.isStrict)
+  for (const entry of entries) if (entry.plan.kind === 'strict') strict.follow(entry)
+  const turns = entries.filter(({ plan }) => plan.kind === 'turn')
   const judged = [...strict.judged, ...judgeTurns(turns, evidence.weights)]
   return { judged, starts: entries.filter(isStart).length }
-}
-
-function isStart({ fact }: Entry): boolean {
-  const last = fact.execution?.statuses.at(-1)
-  const isOpen = last === 'LEASED' || last === 'IN_PROGRESS'
-  return fact.execution?.statuses[0] === 'LEASED' && isOpen
 }
 
 /** Whether the fact ends the execution. */
@@ -155,18 +152,4 @@ function judgeTurns(entries: readonly Entry[], weights: readonly number[]): Judg
     }
   }
   return found
-}
-
-/** Neighbours that were claimed together; every other fact stands alone. */
-function claimsOf(entries: readonly Entry[]): Entry[][] {
-  const claims: Entry[][] = []
-  for (const entry of entries) {
-    const last = claims.at(-1)
-    const [before] = last ?? []
-    const isSame = before !== undefined && isStart(before) && isStart(entry)
-    const isTogether = isSame && before.fact.execution?.worker === entry.fact.execution?.worker
-    if (isTogether && before.fact.at === entry.fact.at) last?.push(entry)
-    else claims.push([entry])
-  }
-  return claims
 }

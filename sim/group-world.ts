@@ -1,8 +1,10 @@
 /**
- * Groups in the simulation. Two or three workers and an office share a database. The office
- * enqueues jobs of groups that take turns and of strict groups. Workers die and pause, handlers
+ * Groups and priorities in the simulation. Two or three workers and an office share a database. The
+ * office enqueues jobs of groups that take turns, of strict groups, and of a queue in which some
+ * are ahead of others. Workers die and pause, handlers
  * fail, calls are lost and repeated, jobs are cancelled, parked and discarded. Then all is well,
- * every job comes to its end, and `group-judge.ts` reads the ledger.
+ * every job comes to its end, and `group-judge.ts` and `order-judge.ts` read
+ * the ledger.
  */
 import {
   createPawl,
@@ -17,11 +19,12 @@ import {
 import { LIFECYCLES } from 'pawl/rules'
 import { type Database, openSqliteStore, type Store } from 'pawl/sqlite'
 import { SeededRandom, SequentialIds } from 'pawl/testing'
-import { type Judged, readStore } from './checker.ts'
+import { type Judged, judgeJobs, readStore } from './checker.ts'
 import { judgeReport } from './clinic.ts'
 import { openDatabase } from './database.ts'
 import { Faults } from './faults.ts'
 import { type GroupPlan, judgeGroups } from './group-judge.ts'
+import { judgeOrder } from './order-judge.ts'
 import { hostOf, SimProcess } from './process.ts'
 import { Scheduler } from './scheduler.ts'
 import { START } from './sizes.ts'
@@ -30,10 +33,12 @@ const LEASE_MS = 3000
 const FAULTY_MS = 25_000
 const HEALED_MS = 30 * 60_000
 const STEPS_MAX = 60_000
-const JOBS = [20, 45] as const
+const JOBS = [25, 60] as const
 /** The weight of each group that takes turns, by its key. */
 const WEIGHTS = [1, 1, 2, 3] as const
 const STRICT_KEYS = 3
+/** Below it: by how much jobs are ahead of others. */
+const AHEAD_MS = 6000
 
 type Input = {
   readonly n: number
@@ -44,10 +49,16 @@ type Input = {
 
 let worlds = 0
 
+interface GroupOutcome {
+  readonly judged: readonly Judged[]
+  /** How many jobs started. */
+  readonly starts: number
+  /** How often a job was claimed before another one because it is ahead. */
+  readonly overtakings: number
+}
+
 /** Plays the groups of a seed; returns what they break, and how many jobs of them started. */
-export async function simulateGroups(
-  seed: number,
-): Promise<{ readonly judged: readonly Judged[]; readonly starts: number }> {
+export async function simulateGroups(seed: number): Promise<GroupOutcome> {
   const world = new GroupWorld(seed)
   try {
     return await world.play()
@@ -73,6 +84,8 @@ class GroupWorld {
   readonly #isSkipping: boolean
   readonly #judged: Judged[] = []
   readonly #acknowledged = new Set<string>()
+  /** Those that are claimed by priority. */
+  readonly #line = new Set<string>()
   #members: Member[] = []
   #office: SimProcess | undefined
   #names = 0
@@ -90,16 +103,7 @@ class GroupWorld {
     const faults = this.#faults
     this.#workers = faults.between(2, 4)
     this.#isSkipping = faults.between(0, 2) === 0
-    this.#plans = Array.from({ length: faults.between(...JOBS) }, (_, n): GroupPlan => {
-      const isStrict = faults.between(0, 2) === 0
-      const key = faults.between(0, isStrict ? STRICT_KEYS : WEIGHTS.length)
-      const fails = faults.strikes('handler-fails') ? faults.between(1, 5) : 0
-      // Priority and due time do not change the order of a strict group.
-      const [priority, delayMs] = isStrict
-        ? [faults.between(-3, 4), faults.between(0, 900)]
-        : [0, 0]
-      return { n, isStrict, key, ms: faults.between(0, 1200), fails, priority, delayMs }
-    })
+    this.#plans = Array.from({ length: faults.between(...JOBS) }, (_, n) => planOf(n, faults))
   }
 
   close(): void {
@@ -108,7 +112,7 @@ class GroupWorld {
     this.#auditor.close()
   }
 
-  async play() {
+  async play(): Promise<GroupOutcome> {
     const { clock } = this.#scheduler
     const healAt = clock.now() + FAULTY_MS
     await this.#drive(this.#openWell().then((store) => store.close()))
@@ -123,8 +127,8 @@ class GroupWorld {
     if (!this.#isSettled()) this.#blame('P15', 'the jobs of groups do not come to their end')
     const workers = this.#members.flatMap(({ worker }) => worker ?? [])
     await this.#drive(Promise.all(workers.map((worker) => worker.stop())))
-    const starts = await this.#drive(this.#judge())
-    return { judged: this.#judged, starts: starts ?? 0 }
+    const counted = await this.#drive(this.#judge())
+    return { judged: this.#judged, starts: 0, overtakings: 0, ...counted }
   }
 
   #mayStep(): boolean {
@@ -199,6 +203,7 @@ class GroupWorld {
         ...{ ...common, name: 'strict', queue: 'rows', run },
         group: { key, order: 'strict', onParked },
       }),
+      line: defineJob({ ...common, name: 'line', queue: 'lines', run }),
     }
   }
 
@@ -256,14 +261,14 @@ class GroupWorld {
   async #enqueueSome(pawl: Pawl, jobs: GroupJobs): Promise<void> {
     const end = Math.min(this.#plans.length, this.#next + this.#faults.between(1, 12))
     for (; this.#next < end; this.#next++) {
-      const { n, isStrict, key, ms, fails, priority, delayMs } = this.#plans[
-        this.#next
-      ] as GroupPlan
-      const definition = isStrict ? jobs.strict : jobs.turn
+      const plan = this.#plans[this.#next] as GroupPlan
+      const { n, kind, key, ms, fails, priority, delayMs } = plan
+      const definition = jobs[kind]
       const options = { key: `job ${n}`, priority, delay: delayMs }
       try {
         const { id } = await pawl.enqueue(definition, { n, key, ms, fails }, options)
         this.#acknowledged.add(id)
+        if (kind === 'line') this.#line.add(id)
       } catch (error) {
         this.#expectTyped(error)
         return
@@ -278,6 +283,11 @@ class GroupWorld {
     const one = () => ids[faults.between(0, ids.length)] as string
     if (ids.length > 0 && faults.strikes('cancel')) await ann.cancel(one())
     if (ids.length > 0 && faults.strikes('quarantine')) await ann.quarantine(one())
+    const line = [...this.#line]
+    if (line.length > 0 && faults.between(0, 3) === 0) {
+      const id = line[faults.between(0, line.length)] as string
+      await ann.prioritise(id, { ahead: faults.between(0, AHEAD_MS) })
+    }
     const { items } = await pawl.store.list({ lane: 'parked' }, { limit: 100 })
     for (const { id } of items)
       if (this.#isHealed || faults.between(0, 3) === 0) await ann.discard(id)
@@ -320,7 +330,7 @@ class GroupWorld {
     }
   }
 
-  async #judge(): Promise<number> {
+  async #judge(): Promise<Omit<GroupOutcome, 'judged'>> {
     const store = await this.#openWell()
     const told = await readStore(store)
     const ledger = this.#auditor
@@ -336,16 +346,32 @@ class GroupWorld {
     )
     const isSkipping = this.#isSkipping
     const { judged, starts } = judgeGroups({ told, ledger, planOf, weights: WEIGHTS, isSkipping })
+    const isOrdered = (id: string) => planOf.get(id)?.kind === 'line'
+    const order = judgeOrder({ told, ledger, isOrdered })
     const pawl = await createPawl({ store, environment: this.#well() })
     const examined = judgeReport(await pawl.doctor().check({ full: true }))
-    this.#judged.push(...judged, ...examined)
+    this.#judged.push(...judgeJobs(told, store.now()), ...judged, ...order.judged, ...examined)
     await store.close()
-    return starts
+    return { starts, overtakings: order.overtakings }
   }
 }
 
+/** Priority and due time do not change the order of a strict group; turns have neither. */
+function planOf(n: number, faults: Faults): GroupPlan {
+  const kind = (['turn', 'strict', 'line'] as const)[faults.between(0, 3)] as GroupPlan['kind']
+  const key = faults.between(0, kind === 'strict' ? STRICT_KEYS : WEIGHTS.length)
+  const fails = faults.strikes('handler-fails') ? faults.between(1, 5) : 0
+  const common = { n, kind, key, fails, ms: faults.between(0, 1200) }
+  const delayMs = faults.between(0, 900)
+  if (kind === 'turn') return { ...common, priority: 0, delayMs: 0 }
+  if (kind === 'strict') return { ...common, priority: faults.between(-3, 4), delayMs }
+  const isAhead = faults.between(0, 2) === 0
+  const priority = isAhead ? { ahead: faults.between(0, AHEAD_MS) } : 0
+  return { ...common, priority, delayMs: n % 3 === 0 ? delayMs : 0 }
+}
+
 type GroupJob = RunnableJob<Input, Input, unknown>
-type GroupJobs = { readonly turn: GroupJob; readonly strict: GroupJob }
+type GroupJobs = Readonly<Record<GroupPlan['kind'], GroupJob>>
 
 interface RunContext {
   readonly input: Input

@@ -47,6 +47,12 @@ export class History {
   /** How many visits are still to be made; nothing until the first. */
   visitsLeft: number | undefined
   readonly visits: Visit[] = []
+  /** What retention archived, with the time of the store; see `returns.ts`. */
+  readonly removed = new Map<string, { readonly facts: readonly Fact[]; readonly at: number }>()
+  /** How often a client was given a job that may have been removed. */
+  keysMet = 0
+  /** Keys of removed jobs stay taken in this seed. */
+  keepsKeys = false
   readonly answers: Answered[] = []
   readonly outside: Outside = { delivered: [], stepped: [] }
   readonly judged: Judged[] = []
@@ -77,8 +83,8 @@ export class History {
     this.acknowledged.set(id, type)
   }
 
-  /** What is archived before it is removed. */
-  archive(lines: string): void {
+  /** What is archived before it is removed; returns it by job. */
+  archive(lines: string): ReadonlyMap<string, readonly Fact[]> {
     const archived = new Map<string, Fact[]>()
     for (const line of lines.trim().split('\n')) {
       const { fact } = JSON.parse(line) as { fact: Fact }
@@ -89,6 +95,7 @@ export class History {
       if (!hasEnded) this.blame('P8', id, 'is removed, and has not ended')
       this.pruned.add(id)
     }
+    return archived
   }
 
   /** An answer of the store that reached its caller. */

@@ -100,7 +100,12 @@ export async function meddle(
   if (history.isQueuePaused) acts.push(() => resume(operator, history))
   else may('pause-queue', () => pause(operator, history))
   may('retry-effects', () => operator.retryEffects({ filter: { state: 'parked' } }))
-  may('prune', () => prune(pawl, now - faults.between(0, 10_000), history))
+  // It frees the keys of what it removes; in these seeds they are kept.
+  const isKeeping = history.keepsKeys
+  may('prune', async () => {
+    const before = now - faults.between(0, 10_000)
+    if (!isKeeping) await prune(pawl, before, history)
+  })
   if (limits !== undefined) acts.push(() => limits.meddle(operator, faults.areOver))
   may('row-damaged', () => vandal.damage(one()))
   if (history.isExamined) {
@@ -144,6 +149,6 @@ async function forceSomewhere(pawl: Pawl, id: string, faults: Faults): Promise<v
 const FORCED: readonly string[] = ['ready', 'parked', 'failed', 'cancelled']
 
 async function prune(pawl: Pawl, endedBefore: number, history: History): Promise<void> {
-  const archive = async (lines: string) => history.archive(lines)
+  const archive = async (lines: string) => void history.archive(lines)
   await pawl.store.prune({ endedBefore, limit: 5, archive })
 }

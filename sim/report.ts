@@ -18,6 +18,10 @@ export interface SimResult {
   readonly groupStarts: number
   /** How many signals were received. */
   readonly signals: number
+  /** How often a job was claimed before another one because it is ahead. */
+  readonly overtakings: number
+  /** How often a client came back with the key of a removed job. */
+  readonly keysMet: number
   /** How many jobs were seen blocked past their deadline. */
   readonly blockedLate: number
   /** What happened, in order; the same for the same seed. Empty unless asked for. */
@@ -42,6 +46,8 @@ export class Report {
   #ticks = 0
   #groupStarts = 0
   #signals = 0
+  #overtakings = 0
+  #keysMet = 0
   #blockedLate = 0
   readonly #faults: Record<string, number> = {}
   readonly #outcomes: Record<string, number> = {}
@@ -63,6 +69,8 @@ export class Report {
     this.#ticks += result.ticks
     this.#groupStarts += result.groupStarts
     this.#signals += result.signals
+    this.#overtakings += result.overtakings
+    this.#keysMet += result.keysMet
     this.#blockedLate += result.blockedLate
     addTo(this.#faults, result.faults)
     addTo(this.#outcomes, result.outcomes)
@@ -92,6 +100,8 @@ export class Report {
       ticks: this.#ticks,
       groupStarts: this.#groupStarts,
       signals: this.#signals,
+      overtakings: this.#overtakings,
+      keysMet: this.#keysMet,
       blockedLate: this.#blockedLate,
     }
     console.log(asJson ? JSON.stringify(summary) : summary)

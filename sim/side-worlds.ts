@@ -16,7 +16,11 @@ interface SideWorlds {
   readonly groupStarts: number
   /** How many signals were received. */
   readonly signals: number
+  /** How often a job was claimed before another one because it is ahead. */
+  readonly overtakings: number
 }
+
+const NO_GROUPS = { judged: [], starts: 0, overtakings: 0 }
 
 /** Plays what this seed has of them. */
 export async function simulateBeside(
@@ -29,7 +33,7 @@ export async function simulateBeside(
   const isWithSchedules = seed % SCHEDULES_EVERY === 0
   const schedules = isWithSchedules ? await simulateSchedules(seed) : { judged: [], ticks: 0 }
   const isWithGroups = seed % GROUPS_EVERY === 4
-  const groups = isWithGroups ? await simulateGroups(seed) : { judged: [], starts: 0 }
+  const groups = isWithGroups ? await simulateGroups(seed) : NO_GROUPS
   const isWithWaits = seed % WAITS_EVERY === 2
   const waits = isWithWaits ? await simulateWaits(seed) : { judged: [], received: 0 }
   return {
@@ -38,5 +42,6 @@ export async function simulateBeside(
     ticks: schedules.ticks,
     groupStarts: groups.starts,
     signals: waits.received,
+    overtakings: groups.overtakings,
   }
 }

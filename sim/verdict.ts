@@ -23,6 +23,7 @@ import type { Ledger } from './ledger.ts'
 import type { SimLimits } from './limits.ts'
 import { EVERY_LIFECYCLE, judgeMigrations } from './parcels.ts'
 import { isOrdered } from './people.ts'
+import { judgeReturns } from './returns.ts'
 import { judgeVisits } from './visits.ts'
 
 /** What is known of a seed besides its store. */
@@ -92,6 +93,7 @@ export async function judge(store: Store, evidence: Evidence): Promise<Verdict> 
     ...judgeChildren(told, owesChildren, pruned.size > 0),
     ...judgeThrown(told),
     ...(isDamaged ? [] : await judgeVisits(told, store, history.visits, EVERY_LIFECYCLE)),
+    ...(isDamaged ? [] : judgeReturns(told, history)),
     ...lost,
     ...examined,
     ...judgeSucceeded(told, history.succeeded),

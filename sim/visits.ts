@@ -9,11 +9,14 @@ import type { Store } from 'pawl/sqlite'
 import type { Judged, Told } from './checker.ts'
 import type { History } from './history.ts'
 import type { Desk } from './people.ts'
+import { comeBack, hasReturns, RETURNS, returningJob } from './returns.ts'
 
 /** The seeds with visits. */
 const hasVisits = (seed: number) => seed % 4 === 1
 
 const VISITS = 16
+
+const visitsOf = (seed: number) => (hasReturns(seed) ? RETURNS : hasVisits(seed) ? VISITS : 0)
 const PAUSE_MS = 450
 const RATE = { limit: 1, periodMs: 3000 }
 
@@ -41,6 +44,7 @@ export function visitJobs(sleep: Sleep): VisitJob[] {
     defineJob({ ...common, name: 'debounced', debounce: { period: '1s', key: keyOf } }),
     defineJob({ ...common, name: 'single', singleton: { mode: 'skip', key: keyOf } }),
     defineJob({ ...common, name: 'newest', singleton: { mode: 'latest', key: keyOf } }),
+    returningJob(sleep),
   ]
 }
 
@@ -49,7 +53,9 @@ const TYPES = ['limited', 'debounced', 'single', 'newest']
 /** Visits one after the other; a process that takes over goes on where the last one died. */
 export async function visit(desk: Desk, seed: number, history: History): Promise<void> {
   const { timers } = desk.process.environment
-  history.visitsLeft ??= hasVisits(seed) ? VISITS : 0
+  history.visitsLeft ??= visitsOf(seed)
+  history.keepsKeys = hasReturns(seed)
+  if (history.keepsKeys) return comeBack(desk, history)
   while (history.visitsLeft > 0) {
     await new Promise<void>((resolve) => timers.after(PAUSE_MS, resolve))
     const n = VISITS - history.visitsLeft

@@ -147,6 +147,8 @@ class World {
       ticks: beside.ticks,
       groupStarts: beside.groupStarts,
       signals: beside.signals,
+      overtakings: beside.overtakings,
+      keysMet: this.history.keysMet,
       blockedLate: this.#limits?.overdue.size ?? 0,
       trace: this.#trace ?? [],
     }

@@ -55,7 +55,7 @@ const VERBS = {
   recount: {},
   restore: {},
   note: {},
-  'limits.declare': WAKES,
+  'limits.declare': BOTH,
   'limits.set': WAKES,
   'limits.open': WAKES,
   'schedules.put': BOTH,

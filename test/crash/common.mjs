@@ -60,6 +60,9 @@ const item = (jobId, type, lifecycle, command) => ({
   input: JSON.stringify({ type }),
 })
 
+const STRICT = [{ gate: 'strict/lined/k' }]
+const turnOf = (key, weight = 1) => [{ gate: `group/turns/${key}`, weight }]
+
 /** The jobs of the story by the step that enqueues them; each has a type and key of its own. */
 export function itemsAt(start) {
   const later = { runAt: start + 60_000 }
@@ -86,6 +89,14 @@ export function itemsAt(start) {
       ['effectful-document', document, later],
       ['task', task, {}],
       ['waiting', standard, {}],
+      ['silent-lined-1', standard, { limitKeys: STRICT }],
+      ['silent-lined-2', standard, { limitKeys: STRICT }],
+      ['silent-lined-3', standard, { limitKeys: STRICT }],
+      ['silent-turn-a1', standard, { queue: 'turns', limitKeys: turnOf('a') }],
+      ['silent-turn-a2', standard, { queue: 'turns', limitKeys: turnOf('a') }],
+      ['silent-turn-b1', standard, { queue: 'turns', limitKeys: turnOf('b', 2) }],
+      ['silent-turn-b2', standard, { queue: 'turns', limitKeys: turnOf('b', 2) }],
+      ['silent-turn-b3', standard, { queue: 'turns', limitKeys: turnOf('b', 2) }],
     ],
     group: [['grouped', standard, {}]],
     joined: [['joined', standard, {}]],

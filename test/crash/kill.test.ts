@@ -84,6 +84,8 @@ beforeAll(async () => {
     places: said
       .filter((one) => one.kind === 'point')
       .map(({ name, step }, number) => ({ name, step, number }))
+      // A declaration looks for jobs that may start now; in the story no job waits for it.
+      .filter(({ name }) => !name.startsWith('limits.open.'))
       // In a group every verb passes its point at the same place.
       .filter(
         ({ name, step }, i, all) =>

@@ -94,6 +94,28 @@ async function settleDeliveries() {
 const RUNNING = ['plain', 'effectful', 'failing', 'releasing', 'suspending', 'honoured', 'crashing']
 const SILENT = ['silent-hardened', 'silent-leased']
 
+const STRICT = ['silent-lined-1', 'silent-lined-2', 'silent-lined-3']
+const TURNS = [
+  'silent-turn-a1',
+  'silent-turn-a2',
+  'silent-turn-b1',
+  'silent-turn-b2',
+  'silent-turn-b3',
+]
+const turns = (limit) => ({ ...request(TURNS), limit, queues: ['turns'] })
+
+/** Keeps what was claimed, which must be these types. */
+function keepOnly(types, claimed) {
+  const got = claimed.map(({ job }) => job.type)
+  if (got.sort().join() !== types.join()) throw new Error(`claimed ${got}, not ${types}`)
+  return keep(claimed)
+}
+
+async function settleAndClaim(type, next, asked) {
+  const { claimed } = await store.settle([report(type, 'commit', {}, '"done"')], asked)
+  return keepOnly(next, claimed)
+}
+
 const EVERY_MS = 10_000
 const SCHEDULE = {
   name: 'tick',
@@ -113,6 +135,7 @@ const PASSED = { from: start, to: start + 2 * EVERY_MS, overlap: 'allowAll', dry
 
 /** The story: each step is one transaction. A number moves the clock instead. */
 const story = [
+  ['rotate', () => store.limits.declare([{ name: 'group/turns', max: null }])],
   ['batch', () => store.enqueue(items.batch)],
   [
     'group',
@@ -151,6 +174,20 @@ const story = [
       return keep(claimed)
     },
   ],
+  // One at a time, in order; the second job is claimed with the report of the first.
+  ['claim-strict', async () => keepOnly(['silent-lined-1'], await store.claim(request(STRICT)))],
+  ['next-strict', () => settleAndClaim('silent-lined-1', ['silent-lined-2'], request(STRICT))],
+  // a has the weight 1 and b the weight 2; a2 is left to its lease, b2 is given back.
+  [
+    'claim-turns',
+    async () => keepOnly(['silent-turn-a1', 'silent-turn-b1'], await store.claim(turns(2))),
+  ],
+  [
+    'next-turn',
+    () => settleAndClaim('silent-turn-a1', ['silent-turn-a2', 'silent-turn-b2'], turns(2)),
+  ],
+  ['release-turn', () => store.settle([report('silent-turn-b2', 'release')])],
+  ['cancel-turn', () => store.cancel([idOf('silent-turn-b3')], CLIENT)],
   ['commit', () => commit('plain')],
   ['commit-effects', () => commit('effectful')],
   ['take-effects', deliver],

@@ -31,6 +31,8 @@ describe('the engine under every kind of fault', () => {
       ticks: number
       groupStarts: number
       signals: number
+      overtakings: number
+      keysMet: number
       blockedLate: number
     }
     expect(summary).toMatchObject({ seeds: SEEDS, violations: 0 })
@@ -46,6 +48,8 @@ describe('the engine under every kind of fault', () => {
     expect(summary.ticks).toBeGreaterThan(SEEDS)
     expect(summary.groupStarts).toBeGreaterThan(SEEDS)
     expect(summary.signals).toBeGreaterThan(SEEDS / 2)
+    expect(summary.overtakings).toBeGreaterThan(SEEDS / 10)
+    expect(summary.keysMet).toBeGreaterThan(SEEDS / 10)
     expect(summary.blockedLate).toBeGreaterThan(0)
   }, 1_800_000)
 

@@ -37,6 +37,7 @@ const BOTH = [
   'test/doctor/corruption',
   'test/doctor/fuzz',
   'test/doctor/live-damage',
+  'test/engine/processes/admissions',
   'test/engine/processes/crash-points',
   'test/engine/many-schedules',
   'test/engine/processes/orders',

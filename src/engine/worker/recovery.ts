@@ -60,7 +60,7 @@ export class Recovery {
   async run(): Promise<'recovered' | 'recovery-skipped'> {
     const store = this.#store
     if (this.isDue || this.#now() >= this.#tickAt) await this.#fire()
-    if (this.#now() >= Math.min(this.#dueAt, this.#at)) {
+    if (this.#now() >= this.#dueAt || (this.isDue && (await this.#isAnyDue()))) {
       this.#promotedAt = store.now()
       await untilShort(PROMOTE_BATCH, (limit) => store.promote(limit))
     }
@@ -75,6 +75,15 @@ export class Recovery {
     await untilShort(RECOVER_BATCH, async (limit) => (await store.shed(limit)).length)
     await untilShort(RECOVER_BATCH, async (limit) => (await store.admissions.tend(limit)).seen)
     return 'recovered'
+  }
+
+  /**
+   * Whether a job or a limit has to be looked at. One statement that locks nothing, where a
+   * promotion of nothing is a transaction that writes; `test/stores/idle-cost.test.ts` counts both.
+   */
+  async #isAnyDue(): Promise<boolean> {
+    const due = await this.#store.nextDue()
+    return due !== undefined && due <= this.#store.now()
   }
 
   /**
