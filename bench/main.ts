@@ -6,6 +6,7 @@ import { benchEngine } from './engine.ts'
 import { benchHttp } from './http.ts'
 import { benchLimits } from './limits.ts'
 import type { Result } from './measure.ts'
+import { benchPeers, type PeerResult } from './peers/compare.ts'
 import { benchPostgres } from './postgres-stores.ts'
 import { benchRetention } from './retention.ts'
 import { benchRuns } from './runs.ts'
@@ -13,7 +14,7 @@ import { benchSchedules } from './schedules.ts'
 import { benchStores } from './stores.ts'
 
 /** What every benchmark is told. */
-type Bench = (options: { quick: boolean; only?: string }) => Promise<Result[]>
+type Bench = (options: { quick: boolean; only?: string }) => Promise<(Result | PeerResult)[]>
 
 const benches: Readonly<Record<string, Bench>> = {
   doctor: benchDoctor,
@@ -21,6 +22,7 @@ const benches: Readonly<Record<string, Bench>> = {
   limits: benchLimits,
   retention: benchRetention,
   http: benchHttp,
+  peers: benchPeers,
   runs: benchRuns,
   schedules: benchSchedules,
   stores: async (options) => [...(await benchStores(options)), ...(await benchPostgres(options))],
@@ -45,7 +47,9 @@ const results = await bench({ quick, ...(only !== undefined && { only }) })
 if (values.json) process.stdout.write(`${JSON.stringify({ results })}\n`)
 else for (const result of results) process.stdout.write(`${format(result)}\n`)
 
-function format({ name, pawl, reference, ratio }: Result): string {
-  const columns = [pawl, reference].map((number) => String(number).padStart(10))
-  return `${name.padEnd(58)}${columns.join('')}${ratio.toFixed(2).padStart(8)}`
+function format(result: Result | PeerResult): string {
+  const { name, pawl, ratio } = result
+  const other = 'reference' in result ? result.reference : result.peer
+  const columns = [pawl, other].map((number) => String(number).padStart(10))
+  return `${name.padEnd(70)}${columns.join('')}${ratio.toFixed(2).padStart(8)}`
 }
