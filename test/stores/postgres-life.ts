@@ -49,6 +49,7 @@ export async function playLife(
   // Once more by one who has not heard of it.
   await store.settle([{ held: first, command: step, payload: '1', progress: '1' }])
   await store.steps(first.ref)
+  await store.waits.history(first.job.id)
   await store.traces([first.job.id], 'create')
   await store.traces([first.job.id], 'commit')
   await settleAll(store, loseNextAnswer)

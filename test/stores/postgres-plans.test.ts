@@ -166,6 +166,11 @@ const HOT: readonly Hot[] = [
     by: ['jobs_pkey'],
   },
   { what: 'settle anything: known steps', pattern: /^SELECT asked\.id/, by: ['one_step'] },
+  {
+    what: 'signals and waits',
+    pattern: /^SELECT \*, job AS job_id FROM @.ledger/,
+    by: ['ledger_pkey'],
+  },
   { what: 'write what was decided', pattern: /^WITH moved AS/, by: ['jobs_pkey'] },
   { what: 'enqueue', pattern: /^WITH item .* payload FROM item$/, by: [] },
   { what: 'enqueue with keys', pattern: /^WITH item .* WHERE added.id IS NULL$/, by: [] },

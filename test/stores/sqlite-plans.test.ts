@@ -126,6 +126,7 @@ async function play(store: Store, clock: ManualClock): Promise<void> {
   await store.settle(claimed.map(commit))
   await under('claim any', () => store.claim(anyQueue))
   await under('steps', () => store.steps(first.ref))
+  await under('waits', () => store.waits.history(first.job.id))
   await under('traces', async () => {
     await store.traces([first.job.id], 'create')
     await store.traces([first.job.id], 'commit')
@@ -323,6 +324,7 @@ const HOT: readonly [what: string, pattern: RegExp, ways: readonly RegExp[]][] =
   ['the facts of a job', /^SELECT pawl_ledger.*seq <= \? ORDER BY/, [BY_ID, FACTS]],
   ['the payloads of a job', /^SELECT kind, payload/, [BY_ID, FACTS]],
   ['the steps of a job', /^SELECT data, payload/, [FACTS]],
+  ['the waits of a job', /pawl_jobs\.id AS job_id FROM json_each/, [BY_ID, FACTS]],
   ['the spans that created jobs', /pawl_ledger\.seq = 1$/, [BY_ID, FACTS]],
   ['the spans that committed jobs', /pawl_ledger\.kind = 30$/, [BY_ID, COMMIT]],
   ['a window of a list', /^SELECT min\(rid\) AS first/, [RECENT]],
