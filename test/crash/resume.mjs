@@ -1,7 +1,15 @@
 // The process that comes after those that died. It opens each of their files a day later, asks
 // again for what the dead one was never told of, and works until every job has ended or is parked.
 import { openSqliteStore } from 'pawl/sqlite'
-import { isSilent, itemsAt, openUsers, say, standingEnvironment, userWork, waitsAt } from './common.mjs'
+import {
+  isSilent,
+  itemsAt,
+  openUsers,
+  say,
+  standingEnvironment,
+  userWork,
+  waitsAt,
+} from './common.mjs'
 
 const HOUR_MS = 60 * 60 * 1000
 const ROUNDS_MAX = 100
