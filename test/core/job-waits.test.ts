@@ -14,7 +14,13 @@ import {
 } from 'pawl/rules'
 import { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
-import { findSignal, findWait, reasonOf, type Wait } from '../../src/core/job/waits.ts'
+import {
+  findSignal,
+  findWait,
+  reasonOf,
+  reasonToFind,
+  type Wait,
+} from '../../src/core/job/waits.ts'
 import { crash, factOf, HOUR, played } from './job-play.ts'
 
 const APPROVAL: Wait = { for: 'signal', name: 'approval', n: 1, until: null }
@@ -314,6 +320,9 @@ describe('a job that waits', () => {
   it('says what it waits for', () => {
     expect(reasonOf({ for: 'sleep', name: 'pause' })).toBe('sleep')
     expect(reasonOf({ for: 'signal', name: 'approval' })).toBe('signal:approval')
+    // Filters look for the same words.
+    expect(reasonToFind('approval')).toBe(waiting().job.reason)
+    expect(reasonToFind(undefined)).toBeUndefined()
   })
 })
 
