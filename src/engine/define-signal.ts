@@ -32,10 +32,15 @@ export interface Signal<Payload = unknown, Received = Payload> {
 
 const SIGNAL: FieldChecks<SignalOptions<Schema>> = { name: unchecked, payload: unchecked }
 
+/** Rejects a schema whose payload cannot be stored. */
+type StorableSignal<S extends Schema> = IfStorable<
+  InputOf<S>,
+  { readonly payload?: Schema<Storable<InputOf<S>>> }
+>
+
 /** Defines a signal. */
 export function defineSignal<S extends Schema = Schema>(
-  options: SignalOptions<S> &
-    IfStorable<InputOf<S>, { readonly payload?: Schema<Storable<InputOf<S>>> }>,
+  options: SignalOptions<S> & StorableSignal<S>,
 ): Signal<InputOf<S>, OutputOf<S>> {
   checkDefinition('signal', options as SignalOptions<Schema>, SIGNAL)
   const { name, payload: schema } = options as SignalOptions<S>

@@ -36,8 +36,8 @@ const moved = [
     }),
   )
 
-it('pawl itself stays small: at most 125 names', () => {
-  expect(namesOf.get('pawl')?.size).toBeLessThanOrEqual(125)
+it('pawl itself stays small: at most 135 names', () => {
+  expect(namesOf.get('pawl')?.size).toBeLessThanOrEqual(135)
 })
 
 it('a name that several entries export is the same thing in each', () => {

@@ -13,7 +13,10 @@ import { Connection } from '../../src/stores/sqlite/connect.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import { freshStoreDatabase } from '../support/postgres/databases.ts'
 
-/** How many statements each call sends when there is nothing to do, and for one plain job. */
+/**
+ * How many statements each call sends at most, when there is nothing to do and for one plain job.
+ * A claim on PostgreSQL also asks every few seconds whether there are limits.
+ */
 const SQLITE = {
   'schedules.nextLook': 1,
   promote: 3,
@@ -117,6 +120,7 @@ describe.each([
       costs.claim = claimed.cost
       costs.settle = (await costOf(() => settleOne(store, claimed.result))).cost
     }
-    expect(costs).toEqual(most)
+    const above = Object.entries(most).filter(([call, bound]) => !((costs[call] ?? NaN) <= bound))
+    expect(above, JSON.stringify(costs)).toEqual([])
   })
 })
