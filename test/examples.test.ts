@@ -34,6 +34,13 @@ describe('the examples', () => {
     expect(JSON.parse(output)).toMatchObject({ state: 'succeeded', commits: 1, violations: [] })
   })
 
+  it('show a job that waits for an approval, and asks for it once', () => {
+    expect(JSON.parse(run('09-approval/main.ts', '--json'))).toMatchObject({
+      ...{ sent: 'sent', again: 'same', asked: 2, attempts: 3, by: 'ann' },
+      forgotten: 'Terminal: there was no answer',
+    })
+  })
+
   it('show a release that takes over the jobs of another version', () => {
     expect(JSON.parse(run('06-versions/main.ts', '--json'))).toEqual({
       foreseen: 3,
