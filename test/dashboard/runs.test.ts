@@ -238,7 +238,7 @@ describe.runIf(browser)('runs', () => {
     const { server } = await servingRuns()
     const { page, faults } = await visit(chromium, `${server.url}/machines`)
     // A lifecycle of jobs has the same name: both are listed, and each has its own states.
-    const both = page.getByRole('link', { name: 'standard', exact: true })
+    const both = page.getByRole('link', { name: /^standard( v\d+)?$/ })
     await both.first().waitFor()
     expect(await both.count()).toBe(2)
     await both.last().click()

@@ -89,6 +89,7 @@ async function place(
     case 'held':
       return holdFor(bench, lifecycle, trigger, await bench.hold(fields))
     case 'waiting':
+      if (lifecycle.targets.get('wait') === state) return wait(bench, await bench.hold(fields))
       if (scheduled) return bench.enqueue({ ...fields, runAt })
       return report(bench, await bench.hold(fields), {
         kind: 'fail',
@@ -170,6 +171,15 @@ async function fire(bench: Bench, trigger: JobTrigger, { id, held }: Placed): Pr
       await bench.advance(LATER_MS)
       assert.equal(await bench.store.promote(10), 1)
       return
+    case 'wait':
+      assert.ok(held)
+      await wait(bench, held)
+      return
+    case 'signal': {
+      const signal = { name: 'go', key: 'k1', payload: '1' }
+      done(one(await bench.store.waits.signal([id], signal, { actor: 'client' })))
+      return
+    }
     case 'claim':
       one(await bench.claim({ queues: ['walk'] }))
       return
@@ -186,6 +196,16 @@ async function fire(bench: Bench, trigger: JobTrigger, { id, held }: Placed): Pr
     default:
       done(await bench.applyCommand(id, { kind: trigger as 'submit' }, OPERATOR))
   }
+}
+
+/** Lets a held job wait for a signal. */
+async function wait(bench: Bench, { job }: Held): Promise<Placed> {
+  const fence = { attempt: job.attempt, claim: job.execution?.claim ?? '' }
+  const until = bench.store.now() + LATER_MS
+  const asked = { for: 'signal', name: 'go', n: 1, until } as const
+  const answer = await bench.store.waits.wait({ id: job.id, fence, wait: asked })
+  assert.equal(answer.kind, 'suspended')
+  return { id: job.id }
 }
 
 async function cancel(bench: Bench, id: string) {
