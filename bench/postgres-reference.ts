@@ -147,6 +147,6 @@ function listOf(values: readonly (string | number)[]): string {
 
 function createData(queue: string, type: string, now: number): string {
   return `{"created":{"type":${JSON.stringify(type)},"queue":${JSON.stringify(queue)},\
-"lifecycle":"standard","lifecycleVersion":1,"tags":[],"key":null,"limitKey":null,"retryOf":null,\
+"lifecycle":"standard","lifecycleVersion":2,"tags":[],"key":null,"limitKey":null,"retryOf":null,\
 "timeoutMs":null,"deadlineAt":null,"policy":null},"priority":0,"runAt":${now}}`
 }

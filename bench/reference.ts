@@ -167,6 +167,6 @@ function commitData({ run_at, started_at }: HeldRow, now: number): string {
 /** Made for each job, because jobs of one batch may differ in all of it. */
 function createData(queue: string, type: string, now: number): string {
   return `{"created":{"type":${JSON.stringify(type)},"queue":${JSON.stringify(queue)},\
-"lifecycle":"standard","lifecycleVersion":1,"tags":[],"key":null,"limitKey":null,"retryOf":null,\
+"lifecycle":"standard","lifecycleVersion":2,"tags":[],"key":null,"limitKey":null,"retryOf":null,\
 "timeoutMs":null,"deadlineAt":null,"policy":null},"priority":0,"runAt":${now}}`
 }

@@ -33,6 +33,7 @@ export const PROMISES: readonly (readonly [string, string])[] = [
   ['P15', 'Once faults stop, every job ends or is parked with a reason.'],
   ['P16', 'Failure is loud: a typed error with a stable code, a retry, or a non-zero exit.'],
   ['P17', 'Every tick of a schedule made exactly one job, or has a record that says why ' + 'not.'],
+  ['P18', 'An acknowledged signal is received once, in order, or reported unread.'],
 ]
 
 /** The doctor has no check of them on a store; the tests of Pawl have. */
