@@ -19,34 +19,50 @@ const rules = ['conformance/rules', 'core', 'invariants', 'machine', 'transition
 
 /** Tests with processes of their own, which they stop and kill; others would take their time. */
 const alone = [
-  'chaos',
   'crash',
   'engine/processes',
   'failure-modes',
   'postgres',
   'processes',
   'runs/processes',
-  'sim',
 ]
 
-/** What tells nothing of a second Node that the first has not told: left out to save time. */
+/** Tests that use every core by themselves. */
+const wholeMachine = ['chaos', 'sim']
+
+/**
+ * Left out on the second Node, to save time: what depends on SQL, on the rules, on a browser or on
+ * the documents, and not on Node. What stays covers the drivers, threads, timers, processes,
+ * signals, files, streams, modules and HTTP.
+ */
 const alike = [
-  'cli/{audit,doctor,hostile,jobs,places,runs,runs-in-store}',
-  'conformance/000-invariants-both-stores',
-  'doctor/{corruption,fuzz}',
-  'engine/processes/orders',
-  'postgres/faults/*',
-  'stores/{examination,examination-schema,postgres-examination,postgres-opening}',
+  ...['bench', 'failure-list', 'guides', 'mutation', 'recipes', 'requirements-check', 'tidy'],
+  ...['walk', 'audit/*', 'chaos/*', 'conformance/*-both-stores', 'costs/*', 'dashboard/*'],
+  'cli/{audit,doctor,frame,hostile,job-show,jobs,limits,machine-migrate,parts,places,queues}',
+  'cli/{replay,retention,runs,runs-in-store,schedules,several,signals,stats}',
+  ...['crash/*', 'doctor/*', 'engine/{boundary-property,groups,limits,many-schedules}'],
+  'engine/processes/{admissions,crash-points,enqueuing,orders,schedules}',
+  ...['http/worker-contract', 'interleavings/*', 'package/{contents,define,surface}'],
+  ...['package/{unknown-options,version}', 'postgres/faults/*', 'processes/{limits,load}'],
+  'runs/{crashes,damage,damaged-views,explain-property,forged-runs}',
+  'stores/{columns,damaged-*,examination*,executions-view,far-times,postgres-*,stray-effects}',
+  ...['stores/sqlite-{constraints,damaged-time,list,order,plans}', 'support/**/*'],
 ].map((name) => `test/${name}.test.ts`)
 const left = process.env.PAWL_TEST_BRIEF === undefined ? [] : alike
 
-/** The files that take longest start first, so that no worker ends long after the other. */
+/** The files that take longest, in this order, start first: then the workers end together. */
 const slow = [
   'contract/postgres',
-  'cli/work',
+  'http/worker-contract',
   'contract/sqlite',
-  'interleavings/sqlite',
+  'cli/work',
   'examples',
+  'interleavings/sqlite',
+  'dashboard/hostile',
+  'dashboard/walk',
+  'dashboard/runs',
+  'cli/dev',
+  'package/first-minutes',
   'sim/simulator',
   'engine/processes/crash-points',
   'engine/processes/crashes',
@@ -61,21 +77,29 @@ const slow = [
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
-    const rank = ({ moduleId }: TestSpecification) => (slow.includes(moduleId) ? 0 : 1)
+    const rank = ({ moduleId }: TestSpecification) =>
+      slow.includes(moduleId) ? slow.indexOf(moduleId) : slow.length
     return sorted.sort((a, b) => rank(a) - rank(b))
   }
 }
 
 const below = (folders: string[]) => folders.map((folder) => `test/${folder}/**/*.test.ts`)
-const isAlone = (path: string) => alone.some((folder) => path.startsWith(`test/${folder}/`))
+const isIn = (folders: string[]) => (path: string) =>
+  folders.some((folder) => path.startsWith(`test/${folder}/`))
 
 /** The files of each project, in `npm test` and in `npm run prove`. */
 const files = isProof
-  ? { rules: [], together: proofs.filter((path) => !isAlone(path)), alone: proofs.filter(isAlone) }
+  ? {
+      rules: [],
+      together: proofs.filter((path) => !isIn([...alone, ...wholeMachine])(path)),
+      alone: proofs.filter(isIn(alone)),
+      wholeMachine: proofs.filter(isIn(wholeMachine)),
+    }
   : {
       rules: [...below(rules), 'src/**/*.test.ts'],
       together: ['test/**/*.test.ts'],
       alone: below(alone),
+      wholeMachine: below(wholeMachine),
     }
 const exclude = isProof ? [] : [...left, ...proveOnly]
 
@@ -101,7 +125,7 @@ export default defineConfig({
         test: {
           name: 'together',
           include: files.together,
-          exclude: [...exclude, ...below([...rules, ...alone])],
+          exclude: [...exclude, ...below([...rules, ...alone, ...wholeMachine])],
           globalSetup: ['test/support/postgres/global-setup.ts'],
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
@@ -116,9 +140,21 @@ export default defineConfig({
           globalSetup: ['test/support/postgres/global-setup.ts'],
           // A process of its own for each file: what one leaves behind reaches no other's children.
           isolate: true,
-          // Chaos, canaries and sweeps use every core by themselves.
-          maxWorkers: isProof ? 1 : 2,
+          // These tests wait for leases and for processes about half of their time.
+          maxWorkers: 3,
+          testTimeout: 120_000,
           sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'whole machine',
+          include: files.wholeMachine,
+          exclude,
+          isolate: true,
+          maxWorkers: isProof ? 1 : 2,
+          sequence: { groupOrder: 3 },
         },
       },
     ],
@@ -129,8 +165,8 @@ export default defineConfig({
     // A worker keeps what it has loaded for its next file: to start a process and to load the
     // sources for each of 250 files took longer than most of the tests themselves.
     isolate: false,
-    // Ends what hangs. What a promise says about time is asserted by its test, and a busy machine is
-    // no failure.
+    // Ends what hangs. What a promise says about time is asserted by its test, and a busy machine
+    // is no failure.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     coverage: {

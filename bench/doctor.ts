@@ -1,6 +1,6 @@
 // What a full check costs those who work: the rate of claims and settlements on a store with a
 // million ended jobs, while the doctor looks at all of it in another process, against the same
-// rate while nobody does. Also how long a full check takes, and how much memory it holds.
+// rate without it. Also how long a full check takes, and how much memory it holds.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

@@ -1,6 +1,7 @@
 // `npm run bench -- <name> [--quick] [--only <part of a name>] [--json]`: progress on stderr; with
 // --json the last line on stdout is one JSON object. Without a name, the names are listed.
 import { parseArgs } from 'node:util'
+import { benchDashboard } from './dashboard.ts'
 import { benchDoctor } from './doctor.ts'
 import { benchEngine } from './engine.ts'
 import { benchHttp } from './http.ts'
@@ -12,11 +13,13 @@ import { benchRetention } from './retention.ts'
 import { benchRuns } from './runs.ts'
 import { benchSchedules } from './schedules.ts'
 import { benchStores } from './stores.ts'
+import { benchWaiting } from './waiting.ts'
 
 /** What every benchmark is told. */
 type Bench = (options: { quick: boolean; only?: string }) => Promise<(Result | PeerResult)[]>
 
 const benches: Readonly<Record<string, Bench>> = {
+  dashboard: benchDashboard,
   doctor: benchDoctor,
   engine: benchEngine,
   limits: benchLimits,
@@ -25,6 +28,7 @@ const benches: Readonly<Record<string, Bench>> = {
   peers: benchPeers,
   runs: benchRuns,
   schedules: benchSchedules,
+  waiting: benchWaiting,
   stores: async (options) => [...(await benchStores(options)), ...(await benchPostgres(options))],
 }
 

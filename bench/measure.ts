@@ -21,7 +21,7 @@ export async function compare(
 ): Promise<Result> {
   const pairs: { pawl: number; reference: number }[] = []
   for (let round = 0; round <= rounds; round++) {
-    // Whoever comes second finds a warmer machine, hence each comes second every other time.
+    // The second one finds a warmer machine, so each is second every other time.
     const [first, second] = round % 2 === 0 ? [pawl, reference] : [reference, pawl]
     const figures = [await first(), await second()] as const
     const [own, other] = round % 2 === 0 ? figures : ([figures[1], figures[0]] as const)

@@ -100,12 +100,12 @@ export class PostgresReference {
   async enqueue(ids: readonly string[], queue: string, type: string, input: string) {
     const now = Date.now()
     const inputs = ids.map(() => input)
-    const data = createData(queue, type, now)
+    const data = createData(queue, type)
     const values = [listOf(ids), listOf(inputs), this.#machine, queue, type, now, data]
     await this.#client.query({ name: 'enqueue', text: ENQUEUE, values })
   }
 
-  /** Commits what is held, each with its result, and claims anew, by one statement. */
+  /** Commits what is held, each with its result, and claims again, by one statement. */
   async drain(
     held: readonly HeldLine[],
     results: readonly string[],
@@ -145,8 +145,7 @@ function listOf(values: readonly (string | number)[]): string {
   return `{${JSON.stringify(values).slice(1, -1)}}`
 }
 
-function createData(queue: string, type: string, now: number): string {
+function createData(queue: string, type: string): string {
   return `{"created":{"type":${JSON.stringify(type)},"queue":${JSON.stringify(queue)},\
-"lifecycle":"standard","lifecycleVersion":2,"tags":[],"key":null,"limitKey":null,"retryOf":null,\
-"timeoutMs":null,"deadlineAt":null,"policy":null},"priority":0,"runAt":${now}}`
+"lifecycle":"standard","lifecycleVersion":2}}`
 }

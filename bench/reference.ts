@@ -98,12 +98,12 @@ export class Reference {
     for (const id of ids) {
       const { lastInsertRowid } = insertJob.run(id, this.#machine, queue, type, now, now, now)
       const creates = `${id}-${crc32(id).toString(16).padStart(8, '0')}`
-      insertCreate.run(Number(lastInsertRowid), now, createData(queue, type, now), input, creates)
+      insertCreate.run(Number(lastInsertRowid), now, createData(queue, type), input, creates)
     }
     this.#database.exec('COMMIT')
   }
 
-  /** Commits what is held and claims anew, in one transaction. */
+  /** Commits what is held and claims again, in one transaction. */
   drain(held: readonly HeldRow[], queue: string, claim: string, limit: number): HeldRow[] {
     this.#database.exec('BEGIN IMMEDIATE')
     const now = Date.now()
@@ -165,8 +165,7 @@ function commitData({ run_at, started_at }: HeldRow, now: number): string {
 }
 
 /** Made for each job, because jobs of one batch may differ in all of it. */
-function createData(queue: string, type: string, now: number): string {
+function createData(queue: string, type: string): string {
   return `{"created":{"type":${JSON.stringify(type)},"queue":${JSON.stringify(queue)},\
-"lifecycle":"standard","lifecycleVersion":2,"tags":[],"key":null,"limitKey":null,"retryOf":null,\
-"timeoutMs":null,"deadlineAt":null,"policy":null},"priority":0,"runAt":${now}}`
+"lifecycle":"standard","lifecycleVersion":2}}`
 }

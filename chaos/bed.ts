@@ -3,7 +3,7 @@ import type { Store } from 'pawl/sqlite'
 import type { UserRow } from '../sim/checker.ts'
 import type { Company } from './company.ts'
 
-/** A fault: it begins, lasts, and is over when the promise resolves. False: it has hit nobody. */
+/** A fault: it begins, lasts, and is over when the promise resolves; to false if it hit nothing. */
 export type Fault = () => Promise<unknown>
 
 /** A number from [0, 1), from the seed of the run. */

@@ -1,6 +1,6 @@
 /**
  * Somebody else who writes to the same SQLite file: takes the write lock, says so, and keeps it for
- * as long as it lives. It ends when its parent lets go of it, or is killed in the middle.
+ * as long as it lives. It ends when its parent closes the channel, or is killed in the middle.
  */
 import { say, settings } from './child.ts'
 import { TABLE } from './settings.ts'

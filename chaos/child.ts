@@ -1,6 +1,6 @@
 /**
  * What all children share: their settings, how they open Pawl while its database may be away, how
- * they tell of what must not happen, and that they end with their parent.
+ * they report what must not happen, and that they end with their parent.
  */
 import { createPawl, type Logger, type Pawl, PawlError, type PawlOptions } from 'pawl'
 import { type ChildSettings, type Said, sleep } from './settings.ts'

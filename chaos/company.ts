@@ -1,6 +1,6 @@
 /**
- * The processes of a run: workers, a client and an operator. Whoever is ended on purpose is
- * replaced; whoever ends without having been told to has broken P16, and so has one that met an
+ * The processes of a run: workers, a client and an operator. A process that is ended on purpose is
+ * replaced; one that ends by itself has broken P16, and so has one that met an
  * error which no outage explains.
  */
 import { type ChildProcess, fork } from 'node:child_process'
@@ -153,7 +153,7 @@ export class Company {
   }
 }
 
-/** Waits for something, but not for ever. */
+/** Waits for something, up to a time limit. */
 async function within<T>(maxMs: number, what: string, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

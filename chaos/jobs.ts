@@ -91,7 +91,7 @@ export function jobsOf(store: string, receiver: string): JobDefinition<Input, In
       ...{ input, name: 'books-document', lifecycle: document },
       run: (own) => books(own as Context),
     }),
-    // Whoever is stopped in the middle of it wakes up while somebody else works on it.
+    // A worker that is stopped in the middle of it wakes up while another works on it.
     defineJob({
       ...{ ...patient, name: 'books-late' },
       async run(own) {

@@ -35,7 +35,7 @@ if (wanted === undefined || !isSound) {
   process.exit(2)
 }
 
-// Whoever is interrupted leaves no process behind, not even a stopped one.
+// An interrupted run leaves no process behind, not even a stopped one.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
 const folder = mkdtempSync(join(tmpdir(), 'pawl-chaos-'))

@@ -95,7 +95,7 @@ function processCards(zoo: Zoo): Card[] {
     {
       kind: 'stops',
       async fault() {
-        // A late commit meets whoever has taken the job over meanwhile.
+        // A late commit meets the worker that has taken the job over meanwhile.
         const victim = await holderOf(zoo, 'books-late').catch(() => company.at('worker')[0])
         victim?.signal('SIGSTOP')
         await sleep(LEASE_MS * (1.3 + chance()))

@@ -32,7 +32,7 @@ export async function postgresBed(): Promise<Bed> {
     }),
     async heal() {
       proxy.resume()
-      // Nobody would ever hear again of connections that are half open.
+      // Connections that are half open would never be closed.
       proxy.cut()
       if (server.pid === undefined) await server.restart()
     },

@@ -146,7 +146,7 @@ class Run {
     return notes
   }
 
-  /** Waits until no job is open; whoever is afterwards has broken P15. Gives how long it took. */
+  /** Waits until no job is open; one that still is has broken P15. Returns how long it took. */
   async #settle(): Promise<number> {
     const start = performance.now()
     const spent = () => Math.round(performance.now() - start)

@@ -1,4 +1,4 @@
-/** A handle on a SQLite file that is nobody's but the program's own. */
+/** A handle on a SQLite file that only this program uses. */
 import { createRequire } from 'node:module'
 
 /** What is used of a handle, which both drivers have. */

@@ -33,6 +33,7 @@ export function runHref(id: string): string {
   return hrefOf(`/runs/${encodeURIComponent(id)}`)
 }
 
+export const flowHref = (id: string) => hrefOf(`/flows/${encodeURIComponent(id)}`)
 export const queueHref = (name: string) => hrefOf(`/queues/${encodeURIComponent(name)}`)
 export const scheduleHref = (name: string) => hrefOf(`/schedules/${encodeURIComponent(name)}`)
 

@@ -1,5 +1,5 @@
 // What the tests of the core import as `pawl` and `pawl/…`: without the stores and the engine,
-// which would be loaded anew for each mutant.
+// which would be loaded again for each mutant.
 export * from '../src/core/canonical-json.ts'
 export * from '../src/core/checks.ts'
 export * from '../src/core/errors.ts'

@@ -1,5 +1,5 @@
 // Builds the dashboard into dist/dashboard: one script, one style sheet and the page. Names of
-// assets contain a hash of their content, so that browsers may keep them for ever.
+// assets contain a hash of their content, so that browsers may cache them without end.
 import { createHash } from 'node:crypto'
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 // The failures of a run of checks, and how they are printed: last, and in a bounded number of
-// lines. Whoever reads only the end of a log, as the record of CI does, must find them all there.
+// lines. A reader of only the end of a log, such as the record of CI, must find them all there.
 import { existsSync, readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 

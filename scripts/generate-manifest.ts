@@ -1,4 +1,4 @@
-/** Writes the manifest of the PostgreSQL store anew, from what the migrations make on a server. */
+/** Writes the manifest of the PostgreSQL store from what the migrations make on a server. */
 import { writeFileSync } from 'node:fs'
 import { openPostgresStore } from 'pawl/postgres'
 import pg from 'pg'

@@ -1,5 +1,5 @@
-// `npm run prove`: what repeats the tests of `npm test` at length, on further servers, in processes
-// throughout and on Node 24. `.ci/run` runs it after `npm test`. With --fresh the random choices
+// `npm run prove`: what repeats the tests of `npm test` at length, on further servers, in more
+// processes and on Node 24. `.ci/run` runs it after `npm test`. With --fresh the random choices
 // come from a new seed; without it they are those of `npm test`.
 import { existsSync, mkdirSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'

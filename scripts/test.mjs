@@ -6,7 +6,12 @@ const program = (name) => `.build/programs/scripts/${name}.js`
 const seed = drawSeed(process.env.PAWL_TEST_SEED)
 const env = { PAWL_TEST_SEED: seed }
 const rules = vitest('rules', ['--project', 'rules', '--coverage'], env)
-const tests = vitest('tests', ['--project', 'together', '--project', 'alone'], env)
+const projects = ['together', 'alone', 'whole machine']
+const tests = vitest(
+  'tests',
+  projects.flatMap((name) => ['--project', name]),
+  env,
+)
 const reports = [rules, tests].flatMap(({ report }) => ['--report', report])
 
 const steps = [

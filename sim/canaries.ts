@@ -8,6 +8,7 @@
  */
 
 import { ADMISSION } from './admission-canaries.ts'
+import { FLOWS } from './flow-canaries.ts'
 import { GROUPS } from './group-canaries.ts'
 import { JOB_CANARIES } from './job-canaries.ts'
 import { LIMITS } from './limit-canaries.ts'
@@ -246,8 +247,8 @@ const RECORDS: readonly Canary[] = [
     change(sqlite('statements/prune'), 'ORDER BY ended_at, rid', 'ORDER BY rid'),
     change(
       sqlite('statements/prune'),
-      ` AND lane = ${lane('ended')}\`;\nconst REMOVALS`,
-      '`;\nconst REMOVALS',
+      `WHERE rid IN \${LISTED} AND lane = ${lane('ended')}`,
+      `WHERE rid IN \${LISTED}`,
     ),
   ),
   canary(
@@ -354,17 +355,36 @@ const LIVENESS: readonly Canary[] = [
   canary(
     'reports that the store did not take are dropped',
     'P15',
-    change('engine/worker/reports.js', 'this.#waiting = [...reports, ...this.#waiting];', ''),
+    change('engine/worker/reports.js', 'this.#waiting = [...sent, ...this.#waiting];', ''),
     // Outages that outlast a whole call are rare: the first reports of each worker meet one.
     change(
       'engine/worker/reports.js',
       '.settle(settlements, request)',
-      `.settle(...(reports.length > 0 && !this.hadOutage ? [[]] : [settlements, request]))
+      `.settle(...(sent.length > 0 && !this.hadOutage ? [[]] : [settlements, request]))
             .then((settled) => {
-            if (this.hadOutage || reports.length === 0) return settled;
+            if (this.hadOutage || sent.length === 0) return settled;
             this.hadOutage = true;
             throw new Error('the store is away');
         })`,
+    ),
+  ),
+  canary(
+    'free slots stay promised to a call that failed',
+    'P15',
+    change(
+      'engine/worker/flights.js',
+      'keepPromise();\n        return started;',
+      'return started;',
+    ),
+    // The first claim of each worker fails, and it is for all of its slots.
+    change(
+      'engine/worker/flights.js',
+      'onClaimed(await worker.store.claim({ ...request, onFound }));',
+      `if (!this.hadOutage) {
+                this.hadOutage = true;
+                throw new Error('the store is away');
+            }
+            onClaimed(await worker.store.claim({ ...request, onFound }));`,
     ),
   ),
 ]
@@ -469,5 +489,5 @@ const DOCTOR: readonly Canary[] = [
 /** All of them. */
 export const CANARIES: readonly Canary[] = [
   ...[OWNERSHIP, TIME, JOB_CANARIES, BUDGETS, RECORDS, VERSIONS, EFFECTS, LIVENESS].flat(),
-  ...[FILES, DOCTOR, SCHEDULES, ADMISSION, LIMITS, GROUPS, ORDER, RETENTION, WAITS].flat(),
+  ...[FILES, DOCTOR, SCHEDULES, ADMISSION, LIMITS, GROUPS, ORDER, RETENTION, WAITS, FLOWS].flat(),
 ]

@@ -73,7 +73,7 @@ async function release({ name, promise, changes }: Canary, i: number): Promise<C
     const { stdout } = await run(process.execPath, program, { timeout: TIMEOUT_MS })
     return { name, promise, ...(JSON.parse(stdout) as Omit<Caught, 'name' | 'promise'>) }
   } catch (error) {
-    // A bug that ends the simulator, or makes it run for ever, is noticed, but by no promise.
+    // A bug that ends the simulator, or makes it run without end, is noticed, but by no promise.
     return { name, promise, caught: false, seeds: 0, others: [String(error).split('\n')[0] ?? ''] }
   } finally {
     rmSync(folder, { recursive: true, force: true })

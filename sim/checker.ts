@@ -1,17 +1,17 @@
 /**
  * The judge of whatever was done to a store: by the simulator, by the chaos of real processes, by
- * failing system calls. It believes nobody: it reads every job with its facts, and compares what is
+ * failing system calls. It reads every job with its facts, and compares what is
  * there with what the outside was told.
  *
  *   judgeStore        P2 to P7, P9, P11 by the predicates of the core, P15 by where each job is
- *   judgeAcknowledged P1   what was acknowledged is there, and nothing that nobody asked for
+ *   judgeAcknowledged P1   what was acknowledged is there, and nothing that no client asked for
  *   judgeKeys         P12  one key, one job
  *   judgeRows         P3   the user's own rows: one for each commit, by the attempt that won
  *   judgeEffects      P10  every declared effect was delivered, and no other
  *   judgeSteps             a step whose result was remembered did not run again
- *   judgeAnswers      P1   every transition that its author was told of is in the ledger,
+ *   judgeAnswers      P1   every transition that was reported to its author is in the ledger,
  *                     P4   and was taken from who held the job
- *   judgeSucceeded    P6   who was told of success was told the truth
+ *   judgeSucceeded    P6   a success that was reported is a success
  *   judgeLeases       P7   where nothing goes wrong, a holder keeps its lease
  *   judgeDeadlines         past its deadline a job neither started, recorded a step nor committed
  *   judgeSpread       P11  retries that are to be spread, are
@@ -43,7 +43,7 @@ export interface Told {
   readonly facts: readonly Fact[]
 }
 
-/** What a client was told of one job that it asked for. */
+/** What a client knows about one job that it asked for. */
 export interface Acknowledged {
   readonly id: string
   readonly key?: string
@@ -127,7 +127,7 @@ function judgeDeadlines(job: Job, facts: readonly Fact[]): Judged[] {
 const TIMELY: ReadonlySet<string> = new Set(['IN_PROGRESS', 'COMMITTED'])
 
 /**
- * P1: what was acknowledged is there. What nobody asked for is not, but for an operator's copy;
+ * P1: what was acknowledged is there. What no client asked for is not, but for an operator's copy;
  * where it is not known who asked for what, that cannot be said.
  */
 export function judgeAcknowledged(
@@ -145,7 +145,7 @@ export function judgeAcknowledged(
   ]
 }
 
-/** P12: whoever asked with the same key was told of the same job. */
+/** P12: callers with the same key were all given the same job. */
 export function judgeKeys(acknowledged: readonly Acknowledged[]): Judged[] {
   const owners = new Map<string, string>()
   return acknowledged.flatMap(({ id, key }) => {
@@ -217,7 +217,7 @@ export function judgeSteps(told: readonly Told[], runs: readonly StepRun[]): Jud
   })
 }
 
-/** A transition that its author was told of. */
+/** A transition that was reported to its author. */
 export interface Answered {
   readonly fact: Fact
   /** Under which claim it was asked for, where it was by a holder. */
@@ -266,7 +266,7 @@ export function judgeSpread(
   return isSpread ? [] : [judged('P11', '', `all ${early.length} retries come at once`, [])]
 }
 
-/** P6: whoever was told that a job has succeeded was told the truth, for good. */
+/** P6: a job that was reported as succeeded has succeeded, and stays so. */
 export function judgeSucceeded(told: readonly Told[], ids: ReadonlySet<string>): Judged[] {
   return told
     .filter(({ job }) => ids.has(job.id) && !isCommitted(job))

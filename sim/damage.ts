@@ -1,6 +1,6 @@
 /**
  * Single fields of jobs that are damaged while workers live: past the store, but not past its
- * constraints. Nobody else may be stopped by it: every other job comes to its end while the damaged
+ * constraints. It must stop no other work: every other job comes to its end while the damaged
  * ones wait. Then the doctor repairs them, and they come to theirs.
  */
 import { Doctor } from 'pawl/doctor'
@@ -33,7 +33,7 @@ export class Vandal {
     this.#faults = faults
   }
 
-  /** Damages one field of one job, if the job has not ended and nobody writes just now. */
+  /** Damages one field of one job, if the job has not ended and no process is writing. */
   async damage(id: string): Promise<void> {
     const field = FIELDS[this.#faults.between(0, FIELDS.length)]
     try {

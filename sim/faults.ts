@@ -10,11 +10,11 @@ const FAULTS = {
   // A process ends without warning.
   crash: 0.06, // between two of its events
   'crash-before-commit': 0.004, // inside a transaction, which is lost with it
-  'crash-after-commit': 0.004, // when it is durable, but nobody knows
+  'crash-after-commit': 0.004, // after the commit, before its answer
   'crash-after-claim': 0.02, // with jobs in its hands that it has not begun
   'crash-after-report': 0.01, // when the store has taken its reports
   'crash-in-delivery': 0.05, // while it delivers an effect
-  poison: 0.5, // a job that kills whoever runs it
+  poison: 0.5, // a job that kills the process that runs it
   // A process goes on, but not as it should.
   pause: 0.03, // it notices nothing for a while, shorter than its lease
   'pause-beyond-lease': 0.05, // it notices nothing until it has lost everything
@@ -34,12 +34,12 @@ const FAULTS = {
   // The way to the store.
   unavailable: 0.02, // it is not reached
   'busy-for-long': 0.01, // it is busy for longer than the caller waits
-  'lost-reply': 0.02, // it does what was asked, and the caller hears of a failure
+  'lost-reply': 0.02, // the call is done, and the caller receives a failure
   'late-reply': 0.01, // it does what was asked, and answers when the lease is over
   'late-request': 0.01, // the call arrives when the lease is over
   duplicate: 0.02, // the call arrives twice
   'no-heartbeats': 0.05, // for a time, no heartbeat gets through
-  'hint-lost': 0.5, // nobody is told that there is work
+  'hint-lost': 0.5, // no process is notified that there is work
   'hint-twice': 0.3, // it is told twice
   'hint-late': 0.3, // it is told late, after others
   // The database.
@@ -50,7 +50,7 @@ const FAULTS = {
   'no-file-handles': 0.2, // a new process cannot open the database
   'row-damaged': 0.3, // a person damages one field of a job, past the store
   // The files of runs.
-  'file-holder-dies': 0.3, // whoever holds a run dies between two of its operations on files
+  'file-holder-dies': 0.3, // the holder of a run dies between two operations on its files
   'file-power-fails': 0.3, // writes that were not synced are lost or torn, in any combination
   'file-disk-full': 0.05, // a write is refused when a part of it is written
   'file-sync-fails': 0.05, // a sync fails, and what it was for never reaches the disk
@@ -62,8 +62,8 @@ const FAULTS = {
   'handler-is-deaf': 0.5, // a handler ignores that it was told to stop
   'slow-commit': 0.1, // the function of a commit takes its time, sometimes too much
   'delivery-fails': 0.2, // the receiver refuses
-  'delivery-unheard': 0.2, // the receiver takes it, and the sender does not hear so
-  'delivery-is-slow': 0.1, // the receiver answers when nobody waits any more
+  'delivery-unheard': 0.2, // the receiver accepts it, and the sender receives no answer
+  'delivery-is-slow': 0.1, // the receiver answers after the time-out of the sender
   // What people do.
   cancel: 0.05,
   redrive: 0.05,

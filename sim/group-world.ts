@@ -1,38 +1,21 @@
 /**
- * Groups and priorities in the simulation. Two or three workers and an office share a database. The
- * office enqueues jobs of groups that take turns, of strict groups, and of a queue in which some
- * are ahead of others. Workers die and pause, handlers
- * fail, calls are lost and repeated, jobs are cancelled, parked and discarded. Then all is well,
- * every job comes to its end, and `group-judge.ts` and `order-judge.ts` read
- * the ledger.
+ * Groups and priorities in the simulation. The office enqueues jobs of groups that take turns, of
+ * strict groups, and of a queue in which some jobs are ahead of others; it also cancels, parks and
+ * discards. Handlers fail. In the end `group-judge.ts` and `order-judge.ts` read the ledger.
  */
-import {
-  createPawl,
-  defineJob,
-  type JobWorker,
-  type Pawl,
-  PawlError,
-  Retryable,
-  type RunnableJob,
-  typed,
-} from 'pawl'
+import { createPawl, defineJob, type Pawl, Retryable, type RunnableJob, typed } from 'pawl'
 import { LIFECYCLES } from 'pawl/rules'
-import { type Database, openSqliteStore, type Store } from 'pawl/sqlite'
-import { SeededRandom, SequentialIds } from 'pawl/testing'
+import type { Store } from 'pawl/sqlite'
 import { type Judged, judgeJobs, readStore } from './checker.ts'
 import { judgeReport } from './clinic.ts'
-import { openDatabase } from './database.ts'
-import { Faults } from './faults.ts'
+import type { Faults } from './faults.ts'
 import { type GroupPlan, judgeGroups } from './group-judge.ts'
 import { judgeOrder } from './order-judge.ts'
-import { hostOf, SimProcess } from './process.ts'
-import { Scheduler } from './scheduler.ts'
+import type { SimProcess } from './process.ts'
+import { type Member, playWorld, SideWorld, type SideWorldOptions } from './side-world.ts'
 import { START } from './sizes.ts'
 
 const LEASE_MS = 3000
-const FAULTY_MS = 25_000
-const HEALED_MS = 30 * 60_000
-const STEPS_MAX = 60_000
 const JOBS = [25, 60] as const
 /** The weight of each group that takes turns, by its key. */
 const WEIGHTS = [1, 1, 2, 3] as const
@@ -40,14 +23,31 @@ const STRICT_KEYS = 3
 /** Below it: by how much jobs are ahead of others. */
 const AHEAD_MS = 6000
 
+const OPTIONS: SideWorldOptions = {
+  name: 'groups',
+  salt: 0x960095,
+  start: () => START,
+  faultyMs: 25_000,
+  healedMs: 30 * 60_000,
+  process: { leaseMs: LEASE_MS },
+  hasHints: true,
+  strikes: [
+    ...(['crash', 'pause-beyond-lease', 'clock-leap', 'machine-clock-set'] as const),
+    ...(['suspend', 'stop'] as const),
+  ],
+  restMs: [200, 1500],
+  pauseMs: [LEASE_MS, 4 * LEASE_MS],
+  leapMs: [1, 30_000],
+  machineMs: [-60_000, 60_000],
+  suspendMs: [1000, 60_000],
+}
+
 type Input = {
   readonly n: number
   readonly key: number
   readonly ms: number
   readonly fails: number
 }
-
-let worlds = 0
 
 interface GroupOutcome {
   readonly judged: readonly Judged[]
@@ -59,131 +59,25 @@ interface GroupOutcome {
 
 /** Plays the groups of a seed; returns what they break, and how many jobs of them started. */
 export async function simulateGroups(seed: number): Promise<GroupOutcome> {
-  const world = new GroupWorld(seed)
-  try {
-    return await world.play()
-  } finally {
-    world.close()
-  }
+  const { judged, counted } = await playWorld(new GroupWorld(seed))
+  return { judged, starts: 0, overtakings: 0, ...counted }
 }
 
-interface Member {
-  readonly process: SimProcess
-  worker?: JobWorker
-}
-
-class GroupWorld {
-  readonly #faults: Faults
-  readonly #random: SeededRandom
-  readonly #scheduler: Scheduler
-  readonly #ids = new SequentialIds()
-  readonly #location: string
-  readonly #auditor: Database
+class GroupWorld extends SideWorld<Omit<GroupOutcome, 'judged'>> {
+  protected readonly workers: number
   readonly #plans: readonly GroupPlan[]
-  readonly #workers: number
   readonly #isSkipping: boolean
-  readonly #judged: Judged[] = []
   readonly #acknowledged = new Set<string>()
   /** Those that are claimed by priority. */
   readonly #line = new Set<string>()
-  #members: Member[] = []
-  #office: SimProcess | undefined
-  #names = 0
   #next = 0
-  #machineMs = 0
-  #isHealed = false
 
   constructor(seed: number) {
-    this.#random = new SeededRandom(seed ^ 0x960095)
-    const chance = () => new SeededRandom(Math.floor(this.#random.next() * 2 ** 32))
-    this.#faults = new Faults(chance())
-    this.#scheduler = new Scheduler(START, chance())
-    this.#location = `file:/sim-groups-${seed}-${++worlds}?vfs=memdb`
-    this.#auditor = openDatabase(this.#location)
-    const faults = this.#faults
-    this.#workers = faults.between(2, 4)
+    super(seed, OPTIONS)
+    const { faults } = this
+    this.workers = faults.between(2, 4)
     this.#isSkipping = faults.between(0, 2) === 0
     this.#plans = Array.from({ length: faults.between(...JOBS) }, (_, n) => planOf(n, faults))
-  }
-
-  close(): void {
-    for (const { process } of this.#members) process.abandon()
-    this.#office?.abandon()
-    this.#auditor.close()
-  }
-
-  async play(): Promise<GroupOutcome> {
-    const { clock } = this.#scheduler
-    const healAt = clock.now() + FAULTY_MS
-    await this.#drive(this.#openWell().then((store) => store.close()))
-    this.#replaceTheDead()
-    this.#startMonkey()
-    while (clock.now() < healAt && this.#mayStep()) await this.#scheduler.step()
-    this.#heal()
-    const endAt = clock.now() + HEALED_MS
-    while (clock.now() < endAt && !this.#isSettled() && this.#mayStep()) {
-      await this.#scheduler.step()
-    }
-    if (!this.#isSettled()) this.#blame('P15', 'the jobs of groups do not come to their end')
-    const workers = this.#members.flatMap(({ worker }) => worker ?? [])
-    await this.#drive(Promise.all(workers.map((worker) => worker.stop())))
-    const counted = await this.#drive(this.#judge())
-    return { judged: this.#judged, starts: 0, overtakings: 0, ...counted }
-  }
-
-  #mayStep(): boolean {
-    return this.#scheduler.steps < STEPS_MAX
-  }
-
-  #blame(promise: string, what: string): void {
-    this.#judged.push({ promise, job: '', what, facts: [] })
-  }
-
-  /** Lets things happen until a promise is settled. */
-  async #drive<T>(promise: Promise<T>): Promise<T | undefined> {
-    let outcome: { value: T } | { error: unknown } | undefined
-    promise.then(
-      (value) => {
-        outcome = { value }
-      },
-      (error) => {
-        outcome = { error }
-      },
-    )
-    await new Promise<void>((resolve) => setImmediate(resolve))
-    for (let i = 0; outcome === undefined && i < STEPS_MAX; i++) await this.#scheduler.step()
-    if (outcome !== undefined && 'value' in outcome) return outcome.value
-    this.#blame('P16', `something failed: ${String(outcome?.error ?? 'it never ended')}`)
-    return undefined
-  }
-
-  #openWell(): Promise<Store> {
-    return openSqliteStore({ path: this.#location, environment: this.#well() })
-  }
-
-  #well() {
-    const { now } = this.#scheduler.clock
-    const clock = { now, host: hostOf(now, () => this.#machineMs) }
-    return { clock, timers: this.#scheduler, random: new SeededRandom(1), ids: this.#ids }
-  }
-
-  #newProcess(name: string): SimProcess {
-    return new SimProcess({
-      name,
-      scheduler: this.#scheduler,
-      faults: this.#faults,
-      random: this.#random,
-      ids: this.#ids,
-      location: this.#location,
-      leaseMs: LEASE_MS,
-      skewMs: this.#faults.strikes('clock-skew') ? this.#faults.between(-60_000, 60_000) : 0,
-      machineMs: () => this.#machineMs,
-      onAnswer: () => {},
-      onWrite: (writer) => {
-        for (const { process } of this.#members) if (process !== writer) process.hint()
-      },
-      log: () => {},
-    })
   }
 
   #jobs(process: SimProcess): GroupJobs {
@@ -207,59 +101,35 @@ class GroupWorld {
     }
   }
 
-  #replaceTheDead(): void {
-    this.#members = this.#members.filter(({ process }) => process.isAlive)
-    while (this.#members.length < this.#workers) this.#hire()
-    if (!this.#office?.isAlive) this.#openOffice()
-  }
-
-  #hire(): void {
-    const process = this.#newProcess(`worker-${++this.#names}`)
-    const member: Member = { process }
-    this.#members.push(member)
-    void (async () => {
-      const store = await process.open(LIFECYCLES)
-      const jobs = Object.values(this.#jobs(process))
-      const pawl = await createPawl({ store, environment: process.environment, jobs })
-      member.worker = await pawl.work({
-        ...{ id: process.name, concurrency: 2, lease: LEASE_MS, poll: 5000, recover: 3000 },
-        ...{ drain: 0, checkup: false, onStuck: 'replace' },
-      })
-    })().catch((error) => this.#endBy(process, error))
-  }
-
-  #endBy(process: SimProcess, error: unknown): void {
-    if (!process.isAlive) return
-    if (!(error instanceof PawlError)) this.#blame('P16', `an error is not typed: ${String(error)}`)
-    process.crash('gives up')
+  protected async hire(member: Member): Promise<void> {
+    const { process } = member
+    const store = await process.open(LIFECYCLES)
+    const jobs = Object.values(this.#jobs(process))
+    const pawl = await createPawl({ store, environment: process.environment, jobs })
+    member.worker = await pawl.work({
+      ...{ id: process.name, concurrency: 2, lease: LEASE_MS, poll: 5000, recover: 3000 },
+      ...{ drain: 0, checkup: false, onStuck: 'replace' },
+    })
   }
 
   /** Enqueues, and decides on what is parked: a strict group may wait for it. */
-  #openOffice(): void {
-    const process = this.#newProcess('office')
-    this.#office = process
-    void (async () => {
-      const store = await process.open(LIFECYCLES)
-      const jobs = this.#jobs(process)
-      const pawl = await createPawl({
-        ...{ store, environment: process.environment, jobs: Object.values(jobs) },
-      })
-      for (;;) {
-        await this.#enqueueSome(pawl, jobs)
-        await this.#meddle(pawl).catch((error) => this.#expectTyped(error))
-        const ms = this.#faults.between(200, 3000)
-        await new Promise<void>((resolve) => process.environment.timers.after(ms, resolve))
-      }
-    })().catch((error) => this.#endBy(process, error))
-  }
-
-  #expectTyped(error: unknown): void {
-    if (!(error instanceof PawlError)) this.#blame('P16', `an error is not typed: ${String(error)}`)
+  protected async runOffice(process: SimProcess): Promise<void> {
+    const store = await process.open(LIFECYCLES)
+    const jobs = this.#jobs(process)
+    const pawl = await createPawl({
+      ...{ store, environment: process.environment, jobs: Object.values(jobs) },
+    })
+    for (;;) {
+      await this.#enqueueSome(pawl, jobs)
+      await this.#meddle(pawl).catch((error) => this.expectTyped(error))
+      const ms = this.faults.between(200, 3000)
+      await new Promise<void>((resolve) => process.environment.timers.after(ms, resolve))
+    }
   }
 
   /** Several at once, so that groups have to wait; an answer that is lost is asked for again. */
   async #enqueueSome(pawl: Pawl, jobs: GroupJobs): Promise<void> {
-    const end = Math.min(this.#plans.length, this.#next + this.#faults.between(1, 12))
+    const end = Math.min(this.#plans.length, this.#next + this.faults.between(1, 12))
     for (; this.#next < end; this.#next++) {
       const plan = this.#plans[this.#next] as GroupPlan
       const { n, kind, key, ms, fails, priority, delayMs } = plan
@@ -270,14 +140,14 @@ class GroupWorld {
         this.#acknowledged.add(id)
         if (kind === 'line') this.#line.add(id)
       } catch (error) {
-        this.#expectTyped(error)
+        this.expectTyped(error)
         return
       }
     }
   }
 
   async #meddle(pawl: Pawl): Promise<void> {
-    const faults = this.#faults
+    const faults = this.faults
     const ann = pawl.operator({ name: 'ann', reason: 'to see what happens' })
     const ids = [...this.#acknowledged]
     const one = () => ids[faults.between(0, ids.length)] as string
@@ -290,50 +160,20 @@ class GroupWorld {
     }
     const { items } = await pawl.store.list({ lane: 'parked' }, { limit: 100 })
     for (const { id } of items)
-      if (this.#isHealed || faults.between(0, 3) === 0) await ann.discard(id)
+      if (this.isHealed || faults.between(0, 3) === 0) await ann.discard(id)
   }
 
-  #startMonkey(): void {
-    const act = () => {
-      this.#replaceTheDead()
-      this.#scheduler.after(this.#faults.between(200, 1500), act)
-      if (this.#isHealed) return
-      const faults = this.#faults
-      const member = this.#members[faults.between(0, this.#members.length)] as Member
-      const { process, worker } = member
-      if (faults.strikes('crash')) process.crash('crashes')
-      if (faults.strikes('pause-beyond-lease'))
-        process.pause(faults.between(LEASE_MS, 4 * LEASE_MS))
-      if (faults.strikes('clock-leap')) process.leap(faults.between(1, 30_000))
-      if (faults.strikes('machine-clock-set')) this.#machineMs += faults.between(-60_000, 60_000)
-      if (faults.strikes('suspend')) this.#scheduler.leap(faults.between(1000, 60_000))
-      if (faults.strikes('stop')) void worker?.stop().then(() => process.crash('has stopped'))
-    }
-    act()
+  protected isSettled(): boolean {
+    return this.#next >= this.#plans.length && this.haveJobsEnded()
   }
 
-  #heal(): void {
-    this.#faults.end()
-    this.#isHealed = true
-    for (const { process } of this.#members) process.crash('is replaced')
-    this.#office?.crash('is replaced')
-    this.#replaceTheDead()
+  protected blameUnsettled(): void {
+    if (!this.isSettled()) this.blame('P15', 'the jobs of groups do not come to their end')
   }
 
-  #isSettled(): boolean {
-    if (this.#next < this.#plans.length) return false
-    try {
-      const sql = 'SELECT 1 AS open FROM pawl_jobs WHERE lane <> 5 LIMIT 1'
-      return this.#auditor.prepare(sql).all().length === 0
-    } catch {
-      return false
-    }
-  }
-
-  async #judge(): Promise<Omit<GroupOutcome, 'judged'>> {
-    const store = await this.#openWell()
+  protected async judge(store: Store): Promise<Omit<GroupOutcome, 'judged'>> {
     const told = await readStore(store)
-    const ledger = this.#auditor
+    const ledger = this.auditor
       .prepare(
         'SELECT j.id, l.seq FROM pawl_ledger l JOIN pawl_jobs j ON j.rid = l.job ORDER BY l.pos',
       )
@@ -348,10 +188,9 @@ class GroupWorld {
     const { judged, starts } = judgeGroups({ told, ledger, planOf, weights: WEIGHTS, isSkipping })
     const isOrdered = (id: string) => planOf.get(id)?.kind === 'line'
     const order = judgeOrder({ told, ledger, isOrdered })
-    const pawl = await createPawl({ store, environment: this.#well() })
+    const pawl = await createPawl({ store, environment: this.well() })
     const examined = judgeReport(await pawl.doctor().check({ full: true }))
-    this.#judged.push(...judgeJobs(told, store.now()), ...judged, ...order.judged, ...examined)
-    await store.close()
+    this.judged.push(...judgeJobs(told, store.now()), ...judged, ...order.judged, ...examined)
     return { starts, overtakings: order.overtakings }
   }
 }

@@ -24,7 +24,7 @@ export interface Reply {
   readonly result: unknown
   /** The time of the file, as the caller sees it. */
   readonly storeNow: number
-  /** When the store was asked and when it answered, by the clock that nobody can step. */
+  /** When the store was asked and when it answered, by the clock that is never set. */
   readonly askedAt: number
   readonly at: number
 }
@@ -56,9 +56,9 @@ export class History {
   readonly answers: Answered[] = []
   readonly outside: Outside = { delivered: [], stepped: [] }
   readonly judged: Judged[] = []
-  /** The latest time of the file that anybody was told of. */
+  /** The latest time of the file that any process has seen. */
   #latest = 0
-  /** Until when leases last at least, by the clock that nobody can step; by job and claim. */
+  /** Until when leases last at least, by the clock that is never set; by job and claim. */
   readonly #leases = new Map<string, number>()
   /** The numbers that heartbeats use for jobs, by id. */
   readonly #refOf = new Map<string, Ref>()

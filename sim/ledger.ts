@@ -78,7 +78,7 @@ export class Ledger {
     }
   }
 
-  /** The jobs whose lease ran out before a time, and which nobody has taken back. */
+  /** The jobs whose lease expired before a time, and which were not recovered. */
   heldSince(time: number): string[] {
     try {
       const rows = this.all<{ id: string }>(

@@ -24,7 +24,7 @@ function statesOf<S extends string>({ ready, held, waiting, parked, done, failed
     [parked]: { role: 'parked', meaning: 'Waits for a person.' },
     [done]: { role: 'succeeded', meaning: 'Has arrived.' },
     [failed]: { role: 'failed', meaning: 'Does not arrive.' },
-  } as Parameters<typeof defineLifecycle<S>>[0]['states']
+  } as Parameters<typeof defineLifecycle<S, JobTrigger>>[0]['states']
 }
 
 function edgesOf<S extends string>({ ready, held, waiting, parked, done, failed }: Names<S>) {

@@ -25,7 +25,7 @@ import type { Scheduler } from './scheduler.ts'
 /** Unwinds what a dead process was doing. */
 export class Crashed extends Error {}
 
-/** What a process is told of, and tells. */
+/** What a process is made of, and the functions that it reports to. */
 export interface ProcessParts {
   readonly name: string
   readonly scheduler: Scheduler
@@ -38,11 +38,11 @@ export interface ProcessParts {
   readonly skewMs: number
   /** By how much the wall clock of the machine is wrong now. */
   readonly machineMs: () => number
-  /** Told of each answer of the store that reached the process, before anything else happens. */
+  /** Called with each answer of the store that reached the process, before it continues. */
   readonly onAnswer: (reply: Reply) => void
   /** Whether calls about schedules may fail as well. */
   readonly hasFaultySchedules?: true
-  /** Told when others may find something to do. */
+  /** Called when others may find something to do. */
   readonly onWrite: (writer: SimProcess) => void
   readonly log: (line: string) => void
 }
@@ -70,6 +70,7 @@ export class SimProcess {
   readonly #parts: ProcessParts
   readonly #driver: FaultyDriver
   readonly #listeners = new Set<() => void>()
+  readonly #flightsMax: number
   #isHintDue = false
   #isAlive = true
   #pausedUntil = 0
@@ -82,6 +83,7 @@ export class SimProcess {
     this.#parts = parts
     this.name = name
     this.#random = new SeededRandom(Math.floor(random.next() * 2 ** 32))
+    this.#flightsMax = 1 + (ids.next().charCodeAt(35) % 2)
     this.#driver = new FaultyDriver(parts.faults, () => this.#isAlive)
     this.environment = {
       clock: {
@@ -134,24 +136,24 @@ export class SimProcess {
     this.#parts.scheduler.defer(() => this.abandon())
   }
 
-  /** Gives back what the operating system would take from it. */
+  /** Closes what the operating system would close at its end. */
   abandon(): void {
     this.#isAlive = false
     this.#driver.abandon()
   }
 
-  /** Lets it notice nothing for a while. */
+  /** The process notices nothing for a while. */
   pause(ms: number): void {
     this.#parts.log(`${this.name} pauses for ${ms}`)
     this.#pausedUntil = this.#parts.scheduler.clock.now() + ms
   }
 
-  /** Lets none of its heartbeats through for a while. */
+  /** All its heartbeats fail for a while. */
   deafen(ms: number): void {
     this.#deafUntil = this.#parts.scheduler.clock.now() + ms
   }
 
-  /** The time of the file, as this process sees it; nothing before it has opened the file. */
+  /** The time of the file, as this process sees it; 0 before it has opened the file. */
   get storeNow(): number {
     return this.#storeNow()
   }
@@ -162,7 +164,7 @@ export class SimProcess {
     this.#leapMs += ms
   }
 
-  /** Somebody else has written something. */
+  /** Another process has written something. */
   hint(): void {
     const { faults, scheduler } = this.#parts
     if (this.#isHintDue || this.#listeners.size === 0 || faults.strikes('hint-lost')) return
@@ -219,6 +221,8 @@ export class SimProcess {
         if (name === 'limits' || name === 'admissions' || name === 'waits') {
           return this.#faultyPart<object>(name, target[name])
         }
+        // SQLite has one call at a time; PostgreSQL has two, which half of the processes play.
+        if (name === 'flights') return { max: this.#flightsMax, reportsMin: 1 }
         if (typeof value !== 'function') return value
         const verb = (value as (...values: unknown[]) => unknown).bind(target)
         if (name === 'now') return verb

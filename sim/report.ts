@@ -18,6 +18,8 @@ export interface SimResult {
   readonly groupStarts: number
   /** How many signals were received. */
   readonly signals: number
+  /** How many jobs were released after those that they waited for. */
+  readonly released: number
   /** How often a job was claimed before another one because it is ahead. */
   readonly overtakings: number
   /** How often a client came back with the key of a removed job. */
@@ -46,6 +48,7 @@ export class Report {
   #ticks = 0
   #groupStarts = 0
   #signals = 0
+  #released = 0
   #overtakings = 0
   #keysMet = 0
   #blockedLate = 0
@@ -69,6 +72,7 @@ export class Report {
     this.#ticks += result.ticks
     this.#groupStarts += result.groupStarts
     this.#signals += result.signals
+    this.#released += result.released
     this.#overtakings += result.overtakings
     this.#keysMet += result.keysMet
     this.#blockedLate += result.blockedLate
@@ -100,6 +104,7 @@ export class Report {
       ticks: this.#ticks,
       groupStarts: this.#groupStarts,
       signals: this.#signals,
+      released: this.#released,
       overtakings: this.#overtakings,
       keysMet: this.#keysMet,
       blockedLate: this.#blockedLate,

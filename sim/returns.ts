@@ -40,7 +40,7 @@ export function returningJob(
   })
 }
 
-/** Comes back until it was heard often enough; who takes over goes on where the last one died. */
+/** Repeats until it has enough answers; a replacement continues where the last one died. */
 export async function comeBack(desk: Desk, history: History): Promise<void> {
   const { timers } = desk.process.environment
   const definition = desk.jobs.find(({ name }) => name === TYPE) as Desk['jobs'][number]

@@ -68,7 +68,7 @@ class RunWorld {
   #files: SimulatedFiles
   /** Whether anything can go wrong in this round. */
   #mayFail = false
-  /** What whoever appended was told of, in order. */
+  /** The acknowledged events, in order. */
   #acknowledged: RunEvent[] = []
   readonly #artifacts: { readonly name: string; readonly sha256: string }[] = []
 
@@ -91,7 +91,7 @@ class RunWorld {
       this.#mayFail = isDeath
       if (isDeath) this.#files.dieAt(this.#files.operations + this.#faults.between(0, 150))
       await this.#work()
-      // Whoever looks next is another process, on a machine that may have lost its power.
+      // The next reader is another process, on a machine that may have lost its power.
       this.#files = this.#files.crash(power ? 'power' : 'process')
       await this.#check()
     }
@@ -110,7 +110,7 @@ class RunWorld {
     }
   }
 
-  /** An error tells of a fault, by its code; where there was none, there is nothing to tell. */
+  /** An error must come from a fault, with its code; without a fault there is no error. */
   #expect(error: unknown): void {
     const isDeath = /machine has stopped/.test(String(error))
     if (this.#mayFail && (isDeath || error instanceof PawlError)) return
@@ -186,7 +186,7 @@ class RunWorld {
     return commands[this.#faults.between(0, commands.length)] as RunCommand | 'artifact'
   }
 
-  /** Whoever opens the run now finds what was acknowledged, and mends the rest. */
+  /** The next process that opens the run finds what was acknowledged, and repairs the rest. */
   async #check(): Promise<void> {
     try {
       const journal = await this.#open()
@@ -201,7 +201,7 @@ class RunWorld {
       for (const { name, sha256 } of this.#artifacts) await reader.readArtifact(name, sha256)
       for (const { message } of await journal.verify(RUN)) this.#blame('P9', message)
       await journal.close()
-      // What came through though nobody was told of it is there to stay.
+      // What was written without an acknowledgement stays as well.
       this.#acknowledged = events
     } catch (error) {
       if (error instanceof RunNotFound && this.#acknowledged.length === 0) return

@@ -55,7 +55,7 @@ export class Scheduler implements Timers {
     this.#now += ms
   }
 
-  /** Lets one event happen, with all that follows from it; false where there is none. */
+  /** Lets one event happen, with all that follows from it; returns false if there is none. */
   async step(): Promise<boolean> {
     const happen = this.#isRestless() ? this.#takeTimer() : (this.#takeTurn() ?? this.#takeTimer())
     if (happen === undefined) return false
@@ -66,7 +66,26 @@ export class Scheduler implements Timers {
     return true
   }
 
-  /** Whoever takes turn after turn without ever waiting must not make time stand still. */
+  /** Steps until a promise is settled; returns undefined if `isOver`, or if nothing is left. */
+  async stepUntilSettled<T>(
+    promise: Promise<T>,
+    isOver: () => boolean,
+  ): Promise<{ value: T } | { error: unknown } | undefined> {
+    let outcome: { value: T } | { error: unknown } | undefined
+    promise.then(
+      (value) => {
+        outcome = { value }
+      },
+      (error) => {
+        outcome = { error }
+      },
+    )
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    while (outcome === undefined) if (isOver() || !(await this.step())) return undefined
+    return outcome
+  }
+
+  /** Time also passes for a process that takes turn after turn without ever waiting. */
   #isRestless(): boolean {
     return this.#turnsInRow >= TURNS_MAX && this.#timers.size > 0
   }

@@ -1,11 +1,15 @@
-/** What some seeds play beside their jobs on data of its own: a run, schedules, groups, waits. */
+/**
+ * What some seeds play beside their jobs on data of its own: a run, schedules, groups,
+ * waits, flows.
+ */
 import type { Random } from 'pawl/testing'
 import type { Judged } from './checker.ts'
 import type { Faults } from './faults.ts'
+import { simulateFlows } from './flow-world.ts'
 import { simulateGroups } from './group-world.ts'
 import { simulateRun } from './run-world.ts'
 import { simulateSchedules } from './schedule-world.ts'
-import { GROUPS_EVERY, RUN_SHARE, SCHEDULES_EVERY, WAITS_EVERY } from './sizes.ts'
+import { FLOWS_EVERY, GROUPS_EVERY, RUN_SHARE, SCHEDULES_EVERY, WAITS_EVERY } from './sizes.ts'
 import { simulateWaits } from './wait-world.ts'
 
 interface SideWorlds {
@@ -16,6 +20,8 @@ interface SideWorlds {
   readonly groupStarts: number
   /** How many signals were received. */
   readonly signals: number
+  /** How many jobs were released after those that they waited for. */
+  readonly released: number
   /** How often a job was claimed before another one because it is ahead. */
   readonly overtakings: number
 }
@@ -36,12 +42,15 @@ export async function simulateBeside(
   const groups = isWithGroups ? await simulateGroups(seed) : NO_GROUPS
   const isWithWaits = seed % WAITS_EVERY === 2
   const waits = isWithWaits ? await simulateWaits(seed) : { judged: [], received: 0 }
+  const isWithFlows = seed % FLOWS_EVERY === 6
+  const flows = isWithFlows ? await simulateFlows(seed) : { judged: [], released: 0 }
   return {
-    judged: [...run.judged, ...schedules.judged, ...groups.judged, ...waits.judged],
+    judged: [run, schedules, groups, waits, flows].flatMap(({ judged }) => judged),
     runEvents: run.events,
     ticks: schedules.ticks,
     groupStarts: groups.starts,
     signals: waits.received,
+    released: flows.released,
     overtakings: groups.overtakings,
   }
 }

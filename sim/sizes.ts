@@ -18,6 +18,8 @@ export const SCHEDULES_EVERY = 8
 export const GROUPS_EVERY = 8
 /** In one seed of so many, sleeps and signals are played as well; in none of the others. */
 export const WAITS_EVERY = 8
+/** In one seed of so many, flows are played as well; in none of the others. */
+export const FLOWS_EVERY = 8
 /** Clocks may have been wrong by minutes, and leases and due times with them. */
 export const HEALED_MS = 45 * 60_000
 /** How long workers may take to stop. */

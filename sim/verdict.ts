@@ -98,7 +98,7 @@ export async function judge(store: Store, evidence: Evidence): Promise<Verdict> 
     ...examined,
     ...judgeSucceeded(told, history.succeeded),
     ...(areLeasesSafe ? judgeLeases(told, seqs) : []),
-    // The repair of a damaged row gives a lease the end that its facts tell of.
+    // The repair of a damaged row sets the end of a lease to that of its facts.
     ...(isDamaged ? [] : history.early),
     ...limited,
   ]

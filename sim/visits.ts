@@ -67,7 +67,7 @@ export async function visit(desk: Desk, seed: number, history: History): Promise
       history.visitsLeft--
     } catch (error) {
       history.expectTyped(error)
-      // One that was refused was heard; any other is asked again.
+      // A request that was refused has its answer; any other is made again.
       if (error instanceof RateLimited) history.visitsLeft--
     }
   }

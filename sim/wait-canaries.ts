@@ -15,6 +15,21 @@ export const WAITS: readonly Canary[] = [
     change(waits, 'if (!command.awaited || !isWaiting)', 'if (true)'),
   ),
   canary(
+    'a signal that was sent before the wait is lost',
+    'P18',
+    change(
+      waits,
+      'signal?.name === wait.name && !read.has(seq)',
+      'signal?.name === wait.name && !read.has(seq) && ' +
+        'facts.some((one) => isSameWait(one.wait, wait) && one.seq < seq)',
+    ),
+  ),
+  canary(
+    'a signal wakes its job and leaves no fact of itself',
+    'P18',
+    change(waits, "'signal', { signal, runAt: context.now,", "'signal', { runAt: context.now,"),
+  ),
+  canary(
     'a time-out counts although the signal was there',
     'P18',
     change(

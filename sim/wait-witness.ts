@@ -85,14 +85,18 @@ export class WaitWitness {
     const differing = facts.flatMap(({ received }) => {
       if (received === undefined) return []
       const { for: what, name, n, signal } = received
-      const payload = signals.find(({ seq }) => seq === signal)?.payload
-      const end: End = payload === undefined ? { kind: 'passed' } : { kind: 'received', payload }
+      const sent = signals.find(({ seq }) => seq === signal)
+      const end = sent === undefined ? { kind: 'passed' } : receivedOf(sent)
       const told = this.#ends.get(`${id} ${what} ${name} ${n}`)
       const isSame = told === undefined || told === JSON.stringify(end)
       return isSame ? [] : [blame(id, `${what} ${name} ${n} is not what its worker was told`)]
     })
     return [...lost.map((own) => blame(id, `${own} was acknowledged and is lost`)), ...differing]
   }
+}
+
+function receivedOf({ payload, by, note }: Signals[number]): End {
+  return { kind: 'received', payload, by, ...(note !== undefined && { note }) }
 }
 
 function blame(job: string, what: string): Judged {

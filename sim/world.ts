@@ -49,7 +49,7 @@ export async function simulate(seed: number, { trace = false } = {}): Promise<Si
   }
 }
 
-/** The seed that is played, or was the last: what nobody waits for fails in it (P16). */
+/** The seed that is played, or was the last: an unhandled rejection counts against it (P16). */
 let played: World | undefined
 
 interface Member {
@@ -147,6 +147,7 @@ class World {
       ticks: beside.ticks,
       groupStarts: beside.groupStarts,
       signals: beside.signals,
+      released: beside.released,
       overtakings: beside.overtakings,
       keysMet: this.history.keysMet,
       blockedLate: this.#limits?.overdue.size ?? 0,
@@ -154,12 +155,12 @@ class World {
     }
   }
 
-  /** A failure that nobody has seen. */
+  /** A rejection that no code has handled. */
   expect(error: unknown): void {
     this.history.expectTyped(error)
   }
 
-  /** Gives back what the seed took; its database dies with its last connection. */
+  /** Closes all connections; the database ends with the last of them. */
   close(): void {
     for (const process of this.#everybody()) process.abandon()
     this.#auditor.close()
@@ -179,7 +180,7 @@ class World {
     if (this.#scheduler.steps === size.STEPS_MAX) this.history.blame('P15', '', 'it never rests')
   }
 
-  /** Lets happen what happens within a while. */
+  /** Steps for so long in virtual time. */
   async #stepFor(ms: number): Promise<void> {
     let isOver = false
     this.#scheduler.after(ms, () => {
@@ -189,26 +190,16 @@ class World {
     this.#checkHeld()
   }
 
-  /** Lets things happen until a promise is kept; nothing where it is not, in time. */
+  /** Steps until a promise is settled; returns undefined if that takes too long. */
   async #drive<T>(promise: Promise<T>, deadline: number): Promise<T | undefined> {
-    let outcome: { value: T } | { error: unknown } | undefined
-    promise.then(
-      (value) => {
-        outcome = { value }
-      },
-      (error) => {
-        outcome = { error }
-      },
-    )
-    await new Promise<void>((resolve) => setImmediate(resolve))
-    while (outcome === undefined) {
-      if (this.#scheduler.clock.now() > deadline || !(await this.#scheduler.step())) {
-        this.history.blame('P16', '', 'something never came to its end')
-        return undefined
-      }
+    const isOver = () => this.#scheduler.clock.now() > deadline
+    const outcome = await this.#scheduler.stepUntilSettled(promise, isOver)
+    if (outcome === undefined) {
+      this.history.blame('P16', '', 'something never came to its end')
+      return undefined
     }
     if ('value' in outcome) return outcome.value
-    this.history.blame('P16', '', `what nothing happens to failed: ${String(outcome.error)}`)
+    this.history.blame('P16', '', `it failed without a fault: ${String(outcome.error)}`)
     return undefined
   }
 
@@ -348,7 +339,7 @@ class World {
     }
   }
 
-  /** Nobody hears what fails in a process that is dead already, on closed connections. */
+  /** Errors of a process that is already dead, on closed connections, are ignored. */
   #endBy(process: SimProcess, error: unknown): void {
     if (!process.isAlive) return
     this.history.expectTyped(error)
@@ -411,7 +402,7 @@ class World {
     if (!this.#office?.isAlive) this.#openOffice()
   }
 
-  /** From now on all is well: whoever is not, is replaced. */
+  /** Ends the faults, and replaces every process that is not well. */
   #heal(): void {
     this.#faults.end()
     this.history.isExamined = false
@@ -421,7 +412,7 @@ class World {
       if (!process.isWell || isReplaced) process.crash('is replaced')
     }
     this.#replaceTheDead()
-    // A poisonous job still kills whoever runs it, until it is given up.
+    // A poisonous job still kills the process that runs it, until its budget is spent.
     const renew = () => {
       this.#replaceTheDead()
       this.#scheduler.after(1000, renew)
@@ -441,7 +432,7 @@ class World {
     return isAsked && !this.#isMeddling && this.#ledger.unsettled() === 0
   }
 
-  /** P7: nobody holds a job for long whose lease has run out. */
+  /** P7: no process holds a job for long whose lease has expired. */
   #checkHeld(): void {
     if (this.#scheduler.clock.now() < this.#healedAt + size.GRACE_MS) return
     this.#seqs ??= this.#ledger.seqs()

@@ -25,17 +25,26 @@ export type {
   RateLimitOptions,
   SingletonOptions,
 } from './engine/admission-options.ts'
+export {
+  type ApprovalAnswer,
+  type ApprovalPayload,
+  type ApprovalSignal,
+  approval,
+} from './engine/approvals.ts'
 export { createPawl } from './engine/create-pawl.ts'
 export {
   defineJob,
-  type Handler,
-  type JobContext,
   type JobDefinition,
   type JobOptions,
   type RunnableJob,
 } from './engine/define-job.ts'
 export {
+  type AnySignal,
   defineSignal,
+  type InitialSignal,
+  type JsonSchemaObject,
+  type ReceivedOf,
+  type SentOf,
   type Signal,
   type SignalAnswer,
   type SignalOptions,
@@ -56,8 +65,11 @@ export type { NotifyFunction, NotifyOptions } from './engine/effects/notify.ts'
 export type { WebhookOptions } from './engine/effects/webhook.ts'
 export type { EnqueuedCount, JobEntry, StreamOptions } from './engine/enqueue-stream.ts'
 export {
+  AfterMissing,
   AttemptTimeout,
   Cancelled,
+  ChildFailed,
+  DependencyUnmet,
   EnqueueInterrupted,
   InputInvalid,
   LimitKeyInvalid,
@@ -67,8 +79,36 @@ export {
   ShuttingDown,
   Suspended,
 } from './engine/errors.ts'
+export {
+  type AfterGroup,
+  type AfterOptions,
+  type AfterValues,
+  type OneOrList,
+  type OutputOfJob,
+  type SettledAfter,
+  settled,
+} from './engine/flows/after.ts'
+export {
+  type AfterNodes,
+  type DependentOptions,
+  FlowBuilder,
+  type FlowNode,
+  type NodeArguments,
+  type NodeOptions,
+} from './engine/flows/builder.ts'
+export type { BatchCallback, BatchOptions, FlowOptions } from './engine/flows/create.ts'
+export { type FlowNodesOptions, type FlowPageOptions, Flows } from './engine/flows/flows.ts'
+export { BatchHandle, FlowHandle, type FlowStatus } from './engine/flows/handles.ts'
+export type { CallbackName } from './engine/flows/items.ts'
+export type {
+  AttemptContext,
+  DependentContext,
+  Handler,
+  JobContext,
+  WaitingContext,
+} from './engine/job-context.ts'
 export { JobHandle, type SendOptions, type SentSignal } from './engine/job-handle.ts'
-export type { JobKey } from './engine/job-types.ts'
+export type { AnyJob, AnyValue, JobKey } from './engine/job-types.ts'
 export {
   defineLimit,
   type KeyedLimit,
@@ -83,8 +123,15 @@ export {
 } from './engine/operators/operators.ts'
 export type { OperatorReport } from './engine/operators/report.ts'
 export type { Selection } from './engine/operators/selection.ts'
-export type { ChildOptions, EnqueueOptions, PawlOptions, QueueOptions } from './engine/options.ts'
-export type { JobOutcome } from './engine/outcome.ts'
+export type {
+  ChildOptions,
+  EnqueueOptions,
+  InvokeManyOptions,
+  InvokeOptions,
+  PawlOptions,
+  QueueOptions,
+} from './engine/options.ts'
+export { type ChildOutcome, isSucceeded, type JobOutcome, unwrap } from './engine/outcome.ts'
 export { Pawl } from './engine/pawl.ts'
 export {
   JobList,
@@ -104,12 +151,14 @@ export {
   type ScheduleOptions,
 } from './engine/schedules/define-schedule.ts'
 export { type InputOf, type OutputOf, type Schema, type Typed, typed } from './engine/schema.ts'
+export type { SignalToken, TokenOptions } from './engine/signal-tokens.ts'
 export type { Storable } from './engine/storable.ts'
 export type {
   PostgresStoreOptions,
   SqliteStoreOptions,
   StoreOptions,
 } from './engine/store-options.ts'
+export type { SignalTokenOptions } from './engine/token-options.ts'
 export type { TracingOptions } from './engine/tracing/tracing-options.ts'
 export type { PawlEvent } from './engine/watching/events.ts'
 export type { Metrics } from './engine/watching/metrics.ts'
@@ -117,6 +166,14 @@ export type { WorkOptions } from './engine/work-options.ts'
 export type { StepContext, StepFunction } from './engine/worker/steps.ts'
 export { JobWorker } from './engine/worker/worker.ts'
 export { type Environment, systemEnvironment } from './environment/system.ts'
+export type {
+  FlowFilter,
+  FlowInfo,
+  FlowKind,
+  FlowNodeInfo,
+  FlowProgress,
+  FlowState,
+} from './stores/contract/flows.ts'
 export type { RemovedJob } from './stores/contract/retention.ts'
 export type {
   DamagedJob,
@@ -126,6 +183,8 @@ export type {
   Store,
 } from './stores/contract/store.ts'
 export {
+  BatchClosed,
+  FlowNotFound,
   JobRemoved,
   KeyTaken,
   OutcomeUnknown,

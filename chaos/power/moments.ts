@@ -27,7 +27,7 @@ type Told = { enqueued: string } | { committed: string } | { inserted: string }
 
 const WRITER = new URL('./writer.mjs', import.meta.url)
 const TOLD_MIN = 8
-/** Handles of files that were judged are let go of after so many. */
+/** Handles of files that were judged are closed after so many. */
 const PLACES = 10
 
 /** Moments at which the power fails: one after each acknowledgement, the others by chance. */

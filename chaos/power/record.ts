@@ -68,7 +68,7 @@ function operationsOf(call: string, args: string, result: number, parsing: Parsi
   if (call === 'fsync' && path === folder) return [{ kind: 'syncFolder' }]
   const named = ['open', 'openat', 'rename', 'unlink'].includes(call)
   const file = named ? text(strings[0]) : path
-  // The index beside the log is shared memory: it is made anew after a crash, and never trusted.
+  // The index beside the log is shared memory: it is made again after a crash, and never trusted.
   if (dirname(file) !== folder || file.endsWith('-shm')) return []
   switch (call) {
     case 'openat':

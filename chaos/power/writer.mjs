@@ -1,4 +1,4 @@
-// A process whose writes are recorded. It tells of each write that was acknowledged on stdout, so
+// A process whose writes are recorded. It prints each write that was acknowledged to stdout, so
 // that the record holds both, in their order. With synchronous=OFF it writes without the store,
 // which knows no such mode: that is the writer which must be caught.
 import { standard } from 'pawl/rules'

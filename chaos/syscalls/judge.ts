@@ -61,7 +61,7 @@ function judgeEnd({ call, n, fate }: Point, { hasHit, code, signal, said, stderr
   if (fate === 'SIGKILL') return []
   const untyped = errors.some((one) => one.code === null)
   const isLoud = code === 0 || (code === 3 && errors.length > 0)
-  // A call that was interrupted is made again, and nobody hears of it.
+  // A call that was interrupted is made again, without an error.
   const isHeard = fate === 'EINTR' && (errors.length > 0 || code !== 0)
   return isLoud && !untyped && !isHeard
     ? []

@@ -91,7 +91,7 @@ function begin() {
   return runs.start(story, { runId: RUN })
 }
 
-/** Nobody was told of a run that died before it was there: it is begun again. */
+/** A run that died before it was created was not acknowledged: it is started again. */
 function beginIfNew(error: unknown) {
   const code = error instanceof PawlError ? error.code : undefined
   if (code === 'E_RUN_NOT_FOUND' || code === 'E_RUN_INCOMPLETE') return begin()

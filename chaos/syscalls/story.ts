@@ -11,7 +11,7 @@ export type Said =
   | { readonly kind: 'done'; readonly step: string }
   | { readonly kind: 'acknowledged' | 'committed' | 'settled'; readonly id: string }
   | { readonly kind: 'delivered'; readonly key: string }
-  /** The code is 'own' for a statement of the user's, null for an error that nobody answers for. */
+  /** The code is 'own' for a statement of the user's, null for an error without a code. */
   | {
       readonly kind: 'error'
       readonly step: string

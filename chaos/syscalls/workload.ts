@@ -74,7 +74,7 @@ async function deliver(): Promise<void> {
   await patiently('settle effects', () => store.settleEffects(reports))
 }
 
-/** By a handle of the user's own: what fails there is nobody's promise. */
+/** By a handle of the user's own: its errors are not covered by a promise. */
 function checkpoint(): void {
   try {
     const users = openHandle(path)

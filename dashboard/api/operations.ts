@@ -61,6 +61,9 @@ export type Job = {
     readonly worker: string
     readonly leaseUntil: number
   } | null
+  readonly flow: string | null
+  readonly node: number | null
+  readonly links: number
 }
 
 export type Lane = 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
@@ -70,7 +73,7 @@ export type Fact = {
   readonly jobId: string
   readonly seq: number
   readonly at: number
-  readonly trigger: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'claim' | 'start' | 'step' | 'signal' | 'receive' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'wait' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'
+  readonly trigger: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'arrive' | 'claim' | 'start' | 'step' | 'signal' | 'receive' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'wait' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'
   readonly from: string | null
   readonly to: string
   readonly actor: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'
@@ -107,6 +110,10 @@ export type Fact = {
     readonly name: string
     readonly n: number
   }
+  readonly after?: Readonly<Record<string, unknown>>
+  readonly as?: string
+  readonly links?: number
+  readonly dependency?: string
   readonly effects?: number
   readonly signal?: {
     readonly name: string
@@ -114,7 +121,7 @@ export type Fact = {
   }
   readonly wait?: Wait
   readonly received?: {
-    readonly for: 'sleep' | 'signal'
+    readonly for: 'sleep' | 'signal' | 'children'
     readonly name: string
     readonly n: number
     readonly signal?: number
@@ -137,14 +144,19 @@ export type Signal = {
   readonly name: string
   readonly key: string
   readonly payload: Payload
+  readonly by: string
+  readonly note?: string
   readonly receivedBy?: number
 }
 
 export type Wait = {
-  readonly for: 'sleep' | 'signal'
+  readonly for: 'sleep' | 'signal' | 'children'
   readonly name: string
   readonly n: number
   readonly until: number | null
+  readonly children?: number
+  readonly concurrency?: number
+  readonly abandons?: boolean
 }
 
 export type Execution = {
@@ -179,6 +191,7 @@ export type Explanation = {
   readonly command?: string
   readonly enqueuedBy?: string
   readonly schedule?: string
+  readonly waitsFor?: readonly (string)[]
 }
 
 export type OperatorReport = {
@@ -506,6 +519,119 @@ export type RetentionReport = {
   readonly complete: boolean
 }
 
+export type Flow = {
+  readonly id: string
+  readonly kind: 'flow' | 'batch'
+  readonly key: string | null
+  readonly createdAt: number
+  readonly size: number
+  readonly callbacks: number
+  readonly open: boolean
+  readonly state: 'open' | 'attention' | 'done'
+}
+
+export type FlowProgress = {
+  readonly members: number
+  readonly succeeded: number
+  readonly failed: number
+  readonly cancelled: number
+  readonly parked: number
+  readonly live: number
+}
+
+export type FlowNode = {
+  readonly n: number
+  readonly job: Job
+  readonly after: readonly ({
+    readonly name: string
+    readonly of: readonly (number | readonly (number)[])[] | 'members'
+    readonly need: 'success' | 'end' | 'failure'
+    readonly list: boolean
+  })[]
+  readonly onFailure: 'park' | 'cancel' | 'fail'
+  readonly as?: string
+  readonly releasedAt?: number
+}
+
+export type FlowGraph = {
+  readonly flow: Flow
+  readonly progress: FlowProgress
+  readonly boxes: readonly ({
+    readonly id: string
+    readonly type: string
+    readonly types: number
+    readonly count: number
+    readonly first: number
+    readonly last: number
+    readonly job: string | null
+    readonly statuses: {
+      readonly later?: number
+      readonly waits?: number
+      readonly scheduled?: number
+      readonly ready?: number
+      readonly running?: number
+      readonly parked?: number
+      readonly succeeded?: number
+      readonly failed?: number
+      readonly cancelled?: number
+    }
+    readonly releasedAt: number | null
+    readonly startedAt: number | null
+    readonly endedAt: number | null
+    readonly critical: boolean
+  })[]
+  readonly edges: readonly ({
+    readonly from: string
+    readonly to: string
+    readonly names: readonly (string)[]
+    readonly needs: readonly ('success' | 'end' | 'failure')[]
+    readonly count: number
+    readonly open: number
+    readonly failed: number
+    readonly at: number | null
+    readonly critical: boolean
+  })[]
+  readonly critical: readonly ({
+    readonly n: number
+    readonly job: string
+    readonly type: string
+    readonly status: 'later' | 'waits' | 'scheduled' | 'ready' | 'running' | 'parked' | 'succeeded' | 'failed' | 'cancelled'
+    readonly releasedAt: number | null
+    readonly startedAt: number | null
+    readonly endedAt: number | null
+  })[]
+  readonly moments: readonly (number)[]
+}
+
+export type JobLinks = {
+  readonly flow: Flow | null
+  readonly parent: Job | null
+  readonly after: readonly ({
+    readonly name: string
+    readonly need: 'success' | 'end' | 'failure'
+    readonly list: boolean
+    readonly ends: readonly ({
+      readonly id: string
+      readonly type: string
+      readonly outcome: string | null
+      readonly seq: number | null
+      readonly error: {
+        readonly message: string
+        readonly kind: string
+        readonly type: string
+        readonly name?: string
+        readonly code?: string
+        readonly fingerprint?: string
+      } | null
+      readonly reason: string | null
+      readonly result?: Payload
+    })[]
+  })[]
+  readonly waitsFor: readonly (Job)[]
+  readonly awaitedBy: readonly (Job)[]
+  readonly children: readonly (FlowNode)[]
+}
+
 /** What each operation takes and returns. */
 export interface Operations {
   /** Enqueues a job. It is durable when the answer arrives. */
@@ -566,7 +692,7 @@ export interface Operations {
   }
   /** Lists jobs, newest first. A job must match all conditions. */
   listJobs: {
-    query: { state?: string; lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'; outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'; stalled?: boolean; queue?: string; type?: string; tag?: string; key?: string; error?: string; waitsFor?: string; createdFrom?: number; createdBefore?: number; after?: string; limit?: number }
+    query: { state?: string; lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'; outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'; stalled?: boolean; queue?: string; type?: string; tag?: string; key?: string; error?: string; waitsFor?: string; flow?: string; createdFrom?: number; createdBefore?: number; after?: string; limit?: number }
     answer: {
       readonly items: readonly (Job)[]
       readonly nextCursor: string | null
@@ -668,6 +794,7 @@ export interface Operations {
         readonly key?: string
         readonly error?: string
         readonly waitsFor?: string
+        readonly flow?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -705,6 +832,7 @@ export interface Operations {
         readonly key?: string
         readonly error?: string
         readonly waitsFor?: string
+        readonly flow?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -742,6 +870,7 @@ export interface Operations {
         readonly key?: string
         readonly error?: string
         readonly waitsFor?: string
+        readonly flow?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -779,6 +908,7 @@ export interface Operations {
         readonly key?: string
         readonly error?: string
         readonly waitsFor?: string
+        readonly flow?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -816,6 +946,7 @@ export interface Operations {
         readonly key?: string
         readonly error?: string
         readonly waitsFor?: string
+        readonly flow?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -853,6 +984,7 @@ export interface Operations {
         readonly key?: string
         readonly error?: string
         readonly waitsFor?: string
+        readonly flow?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -890,6 +1022,7 @@ export interface Operations {
         readonly key?: string
         readonly error?: string
         readonly waitsFor?: string
+        readonly flow?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -929,6 +1062,7 @@ export interface Operations {
         readonly key?: string
         readonly error?: string
         readonly waitsFor?: string
+        readonly flow?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -968,6 +1102,7 @@ export interface Operations {
         readonly key?: string
         readonly error?: string
         readonly waitsFor?: string
+        readonly flow?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -1011,6 +1146,7 @@ export interface Operations {
         readonly key?: string
         readonly error?: string
         readonly waitsFor?: string
+        readonly flow?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -1022,7 +1158,7 @@ export interface Operations {
     }
     answer: OperatorReport
   }
-  /** One job: approve the recovery of stalled jobs, whose lease has expired. */
+  /** One job: approve jobs that wait for an approval, and the recovery of stalled jobs. */
   approveJob: {
     params: { id: string }
     body: {
@@ -1032,7 +1168,7 @@ export interface Operations {
     }
     answer: OperatorReport
   }
-  /** Approve the recovery of stalled jobs, whose lease has expired. */
+  /** Approve jobs that wait for an approval, and the recovery of stalled jobs. */
   approveJobs: {
     body: {
       readonly reason: string
@@ -1048,6 +1184,45 @@ export interface Operations {
         readonly key?: string
         readonly error?: string
         readonly waitsFor?: string
+        readonly flow?: string
+        readonly createdFrom?: number
+        readonly createdBefore?: number
+      }
+      readonly all?: true
+      readonly limit?: number
+      readonly among?: readonly (string)[]
+      readonly operator?: string
+      readonly dryRun?: boolean
+    }
+    answer: OperatorReport
+  }
+  /** One job: reject jobs that wait for an approval. */
+  rejectJob: {
+    params: { id: string }
+    body: {
+      readonly reason: string
+      readonly operator?: string
+      readonly dryRun?: boolean
+    }
+    answer: OperatorReport
+  }
+  /** Reject jobs that wait for an approval. */
+  rejectJobs: {
+    body: {
+      readonly reason: string
+      readonly ids?: readonly (string)[]
+      readonly filter?: {
+        readonly state?: string
+        readonly lane?: 'idle' | 'waiting' | 'ready' | 'held' | 'parked' | 'ended' | 'delivering' | 'blocked'
+        readonly outcome?: 'succeeded' | 'failed' | 'cancelled' | 'parked'
+        readonly stalled?: boolean
+        readonly queue?: string
+        readonly type?: string
+        readonly tag?: string
+        readonly key?: string
+        readonly error?: string
+        readonly waitsFor?: string
+        readonly flow?: string
         readonly createdFrom?: number
         readonly createdBefore?: number
       }
@@ -1066,6 +1241,8 @@ export interface Operations {
       readonly name: string
       readonly key?: string
       readonly payload?: unknown
+      readonly reason?: string
+      readonly operator?: string
     }
     answer: {
       readonly kind: 'sent' | 'same'
@@ -1084,6 +1261,156 @@ export interface Operations {
       readonly items: readonly (Signal)[]
       readonly nextCursor: string | null
       readonly waitsFor?: Wait | null
+    }
+  }
+  /** Lists flows and batches, newest first. */
+  listFlows: {
+    query: { state?: 'open' | 'attention' | 'done'; kind?: 'flow' | 'batch'; key?: string; progress?: boolean; after?: string; limit?: number }
+    answer: {
+      readonly items: readonly ({
+        readonly flow: Flow
+        readonly progress: FlowProgress | null
+      })[]
+      readonly nextCursor: string | null
+    }
+  }
+  /** Shows a flow or batch, and how far it is. */
+  showFlow: {
+    params: { id: string }
+    answer: {
+      readonly flow: Flow
+      readonly progress: FlowProgress
+    }
+  }
+  /** Lists the jobs of a flow by number, with what each waits for. */
+  listFlowNodes: {
+    params: { id: string }
+    query: { at?: number; after?: string; limit?: number }
+    answer: {
+      readonly items: readonly (FlowNode)[]
+      readonly nextCursor: string | null
+    }
+  }
+  /** Shows a flow as a graph with times and its critical path. */
+  showFlowGraph: {
+    params: { id: string }
+    query: { at?: number }
+    answer: FlowGraph
+  }
+  /** Shows how far a batch is. */
+  showBatch: {
+    params: { id: string }
+    answer: {
+      readonly flow: Flow
+      readonly progress: FlowProgress
+    }
+  }
+  /** Shows what connects a job with others. */
+  showJobLinks: {
+    params: { id: string }
+    answer: JobLinks
+  }
+  /** Cancels all jobs of a flow that have not ended, and closes an open batch. */
+  cancelFlow: {
+    params: { id: string }
+    body: {
+      readonly reason: string
+      readonly operator?: string
+      readonly dryRun?: boolean
+    }
+    answer: OperatorReport
+  }
+  /** Redrives the failed and parked jobs of a flow; what waits for them then goes on. */
+  redriveFlow: {
+    params: { id: string }
+    body: {
+      readonly reason: string
+      readonly operator?: string
+      readonly dryRun?: boolean
+    }
+    answer: OperatorReport
+  }
+  /** Adds members to an open batch, all of them or none. */
+  addToBatch: {
+    params: { id: string }
+    body: {
+      readonly members: readonly ({
+        readonly type: string
+        readonly input?: unknown
+        readonly queue?: string
+        readonly lifecycle?: 'standard' | 'hardened' | 'leased' | 'document' | 'task'
+        readonly priority?: number | {
+          readonly aheadMs: number
+        }
+        readonly tags?: readonly (string)[]
+      })[]
+      readonly at?: number
+    }
+    answer: {
+      readonly flow: Flow
+      readonly jobs: readonly ({
+        readonly id: string
+        readonly state: string
+      })[]
+    }
+  }
+  /** Closes a batch: its callbacks run when all members have ended. */
+  closeBatch: {
+    params: { id: string }
+    body: Record<string, never>
+    answer: {
+      readonly flow: Flow
+    }
+  }
+  /** Says what a token of a signal asks for. It changes nothing. */
+  showToken: {
+    params: { token: string }
+    answer: {
+      readonly state: 'open' | 'used' | 'ended'
+      readonly signal: string
+      readonly to: string | null
+      readonly expiresAt: number
+      readonly job: {
+        readonly id: string
+        readonly type: string
+        readonly key: string | null
+      }
+      readonly schema: unknown
+    }
+  }
+  /** Sends the signal that a token allows. It is durable when the answer arrives. */
+  useToken: {
+    params: { token: string }
+    body: {
+      readonly payload?: unknown
+    }
+    answer: {
+      readonly kind: 'sent'
+      readonly signal: string
+    }
+  }
+  /** Lists jobs that wait for a signal or an approval, the longest wait first. */
+  showInbox: {
+    query: { waitsFor?: string; type?: string; limit?: number }
+    answer: {
+      readonly items: readonly ({
+        readonly job: {
+          readonly id: string
+          readonly type: string
+          readonly queue: string
+          readonly key: string | null
+          readonly tags: readonly (string)[]
+        }
+        readonly signal: string
+        readonly n: number
+        readonly isApproval: boolean
+        readonly since: number
+        readonly until: number | null
+        readonly schema: unknown
+        readonly input: Payload | null
+      })[]
+      readonly total: number
+      readonly more: boolean
     }
   }
   /** Lists effects of jobs, newest first. */
@@ -1711,6 +2038,7 @@ export interface Operations {
         readonly pausedQueues: number
         readonly unservedQueues: number
         readonly missedTicks: number
+        readonly parkedFlows: number
         readonly longBlocked: readonly ({
           readonly limit: string
           readonly kind: 'concurrency' | 'throttle'
@@ -1856,7 +2184,7 @@ export interface Operations {
   }
   /** Lists facts of all jobs: each step, who caused it, and why. */
   listFacts: {
-    query: { jobId?: string; actor?: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'; operator?: string; worker?: string; trigger?: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'claim' | 'start' | 'step' | 'signal' | 'receive' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'wait' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'; fromState?: string; toState?: string; reason?: string; from?: number; before?: number; order?: 'oldest' | 'newest'; after?: string; limit?: number }
+    query: { jobId?: string; actor?: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'; operator?: string; worker?: string; trigger?: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'arrive' | 'claim' | 'start' | 'step' | 'signal' | 'receive' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'wait' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'; fromState?: string; toState?: string; reason?: string; from?: number; before?: number; order?: 'oldest' | 'newest'; after?: string; limit?: number }
     answer: {
       readonly items: readonly ({
         readonly pos: string
@@ -1873,7 +2201,7 @@ export interface Operations {
   }
   /** Sends facts of all jobs as NDJSON or CSV, oldest first, without payloads. */
   exportFacts: {
-    query: { jobId?: string; actor?: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'; operator?: string; worker?: string; trigger?: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'claim' | 'start' | 'step' | 'signal' | 'receive' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'wait' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'; fromState?: string; toState?: string; reason?: string; from?: number; before?: number; format?: 'ndjson' | 'csv'; after?: string; limit?: number }
+    query: { jobId?: string; actor?: 'worker' | 'client' | 'engine' | 'doctor' | 'operator'; operator?: string; worker?: string; trigger?: 'create' | 'submit' | 'schedule' | 'due' | 'reschedule' | 'run-now' | 'prioritise' | 'replace' | 'migrate' | 'arrive' | 'claim' | 'start' | 'step' | 'signal' | 'receive' | 'commit' | 'done' | 'retry' | 'fail' | 'give-up' | 'reject' | 'expire' | 'release' | 'suspend' | 'exhaust' | 'stall' | 'wait' | 'cancel' | 'park' | 'redrive' | 'discard' | 'force' | 'repair'; fromState?: string; toState?: string; reason?: string; from?: number; before?: number; format?: 'ndjson' | 'csv'; after?: string; limit?: number }
     answer: string
   }
   /** Lists the seals of the ledger, the oldest first. Keep a copy elsewhere. */
@@ -2030,6 +2358,18 @@ export interface Operations {
           readonly n: number
           readonly result: unknown
         })[]
+        readonly waits: readonly ({
+          readonly for: string
+          readonly name: string
+          readonly n: number
+          readonly until: unknown
+          readonly end?: {
+            readonly kind: 'received' | 'passed'
+            readonly payload?: unknown
+            readonly by?: string
+            readonly note?: string
+          }
+        })[]
       })[]
     }
   }
@@ -2161,6 +2501,29 @@ export interface Operations {
       readonly runAt: unknown
     }
   }
+  /** Sleeps, or waits for a signal. If the wait is not over, the attempt ends. */
+  waitFor: {
+    body: {
+      readonly lease: string
+      readonly for: 'sleep' | 'signal'
+      readonly name: string
+      readonly n?: number
+      readonly timeoutMs?: number
+      readonly until?: number
+    }
+    answer: {
+      readonly kind: 'over' | 'suspended'
+      readonly id: string
+      readonly state: string
+      readonly runAt: unknown
+      readonly end?: {
+        readonly kind: 'received' | 'passed'
+        readonly payload?: unknown
+        readonly by?: string
+        readonly note?: string
+      }
+    }
+  }
 }
 
 /** The method and the path of each operation. */
@@ -2197,8 +2560,23 @@ export const ROUTES: { readonly [Name in keyof Operations]: string } = {
   prioritiseJobs: 'POST /api/v1/jobs/prioritise',
   approveJob: 'POST /api/v1/jobs/{id}/approve',
   approveJobs: 'POST /api/v1/jobs/approve',
+  rejectJob: 'POST /api/v1/jobs/{id}/reject',
+  rejectJobs: 'POST /api/v1/jobs/reject',
   sendSignal: 'POST /api/v1/jobs/{id}/signals',
   listSignals: 'GET /api/v1/jobs/{id}/signals',
+  listFlows: 'GET /api/v1/flows',
+  showFlow: 'GET /api/v1/flows/{id}',
+  listFlowNodes: 'GET /api/v1/flows/{id}/nodes',
+  showFlowGraph: 'GET /api/v1/flows/{id}/graph',
+  showBatch: 'GET /api/v1/batches/{id}',
+  showJobLinks: 'GET /api/v1/jobs/{id}/links',
+  cancelFlow: 'POST /api/v1/flows/{id}/cancel',
+  redriveFlow: 'POST /api/v1/flows/{id}/redrive',
+  addToBatch: 'POST /api/v1/batches/{id}/add',
+  closeBatch: 'POST /api/v1/batches/{id}/close',
+  showToken: 'GET /api/v1/signals/{token}',
+  useToken: 'POST /api/v1/signals/{token}',
+  showInbox: 'GET /api/v1/inbox',
   listEffects: 'GET /api/v1/effects',
   retryEffects: 'POST /api/v1/effects/retry',
   listQueues: 'GET /api/v1/queues',
@@ -2279,4 +2657,5 @@ export const ROUTES: { readonly [Name in keyof Operations]: string } = {
   releaseJob: 'POST /api/v1/leases/release',
   snoozeJob: 'POST /api/v1/leases/snooze',
   confirmCancel: 'POST /api/v1/leases/cancel',
+  waitFor: 'POST /api/v1/leases/wait',
 }

@@ -34,6 +34,11 @@ export const PROMISES: readonly (readonly [string, string])[] = [
   ['P16', 'Failure is loud: a typed error with a stable code, a retry, or a non-zero exit.'],
   ['P17', 'Every tick of a schedule made exactly one job, or has a record that says why ' + 'not.'],
   ['P18', 'An acknowledged signal is received once, in order, or reported unread.'],
+  [
+    'P19',
+    'A job starts only after everything that it waits for came out as asked; ' +
+      'every chain of waits ends at a job that is live, due or parked.',
+  ],
 ]
 
 /** The doctor has no check of them on a store; the tests of Pawl have. */

@@ -2,7 +2,9 @@
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { type MachineData, type MachineEdge, toneOf } from '../machine-data.ts'
 import { SignShape } from '../ui/state.tsx'
+import { placeLabels } from './labels.ts'
 import { type Box, type Layout, type Line, layOut } from './layout.ts'
+import { isSideEdge } from './side-edges.ts'
 
 /** What is shown of a state. */
 export interface StateMark {
@@ -28,25 +30,19 @@ export interface GraphProps {
   readonly edgeMark?: (edge: MachineEdge) => EdgeMark | undefined
   /** Also the edges that people take: cancel, park and reschedule. */
   readonly full?: boolean
-  /** Scrolls rather than become so small that it cannot be read. */
+  /** Without labels of edges; scrolls rather than become so small that it cannot be read. */
   readonly readable?: boolean
   /** Boxes that nothing is known of are pale. */
   readonly pale?: boolean
 }
 
-/** Edges that exist in almost every state and say little: drawn if they were taken. */
-function isSideEdge(machine: MachineData, edge: MachineEdge): boolean {
-  const role = machine.states[edge.to]?.role
-  return edge.operator === true || edge.because !== undefined || role === 'cancelled'
-}
-
 export function Graph(props: GraphProps) {
-  const { machine, label, full = false, edgeMark, pale = false } = props
+  const { machine, label, full = false, edgeMark, pale = false, readable } = props
   const taken = full ? '' : takenKey(props)
-  const layout = useMemo(
-    () => layOut(machine, (edge) => full || !isSideEdge(machine, edge) || isTaken(edge, edgeMark)),
-    [machine, full, taken],
-  )
+  const layout = useMemo(() => {
+    const isShown = (edge: MachineEdge) => !isSideEdge(machine, edge) || isTaken(edge, edgeMark)
+    return layOut(machine, (edge) => full || isShown(edge), readable)
+  }, [machine, full, taken, readable])
   return <Picture {...props} layout={layout} label={label} pale={pale} />
 }
 
@@ -82,11 +78,11 @@ function Picture({
   useLayoutEffect(() => showPresent(region.current), [here])
   // Pale lines first, so that lit ones are above them.
   const marked = lines.map((line) => ({ line, mark: edgeMark(line.edge) }))
-  const ordered = marked.sort((a, b) => Number(a.mark?.lit ?? 0) - Number(b.mark?.lit ?? 0))
+  const ordered = marked.toSorted((a, b) => Number(a.mark?.lit ?? 0) - Number(b.mark?.lit ?? 0))
   return (
     // Scrolls by the keyboard as well, if it is wider than its panel.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls needs the focus
-    <section class="graph" aria-label={label} tabIndex={0} ref={region}>
+    <section class={pale ? 'graph pale' : 'graph'} aria-label={label} tabIndex={0} ref={region}>
       <svg
         viewBox={`0 0 ${width} ${height}`}
         style={{ maxWidth: `${width * 1.12}px`, minWidth: `${least}px` }}
@@ -99,8 +95,10 @@ function Picture({
         {boxes.map((box) => (
           <Node key={box.state} {...{ machine, box, pale }} mark={stateMark(box.state)} />
         ))}
-        {ordered.map(({ line, mark }) => (
-          <EdgeLabel key={`${line.edge.from}>${line.edge.to}`} {...{ line, mark }} />
+        {placeLabels(marked).map(({ key, text, x, y, anchor }) => (
+          <text key={key} class="label" x={x} y={y} text-anchor={anchor}>
+            {text}
+          </text>
         ))}
       </svg>
     </section>
@@ -144,16 +142,6 @@ function Edge({
         transform={`translate(${tip.x} ${tip.y}) rotate(${TURN[tip.side]})`}
       />
     </g>
-  )
-}
-
-function EdgeLabel({ line, mark }: { line: Line; mark: EdgeMark | undefined }) {
-  if (mark?.label === undefined) return null
-  const { x, y, anchor } = line.label
-  return (
-    <text class="label" x={x} y={y} text-anchor={anchor}>
-      {mark.label}
-    </text>
   )
 }
 

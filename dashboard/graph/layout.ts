@@ -52,16 +52,20 @@ const PORT = 13
 const CORNER = 12
 /** A longer happy path has several rows, whose boxes are closer to each other. */
 const ROW_MAX = 8
-const GAP_X_ROWS = 34
+const GAP_X_CLOSE = 34
 
-/** Lays out a machine, with the edges that `shows` accepts. Boxes do not depend on `shows`. */
+/**
+ * Lays out a machine, with the edges that `shows` accepts. Boxes do not depend on `shows`. They are
+ * `close` to each other if edges have no labels.
+ */
 export function layOut(
   machine: MachineData,
   shows: (edge: MachineEdge) => boolean = () => true,
+  close = false,
 ): Layout {
   const path = happyPath(machine)
   const cells = placeStates(machine, path)
-  const gap = path.length > ROW_MAX ? GAP_X_ROWS : GAP_X
+  const gap = close || path.length > ROW_MAX ? GAP_X_CLOSE : GAP_X
   const longest = Math.max(...Object.keys(machine.states).map(roomOf))
   const width = Math.min(190, Math.max(126, 46 + longest))
   const boxes = new Map<string, Box>()

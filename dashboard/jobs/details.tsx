@@ -1,4 +1,4 @@
-/** Everything that is stored of a job, in tabs: ledger, payloads, steps, effects, errors. */
+/** Everything that is stored of a job, in tabs: ledger, payloads, steps, signals and others. */
 import type { ThrownError } from '../../src/core/thrown.ts'
 import { call } from '../api/client.ts'
 import { useView } from '../api/view.ts'
@@ -11,6 +11,7 @@ import { PayloadText } from '../ui/payload.tsx'
 import { Table } from '../ui/table.tsx'
 import { Ledger } from './ledger.tsx'
 import type { JobData, Moment } from './load.ts'
+import { Signals } from './signals.tsx'
 
 interface Props {
   readonly data: JobData
@@ -22,11 +23,13 @@ export function Details(props: Props) {
   const { data, moment } = props
   const chosen = place.value.query.get('tab') ?? 'ledger'
   const steps = moment.facts.filter(({ trigger }) => trigger === 'step').length
+  const signals = moment.facts.filter(({ trigger }) => trigger === 'signal').length
   const errors = errorsOf(moment)
   const tabs = [
     { id: 'ledger', label: `Ledger ${data.facts.length}` },
     { id: 'input', label: 'Input' },
     { id: 'steps', label: `Steps ${steps}` },
+    { id: 'signals', label: `Signals ${signals}` },
     { id: 'effects', label: 'Effects' },
     { id: 'errors', label: `Errors ${errors.length}` },
     { id: 'result', label: 'Result' },
@@ -53,6 +56,7 @@ function Body({ data, moment, travel, tab, errors }: Props & { tab: string; erro
         <PayloadText payload={data.result} of={{ id: job.id, what: 'result' }} />
       )}
       {tab === 'steps' && <Steps id={job.id} seq={moment.at} />}
+      {tab === 'signals' && <Signals id={job.id} seq={job.seq} />}
       {tab === 'effects' && <Effects id={job.id} seq={job.seq} />}
       {tab === 'errors' && <Errors errors={errors} />}
       {tab === 'changes' && <Diff changes={moment.changes} />}

@@ -32,7 +32,7 @@ export function Life({
   const edgeMark = ({ from, to }: { from: string; to: string }): EdgeMark => {
     const visited = walk.edges.get(`${from}\n${to}`)
     if (visited === undefined) return { lit: false }
-    const times = visited.times > 1 ? `${visited.times} × · ` : ''
+    const times = visited.times > 1 ? `${visited.times}× ` : ''
     return { lit: true, label: `${times}${span(visited.ms / visited.times)}` }
   }
   return (

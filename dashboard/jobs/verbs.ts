@@ -9,6 +9,7 @@ export type Verb =
   | 'quarantine'
   | 'submit'
   | 'approve'
+  | 'reject'
   | 'copy'
 
 export interface VerbSpec {

@@ -121,15 +121,22 @@ function askToRepair(repairs: number): void {
 }
 
 function Verdict({ result: { examination, at } }: { result: Result }) {
-  const { ok, jobs, complete } = examination
+  const { jobs, complete } = examination
   return (
     <>
-      <State tone={ok ? 'succeeded' : 'failed'} word={ok ? 'healthy' : 'damaged'} />
+      <Health examination={examination} />
       <span class="muted small">
         {count(jobs)} jobs checked{complete ? '' : ' of more'}, <Time at={at} />
       </span>
     </>
   )
+}
+
+/** Only errors are damage; a warning is about what may go wrong. */
+function Health({ examination: { errors, warnings } }: { examination: Examination }) {
+  if (errors > 0) return <State tone="failed" word="damaged" />
+  if (warnings > 0) return <State tone="retrying" word={counted(warnings, 'warning')} />
+  return <State tone="succeeded" word="healthy" />
 }
 
 function NotYet() {
@@ -198,7 +205,6 @@ function Promises({ result }: { result: Result | undefined }) {
         keyOf={([name]) => name}
         columns={[
           { title: 'Promise', tight: true, cell: ([name]) => name },
-          { title: 'It says', prose: true, cell: ([, says]) => says },
           {
             title: 'Last result',
             tight: true,
@@ -212,6 +218,7 @@ function Promises({ result }: { result: Result | undefined }) {
               return <State tone="succeeded" word={complete ? 'holds' : 'holds so far'} />
             },
           },
+          { title: 'It says', prose: true, cell: ([, says]) => says },
           {
             title: 'Findings',
             number: true,
@@ -241,7 +248,9 @@ function Findings({ findings }: { findings: readonly Finding[] }) {
         {
           title: 'What',
           prose: true,
-          cell: ({ what, advice }) => <Name text={`${what} ${advice ?? ''}`} />,
+          cell: ({ what, advice }) => (
+            <Name text={advice === undefined ? what : `${what}. ${advice}`} />
+          ),
         },
         { title: 'Repair', tight: true, wide: true, cell: ({ remedy }) => remedy ?? '–' },
       ]}

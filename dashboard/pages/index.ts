@@ -3,6 +3,9 @@ import type { ComponentType } from 'preact'
 import { AuditPage } from './audit.tsx'
 import { DoctorPage } from './doctor.tsx'
 import { EffectsPage } from './effects.tsx'
+import { FlowPage } from './flow.tsx'
+import { FlowsPage } from './flows.tsx'
+import { InboxPage } from './inbox.tsx'
 import { JobPage } from './job.tsx'
 import { JobsPage } from './jobs.tsx'
 import { LimitPage } from './limit.tsx'
@@ -35,6 +38,9 @@ export const PAGES: readonly PageSpec[] = [
   { path: '/', title: 'Overview', key: 'o', Page: page(OverviewPage) },
   { path: '/jobs', title: 'Jobs', key: 'j', Page: page(JobsPage) },
   { path: '/jobs/:id', title: 'Job', isInner: true, Page: page(JobPage) },
+  { path: '/flows', title: 'Flows', key: 'f', Page: page(FlowsPage) },
+  { path: '/flows/:flow', title: 'Flow', isInner: true, Page: page(FlowPage) },
+  { path: '/inbox', title: 'Inbox', key: 'i', Page: page(InboxPage) },
   { path: '/effects', title: 'Effects', key: 'e', Page: page(EffectsPage) },
   { path: '/runs', title: 'Runs', key: 'r', Page: page(RunsPage) },
   { path: '/runs/:id', title: 'Run', isInner: true, Page: page(RunPage) },

@@ -3,6 +3,7 @@
  * stored of it. The rail goes back to any of its facts: the page folds the facts up to there with
  * the function of the engine itself, so graph, attempts and table show the same moment.
  */
+import { reasonToFind } from '../../src/core/job/waits.ts'
 import { shellWord } from '../../src/doctor/shell-word.ts'
 import { canOperate } from '../api/session.ts'
 import { useView, type View } from '../api/view.ts'
@@ -11,10 +12,11 @@ import { askFor } from '../jobs/act.tsx'
 import { Attempts } from '../jobs/attempts.tsx'
 import { Details } from '../jobs/details.tsx'
 import { Life } from '../jobs/life.tsx'
+import { Links } from '../jobs/links.tsx'
 import { asOf, type JobData, loadJob, type Moment } from '../jobs/load.ts'
 import { APPROVE, VERBS } from '../jobs/verbs.ts'
 import { jobTone } from '../machines.ts'
-import { place, setQuery } from '../router.ts'
+import { hrefOf, place, setQuery } from '../router.ts'
 import { Cli, Copy, Empty, Failure, Name, Panel, Top } from '../ui/parts.tsx'
 import { State } from '../ui/state.tsx'
 
@@ -37,6 +39,7 @@ export function JobPage({ id }: { id: string }) {
       <div class="stack">
         <Failure error={error} retry={reload} />
         <Why data={data} />
+        <Links job={data.job} />
         <div class="columns stretch">
           <Panel title={titleOf(moment, data)}>
             <Life data={data} moment={moment} travel={travel} />
@@ -71,6 +74,7 @@ function Missing({ id, view: { error, reload } }: { id: string; view: View<JobDa
 function Head({ data, moment, reload }: { data: JobData; moment: Moment; reload: () => void }) {
   const { job } = data
   const tone = jobTone(job)
+  const isAsking = job.execution === null && job.reason?.startsWith(reasonToFind('') ?? '')
   const verbs = job.stalled ? [APPROVE] : VERBS.filter(({ tones }) => tones.includes(tone))
   const [first, ...rest] = verbs
   return (
@@ -80,6 +84,11 @@ function Head({ data, moment, reload }: { data: JobData; moment: Moment; reload:
         canOperate.value &&
         moment.isNow && (
           <>
+            {isAsking && (
+              <a class="button" href={hrefOf('/inbox', { type: job.type })}>
+                Answer in the inbox
+              </a>
+            )}
             {rest.reverse().map((spec) => (
               <button
                 key={spec.verb}

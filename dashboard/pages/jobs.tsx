@@ -30,6 +30,7 @@ const JOB_FIELDS: readonly FilterField[] = [
   { name: 'error', says: 'whose last error has this text' },
   { name: 'tag', says: 'with this tag' },
   { name: 'key', says: 'with this key' },
+  { name: 'flow', says: 'of this flow, or invoked by this job' },
   { name: 'createdFrom', says: 'created since: 2h, 1d, 2026-11-18', values: ['1h', '1d', '7d'] },
   { name: 'createdBefore', says: 'created before: 2h, 1d', values: ['1h', '1d', '7d'] },
 ]
@@ -128,7 +129,12 @@ const COLUMNS: readonly Column<Job>[] = [
     title: 'Id',
     tight: true,
     wide: true,
-    cell: ({ id }) => <span class="mono muted">{id.slice(0, 8)}</span>,
+    cell: ({ id }) => (
+      // The beginning of an id is its time, which many jobs share.
+      <span class="mono muted" title={id}>
+        …{id.slice(-8)}
+      </span>
+    ),
   },
 ]
 

@@ -114,6 +114,11 @@ function needsOf({ numbers, facts }: Overview): Need[] {
       href: hrefOf('/queues'),
     },
     {
+      ...{ tone: 'parked', number: attention.parkedFlows, word: 'flows held up' },
+      says: 'a job of each is parked',
+      href: hrefOf('/flows', { state: 'attention' }),
+    },
+    {
       ...{ tone: 'failed', number: attention.stuckHandlers, word: 'stuck handlers' },
       says: 'they ignore their abort signal',
       href: hrefOf('/workers'),

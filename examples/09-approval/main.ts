@@ -16,6 +16,7 @@ const approval = defineSignal({
 const order = defineJob({
   name: 'order',
   input: typed<{ id: string }>(),
+  signals: [approval],
   run: async ({ input, step, sleep, waitForSignal }) => {
     await step('ask', () => asked.push(input.id))
     const answer = await waitForSignal(approval, { timeout: '7d' })

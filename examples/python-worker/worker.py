@@ -16,6 +16,14 @@ class LeaseLost(Exception):
     """Another worker may have the job: stop, and report nothing."""
 
 
+class Suspended(BaseException):
+    """The job waits, and its lease is gone: stop, and report nothing. Let it pass."""
+
+
+class Mismatch(Exception):
+    """The handler waits for other things than its earlier attempts."""
+
+
 class Cancelled(Exception):
     """The cancellation of the job was asked for."""
 
@@ -43,7 +51,7 @@ class Attempt:
         self.id, self.input, self.lease = job["id"], job["input"], job["lease"]
         self.results = {(s["name"], s["n"]): s["result"] for s in job["steps"]}
         self.counts, self.error, self.ended = {}, None, threading.Event()
-        self.effects = []
+        self.effects, self.waits, self.waited = [], job["waits"], 0
 
     def step(self, name, work):
         """Runs work once: a later attempt gets the result that an earlier one recorded."""
@@ -54,6 +62,29 @@ class Attempt:
             self.report("step", name=name, n=n, result=result)
             self.results[name, n] = result
         return self.results[name, n]
+
+    def sleep(self, name, seconds):
+        """Returns when the time has passed. The job holds nothing meanwhile."""
+        self.wait("sleep", name, seconds)
+
+    def wait_for_signal(self, name, seconds=None):
+        """Returns the end of the wait: {"kind": "received", "payload", "by"}, or "passed"."""
+        return self.wait("signal", name, seconds)
+
+    def wait(self, what, name, seconds):
+        n = self.counts[what, name] = self.counts.get((what, name), 0) + 1
+        known = self.waits[self.waited] if self.waited < len(self.waits) else None
+        self.waited += 1
+        if known and (known["for"], known["name"]) != (what, name):
+            raise Mismatch(f"it has waited for {known['for']} {known['name']}, now {what} {name}")
+        if known and "end" in known:
+            return known["end"]
+        self.check()
+        fields = {} if seconds is None else {"timeoutMs": int(seconds * 1000)}
+        answer = self.report("wait", **{"for": what}, name=name, n=n, **fields)
+        if answer["kind"] == "suspended":
+            raise Suspended(name)
+        return answer["end"]
 
     def check(self):
         """Call it in long work: raises if the attempt must not go on."""
@@ -81,13 +112,14 @@ class Attempt:
             result = handler(self)
             self.check()
             self.report("commit", result=result, effects=self.effects)
-        except LeaseLost:
+        except (LeaseLost, Suspended):
             pass
         except Cancelled:
             self.report("cancel")
         except Exception as error:
             name, stack = type(error).__name__, traceback.format_exc()
-            self.report("fail", message=str(error), name=name, stack=stack[-20000:])
+            kind = "invalid_input" if isinstance(error, Mismatch) else "error"
+            self.report("fail", message=str(error), name=name, kind=kind, stack=stack[-20000:])
         finally:
             self.ended.set()
 
@@ -115,7 +147,17 @@ def resize(attempt):
     return {"size": size * attempt.input.get("factor", 2)}
 
 
+def publish(attempt):
+    """An example that waits: for an hour at most for an answer, then for a moment."""
+    attempt.step("ask", lambda: print(f"asking about {attempt.id}", flush=True))
+    answer = attempt.wait_for_signal("approval", seconds=3600)
+    if answer["kind"] == "passed" or not answer["payload"]["approved"]:
+        return {"published": False}
+    attempt.sleep("cool-off", 0.1)
+    return {"published": True, "by": answer["by"]}
+
+
 if __name__ == "__main__":
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
-    work({"resize": resize}, stopped)
+    work({"resize": resize, "publish": publish}, stopped)

@@ -1,4 +1,4 @@
-/** `docs/reference/cli.md`: every command, as the program itself tells of them. */
+/** `docs/reference/cli.md`: every command, as the program itself describes it. */
 import { execFileSync } from 'node:child_process'
 
 interface Item {

@@ -1,8 +1,10 @@
 /** `docs/reference/errors.md`: every error by its code, from the comments of its class. */
 import { readFileSync } from 'node:fs'
 
-const CLASS =
-  /\/\*\* ([^*]+) \*\/\nexport class (\w+) extends PawlError \{\n {2}readonly code = '(\w+)'/g
+const COMMENT = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n/
+const DECLARED = /export class (\w+) extends (?:PawlError|Terminal) \{\n {2}readonly code = '(\w+)'/
+/** A comment of one or more lines, and the class under it. */
+const CLASS = new RegExp(COMMENT.source + DECLARED.source, 'g')
 
 const FOLDERS = ['core', 'stores', 'engine', 'runs/journal', 'runs', 'http', 'testing', 'cli']
 const SOURCES = FOLDERS.map((folder) => `src/${folder}/errors.ts`)
@@ -11,7 +13,7 @@ const SOURCES = FOLDERS.map((folder) => `src/${folder}/errors.ts`)
 export function errorsDocument(): string {
   const source = SOURCES.map((path) => readFileSync(path, 'utf8')).join('\n')
   const rows = [...source.matchAll(CLASS)].map(
-    ([, what, name, code]) => `| \`${code}\` | \`${name}\` | ${what} |`,
+    ([, what = '', name, code]) => `| \`${code}\` | \`${name}\` | ${oneLine(what)} |`,
   )
   return [
     '# Errors',
@@ -25,4 +27,8 @@ export function errorsDocument(): string {
     ...rows.sort(),
     '',
   ].join('\n')
+}
+
+function oneLine(comment: string): string {
+  return comment.replaceAll(/\n \*/g, ' ').replaceAll(/\s+/g, ' ').trim()
 }

@@ -4,6 +4,8 @@
  */
 import { defineJob, defineLimit, defineSchedule, Retryable, sql, typed } from 'pawl'
 import { createTestPawl, type TestPawl } from 'pawl/testing'
+import { ASKING } from './asking.ts'
+import { flowTypes, makeFlows } from './flows.ts'
 
 type Pass = (ms: number) => void
 
@@ -113,8 +115,13 @@ export async function makeDemo(now: number): Promise<Demo> {
   const state: Weather = { bankIsDown: false, poisoned, hold: undefined }
   const types = jobTypes((ms) => clock.pass(ms), state)
   const { charge, mail, report, sync, long } = types
+  let isBroken = false
+  const ofFlows = flowTypes(
+    (ms) => clock.pass(ms),
+    () => isBroken,
+  )
   const test = await createTestPawl({
-    jobs: [charge, mail, report, sync, long],
+    jobs: [charge, mail, report, sync, long, ...Object.values({ ...ofFlows, ...ASKING })],
     schedules: schedulesOf(types),
     start: now - (3 + QUIET_HOURS) * 60 * MINUTE,
     queues: { import: { concurrency: 100 } },
@@ -135,7 +142,11 @@ export async function makeDemo(now: number): Promise<Demo> {
     await test.advance(40_000)
   }
   await test.fastForward()
+  await askForAnswers(test)
   await crashes(test, charge)
+  await makeFlows(test, ofFlows, (value) => {
+    isBroken = value
+  })
   await waitingJobs(test, types)
   let release = async () => {}
   return {
@@ -151,6 +162,22 @@ export async function makeDemo(now: number): Promise<Demo> {
 }
 
 type Types = ReturnType<typeof jobTypes>
+
+/** Jobs for the inbox: one waits for an approval, one for a signal with a form. */
+async function askForAnswers(test: TestPawl): Promise<void> {
+  const { refund, address } = ASKING
+  for (const [order, cents] of [
+    ['o-12', 4800],
+    ['o-77', 129_900],
+    ['o-103', 2500],
+  ] as const) {
+    await test.pawl.enqueue(refund, { order, cents }, { key: `refund ${order}` })
+    await test.advance('7m')
+  }
+  await test.pawl.enqueue(address, { order: 'o-81', name: 'مريم العلي' })
+  await test.drain()
+  await test.advance('3m')
+}
 
 function schedulesOf({ report, mail, sync }: Types) {
   const zone = { timezone: 'Europe/Berlin' } as const

@@ -17,6 +17,38 @@ const RUNS: readonly Shot[] = [
   { name: 'run-resume', path: '/runs/handbook-3?tab=resume' },
 ]
 
+/** The pages of flows. */
+async function flowShots({ flows }: TestPawl['store']): Promise<Shot[]> {
+  const path = async (key: string) => `/flows/${(await flows.getByKey(key))?.id}`
+  const done = await flows.getByKey('statements 2026-10')
+  const held = await flows.getByKey('statements 2026-11')
+  const waiting = held && (await flows.nodes(held.id, { limit: 10 })).items.at(-1)
+  return [
+    { name: 'flows', path: '/flows' },
+    { name: 'flow', path: await path('statements 2026-11') },
+    { name: 'flow-done', path: await path('statements 2026-10') },
+    {
+      name: 'flow-past',
+      path: `${await path('statements 2026-10')}?at=${(done?.createdAt ?? 0) + 3000}`,
+    },
+    { name: 'flow-batch', path: await path('archive of 2025') },
+    { name: 'flow-job', path: `/jobs/${waiting?.job.id}` },
+    { name: 'flows-empty', path: '/flows?key=nothing' },
+  ]
+}
+
+const INBOX: readonly Shot[] = [
+  { name: 'inbox', path: '/inbox' },
+  {
+    name: 'inbox-answer',
+    path: '/inbox',
+    prepare: async (page) => {
+      await page.getByRole('button', { name: 'Answer…' }).first().click()
+      await page.getByLabel('Reason').waitFor()
+    },
+  },
+]
+
 export async function shotsOf({ store }: TestPawl): Promise<Shot[]> {
   const parked = (await store.list({ lane: 'parked' }, { limit: 10 })).items
   const succeeded = (await store.list({ state: 'succeeded', type: 'charge' }, { limit: 1 })).items
@@ -31,6 +63,7 @@ export async function shotsOf({ store }: TestPawl): Promise<Shot[]> {
     { name: 'job', path: job(crashed?.id, '?at=6') },
     { name: 'job-errors', path: job(poisoned?.id, '?tab=errors') },
     { name: 'job-succeeded', path: job(succeeded[0]?.id, '?tab=input') },
+    ...INBOX,
     { name: 'effects', path: '/effects?state=delivered' },
     { name: 'queues', path: '/queues' },
     { name: 'queue', path: '/queues/reports' },
@@ -55,6 +88,7 @@ export async function shotsOf({ store }: TestPawl): Promise<Shot[]> {
     { name: 'schedule', path: '/schedules/sales-report' },
     { name: 'workers', path: '/workers' },
     ...RUNS,
+    ...(await flowShots(store)),
     { name: 'audit', path: '/audit' },
     { name: 'machines', path: '/machines?edges=main' },
     { name: 'machines-worker', path: '/machines?machine=worker' },

@@ -30,6 +30,17 @@ CREATE TABLE @schema.ended_counts (
   state text COLLATE "C" NOT NULL
 )
 
+-- table flows flows
+CREATE TABLE @schema.flows (
+  callbacks integer NOT NULL,
+  created_at bigint NOT NULL,
+  id uuid NOT NULL,
+  key text COLLATE "C",
+  kind text NOT NULL,
+  open smallint NOT NULL,
+  size integer NOT NULL
+)
+
 -- table gates gates
 CREATE TABLE @schema.gates (
   asked bigint,
@@ -87,12 +98,15 @@ CREATE TABLE @schema.jobs (
   ended_at bigint,
   error text,
   failures integer DEFAULT 0 NOT NULL,
+  flow uuid,
   id uuid NOT NULL,
   key text COLLATE "C",
   lane smallint NOT NULL,
   lease_until bigint,
   limit_key text COLLATE "C",
+  links smallint,
   machine integer NOT NULL,
+  node integer,
   outcome text COLLATE "C",
   place bigint DEFAULT 0 NOT NULL,
   policy text,
@@ -168,6 +182,16 @@ CREATE TABLE @schema.limits (
   override_note text,
   period_ms bigint,
   version bigint DEFAULT 0 NOT NULL
+)
+
+-- table links links
+CREATE TABLE @schema.links (
+  awaited uuid NOT NULL,
+  need smallint NOT NULL,
+  part smallint NOT NULL,
+  seq integer,
+  state smallint NOT NULL,
+  waiter uuid NOT NULL
 )
 
 -- table machines machines
@@ -699,6 +723,19 @@ ALTER TABLE @schema.admissions ADD CONSTRAINT admissions_pkey PRIMARY KEY (type,
 -- constraint duties duties_pkey
 ALTER TABLE @schema.duties ADD CONSTRAINT duties_pkey PRIMARY KEY (name)
 
+-- constraint flows flows_key_key
+ALTER TABLE @schema.flows ADD CONSTRAINT flows_key_key UNIQUE (key)
+
+-- constraint flows flows_kind_check
+ALTER TABLE @schema.flows ADD CONSTRAINT flows_kind_check CHECK ((kind = ANY (ARRAY['flow'::text,
+  'batch'::text])))
+
+-- constraint flows flows_open_check
+ALTER TABLE @schema.flows ADD CONSTRAINT flows_open_check CHECK ((open = ANY (ARRAY[0, 1])))
+
+-- constraint flows flows_pkey
+ALTER TABLE @schema.flows ADD CONSTRAINT flows_pkey PRIMARY KEY (id)
+
 -- constraint gates gates_pkey
 ALTER TABLE @schema.gates ADD CONSTRAINT gates_pkey PRIMARY KEY (key)
 
@@ -791,6 +828,15 @@ ALTER TABLE @schema.limits ADD CONSTRAINT limits_period_ms_check CHECK ((period_
 
 -- constraint limits limits_pkey
 ALTER TABLE @schema.limits ADD CONSTRAINT limits_pkey PRIMARY KEY (name)
+
+-- constraint links links_need_check
+ALTER TABLE @schema.links ADD CONSTRAINT links_need_check CHECK (((need >= 0) AND (need <= 3)))
+
+-- constraint links links_pkey
+ALTER TABLE @schema.links ADD CONSTRAINT links_pkey PRIMARY KEY (awaited, waiter, part)
+
+-- constraint links links_state_check
+ALTER TABLE @schema.links ADD CONSTRAINT links_state_check CHECK (((state >= 0) AND (state <= 6)))
 
 -- constraint machines machines_name_version_key
 ALTER TABLE @schema.machines ADD CONSTRAINT machines_name_version_key UNIQUE (name, version)
@@ -926,13 +972,19 @@ CREATE INDEX jobs_blocked_on ON @schema.jobs USING btree (blocked_on, priority, 
 
 -- index jobs jobs_deadline
 CREATE INDEX jobs_deadline ON @schema.jobs USING btree (deadline_at, id) WHERE ((deadline_at IS
-  NOT NULL) AND (lane = ANY (ARRAY[1, 2, 7])))
+  NOT NULL) AND ((lane = ANY (ARRAY[1, 2, 7])) OR ((lane = 0) AND (links IS NOT NULL))))
 
 -- index jobs jobs_delivering
 CREATE INDEX jobs_delivering ON @schema.jobs USING btree (id) WHERE (lane = 6)
 
 -- index jobs jobs_ended
 CREATE INDEX jobs_ended ON @schema.jobs USING btree (ended_at, id) WHERE (lane = 5)
+
+-- index jobs jobs_flow
+CREATE INDEX jobs_flow ON @schema.jobs USING btree (flow, node) WHERE (flow IS NOT NULL)
+
+-- index jobs jobs_flow_lane
+CREATE INDEX jobs_flow_lane ON @schema.jobs USING btree (flow, lane) WHERE (flow IS NOT NULL)
 
 -- index jobs jobs_held
 CREATE INDEX jobs_held ON @schema.jobs USING btree (lease_until, id) WHERE (lane = 3)
@@ -975,6 +1027,13 @@ CREATE UNIQUE INDEX one_step ON @schema.ledger USING btree (job, (((data)::json 
 
 -- index limit_records limit_records_name
 CREATE INDEX limit_records_name ON @schema.limit_records USING btree (name, number)
+
+-- index links links_news
+CREATE INDEX links_news ON @schema.links USING btree (waiter) WHERE (state = ANY (ARRAY[1, 2, 5,
+  6]))
+
+-- index links links_waiter
+CREATE INDEX links_waiter ON @schema.links USING btree (waiter, state, need)
 
 -- index outbox outbox_parked
 CREATE INDEX outbox_parked ON @schema.outbox USING btree (eid) WHERE (state = 'parked'::text)

@@ -21,6 +21,7 @@ export const FILTER_OPTIONS: readonly OptionSpec[] = [
   { flags: '--key <key>', says: 'jobs with this key' },
   { flags: '--error <text>', says: 'jobs whose last error has this in its message, code or group' },
   { flags: '--waits-for <signal>', says: 'jobs that wait for a signal of this name' },
+  { flags: '--flow <id>', says: 'jobs of this flow or batch, or children of this job' },
   { flags: '--created-after <time>', says: 'created since a date, or since a time ago (1h)' },
   {
     flags: '--created-before <time>',
@@ -28,7 +29,9 @@ export const FILTER_OPTIONS: readonly OptionSpec[] = [
   },
 ]
 
-const TEXTS = ['state', 'lane', 'outcome', 'queue', 'type', 'tag', 'key', 'error', 'waitsFor']
+const TEXTS = [
+  ...['state', 'lane', 'outcome', 'queue', 'type', 'tag', 'key', 'error', 'waitsFor', 'flow'],
+]
 
 /** Builds the filter from the options. `now` is the time of the store, not of this machine. */
 export function filterOf(call: Call, now: number): JobFilter {

@@ -10,6 +10,7 @@ import { createPawl } from '../engine/create-pawl.ts'
 import type { JobDefinition } from '../engine/define-job.ts'
 import type { NotifyOptions } from '../engine/effects/notify.ts'
 import { storeStatus } from '../engine/open-store.ts'
+import type { PawlOptions } from '../engine/options.ts'
 import type { Pawl } from '../engine/pawl.ts'
 import type { RetentionOptions } from '../engine/retention/options.ts'
 import type { ScheduleDefinition } from '../engine/schedules/define-schedule.ts'
@@ -74,8 +75,17 @@ export async function withPawl<T>(
     ...(notify && { notify }),
     ...(metrics && { metrics }),
     ...(opening.retention && { retention: opening.retention }),
+    ...signalTokensOf(call),
   })
   return await work(pawl)
+}
+
+/** The first secret signs, and all are accepted. */
+function signalTokensOf({ settings }: Call): Pick<PawlOptions, 'signalTokens'> {
+  const { value: secret } = settings.signalSecret
+  const { value: url } = settings.signalUrl
+  if (secret === undefined) return {}
+  return { signalTokens: { secret: secret.split(','), ...(url !== undefined && { url }) } }
 }
 
 /** Creates the folder of a file if it is `.pawl`, which git then ignores. Others must exist. */

@@ -34,6 +34,10 @@ export interface Settings {
   readonly operator: Setting<string | undefined>
   /** Signs notices. Only from the environment: other users can read a command line. */
   readonly notifySecret: Setting<string | undefined>
+  /** Signs tokens of signals; several are separated by commas. Only from the environment. */
+  readonly signalSecret: Setting<string | undefined>
+  /** The address of the HTTP API in tokens of signals. */
+  readonly signalUrl: Setting<string | undefined>
   /** Only from the file: it may have a function. */
   readonly retention: Setting<RetentionOptions | undefined>
   /** Only for `work`, `serve` and `dev`: in other commands, options of these names mean others. */
@@ -115,6 +119,10 @@ function placesOf({ options, env, cwd }: ConfigSources, { config, path, folder }
     notifySecret: first<string | undefined>(undefined, [
       ['PAWL_NOTIFY_SECRET', env.PAWL_NOTIFY_SECRET],
     ]),
+    signalSecret: first<string | undefined>(undefined, [
+      ['PAWL_SIGNAL_SECRET', env.PAWL_SIGNAL_SECRET],
+    ]),
+    signalUrl: first<string | undefined>(undefined, [['PAWL_SIGNAL_URL', env.PAWL_SIGNAL_URL]]),
     store: first(path === undefined ? DEFAULT_STORE : `sqlite:${inFolder(STORE_PATH)}`, [
       ['--store', given('store')],
       ['PAWL_STORE', env.PAWL_STORE],

@@ -6,13 +6,15 @@ import { isCommitted, type Job } from '../core/job/job.ts'
 import { laneOf } from '../core/job/lanes.ts'
 import { unreadSignals } from '../core/job/wait-promise.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
-import type { ThrownError } from '../core/thrown.ts'
 import { encodeValue, notStoredIn } from '../core/values.ts'
 import type { Explanation } from '../engine/operators/explain.ts'
 import { moment, relative, stamp } from '../environment/times.ts'
+import type { JobLinks } from '../http/links.ts'
 import type { EffectInfo } from '../stores/contract/store.ts'
 import type { WaitRecord } from '../stores/contract/waits.ts'
+import { linkLines } from './link-lines.ts'
 import type { Output, Style } from './output.ts'
+import { thrownLines } from './thrown-text.ts'
 import { shortened, visible } from './visible.ts'
 
 /** What `pawl job show` prints. */
@@ -30,6 +32,8 @@ export interface Story {
   readonly explanation: Explanation | undefined
   /** What the job waits for; undefined if it does not wait, and for a past state. */
   readonly wait: WaitRecord | undefined
+  /** What connects the job with others; undefined for a past state. */
+  readonly links: JobLinks | undefined
   readonly now: number
 }
 
@@ -57,9 +61,6 @@ export function printStory(output: Output, story: Story): void {
   }
 }
 
-/** The lines of a stack that are printed; --json has all. */
-const FRAMES_MAX = 10
-
 /** The error of the last attempt that failed, with its stack and its causes. */
 function printFailure(output: Output, { job, facts }: Story): void {
   const fact = facts.findLast(({ thrown }) => thrown !== undefined)
@@ -72,19 +73,6 @@ function printFailure(output: Output, { job, facts }: Story): void {
   for (const line of thrownLines(fact.thrown)) output.line(`  ${visible(line)}`)
 }
 
-function thrownLines(thrown: ThrownError, label = ''): string[] {
-  const { name, message, code, stack = '', fields = {}, cause, errors = [] } = thrown
-  const known = Object.entries({ ...(code !== undefined && { code }), ...fields })
-  const shown = known.map(([field, value]) => `${field} ${value}`).join(', ')
-  const frames = stack === '' ? [] : stack.split('\n')
-  return [
-    `${label}${name}: ${shortened(message, PAYLOAD_MAX)}${shown === '' ? '' : `  (${shown})`}`,
-    ...frames.slice(0, FRAMES_MAX).map((frame) => `    ${frame}`),
-    ...(cause === undefined ? [] : thrownLines(cause, 'caused by ')),
-    ...errors.flatMap((error) => thrownLines(error, 'one of them: ')),
-  ]
-}
-
 function linesOf(output: Output, story: Story): [string, string | undefined][] {
   const { job, now, input, result, progress } = story
   const error = job.error === null ? undefined : visible(job.error.message)
@@ -93,6 +81,7 @@ function linesOf(output: Output, story: Story): [string, string | undefined][] {
     ['why', job.reason === null ? undefined : visible(job.blockedReason ?? job.reason)],
     ['waits for', story.wait && waitText(story.wait, now)],
     ['unread', unreadLine(story)],
+    ...linkLines(story.links),
     ['queue', queueLine(job)],
     ['tags', job.tags.length === 0 ? undefined : visible(job.tags.join(', '))],
     ['key', job.key === null ? undefined : visible(job.key)],
@@ -247,6 +236,7 @@ function whyOf(fact: Fact): string {
     fact.error ? visible(shortened(fact.error.message, 200)) : '',
     fact.step === undefined ? '' : `step ${visible(fact.step.name)} ${fact.step.n}`,
     fact.effects ? `${fact.effects} effects` : '',
+    fact.dependency === undefined ? '' : `dependency ${visible(fact.dependency)}`,
     signalOf(fact),
     fact.priority === undefined || fact.trigger === 'create'
       ? ''
@@ -264,5 +254,5 @@ function signalOf({ signal, wait, received }: Fact): string {
   if (received === undefined) return ''
   const own = `${received.for} ${visible(received.name)} ${received.n}`
   if (received.signal !== undefined) return `${own} received fact ${received.signal}`
-  return received.for === 'sleep' ? `${own} is over` : `${own} timed out`
+  return received.for === 'signal' ? `${own} timed out` : `${own} is over`
 }

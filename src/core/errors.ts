@@ -268,6 +268,23 @@ export class JobParked extends PawlError {
   }
 }
 
+/** The job waits for other jobs, and nothing but their end may start it (promise P19). */
+export class DependencyOpen extends PawlError {
+  readonly code = 'E_DEPENDENCY_OPEN'
+  /** `dependency` is the job that it waits for, or that came out otherwise than needed. */
+  constructor(jobId: string, command: string, dependency?: string) {
+    const what = dependency === undefined ? 'other jobs' : `job ${dependency}`
+    super(
+      `Job ${jobId} waits for ${what}: ${command} does not apply`,
+      dependency === undefined
+        ? `See what it waits for: pawl job explain ${jobId}. Or end it: pawl job cancel ${jobId}.`
+        : `See why that job has not succeeded: pawl job explain ${dependency}. When it succeeds, ` +
+            'this job starts by itself.',
+      { jobId, command, dependency },
+    )
+  }
+}
+
 /** An argument of a command is missing, out of bounds or malformed. Nothing was decided. */
 export class CommandInvalid extends PawlError {
   readonly code = 'E_COMMAND_INVALID'

@@ -13,6 +13,7 @@
  *   P9   the row is the fold of the ledger, apart from volatile fields
  *   P11  no claim before the due time, and no retry outside the bounds of its policy
  *   P18  a signal is received once, in order, or stays unread
+ *   P19  no worker takes a job while it waits for others
  *
  * Facts before a migration are checked against the version of the lifecycle that was in force.
  *
@@ -25,6 +26,7 @@ import { fold } from './job/evolve.ts'
 import { type Budget, type Fact, hopsOf, sinceRebase } from './job/facts.ts'
 import { DAMAGED } from './job/isolate.ts'
 import { isCommitted, type Job } from './job/job.ts'
+import { findLinkFaults } from './job/link-promise.ts'
 import { findWaitFaults } from './job/wait-promise.ts'
 import { type JobTrigger, type Lifecycle, outcomeOf } from './lifecycles/lifecycle.ts'
 import { isSameToScheduler, migratedState } from './lifecycles/migration.ts'
@@ -35,7 +37,7 @@ import type { RunMachine } from './run/machine.ts'
 
 /** A broken promise, with the fact that shows it. */
 export interface Violation {
-  readonly promise: 'P2' | 'P3' | 'P4' | 'P5' | 'P6' | 'P7' | 'P9' | 'P11' | 'P18'
+  readonly promise: 'P2' | 'P3' | 'P4' | 'P5' | 'P6' | 'P7' | 'P9' | 'P11' | 'P18' | 'P19'
   readonly seq: number
   readonly what: string
 }
@@ -190,6 +192,9 @@ function edgeTriggersOf({ parked }: Lifecycle, { trigger, reason }: Fact): reado
       // A running job is released before it is parked in two cases: the lifecycle has no parked
       // state, or the row of the job is damaged (`isolate.ts`).
       return parked === undefined || reason === DAMAGED ? ['release'] : ['park']
+    case 'arrive':
+      // A dependent that fails before its first attempt goes all the way in one step.
+      return ['submit', 'signal', 'due', 'claim', 'fail']
     case 'start':
     case 'step':
     case 'receive':
@@ -398,11 +403,26 @@ export const checkP18 = predicate('P18', (rules, facts, base) => {
   return findWaitFaults(facts, waitState, base?.seq).map((fault) => ({ promise: 'P18', ...fault }))
 })
 
+/** P19: no worker takes a job while it waits for others. */
+export const checkP19 = predicate('P19', (_rules, facts, base) =>
+  findLinkFaults(facts, base?.rebased.links).map((fault) => ({ promise: 'P19', ...fault })),
+)
+
+const CHECKS: readonly Predicate[] = [
+  checkP2,
+  checkP3,
+  checkP4,
+  checkP5,
+  checkP6,
+  checkP7,
+  checkP11,
+  checkP18,
+  checkP19,
+]
+
 /** Checks all promises about the facts of one job. */
 export const checkFacts: Predicate = (lifecycle, facts, others) =>
-  [checkP2, checkP3, checkP4, checkP5, checkP6, checkP7, checkP11, checkP18].flatMap((check) =>
-    check(lifecycle, facts, others),
-  )
+  CHECKS.flatMap((check) => check(lifecycle, facts, others))
 
 function withoutVolatile(job: Job): Job {
   if (job.execution === null) return job

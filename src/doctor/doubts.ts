@@ -15,7 +15,7 @@ export interface Doubt {
   readonly what: string
 }
 
-const HISTORY: readonly string[] = ['P4', 'P7', 'P11', 'P18']
+const HISTORY: readonly string[] = ['P4', 'P7', 'P11', 'P18', 'P19']
 
 /** Returns all doubts about the facts of a job. */
 export function doubtsOf(examined: ExaminedJob): Doubt[] {

@@ -56,12 +56,15 @@ export function examine(
   const { row } = stored
   const id = idOf(stored)
   const { facts, unreadable } = readFacts(id, stored.facts)
-  const named = nameOf(facts) ?? stored.machine
-  const lifecycle = lifecycles.find(
-    ({ name, version }) => name === named?.name && version === named.version,
-  )
   const all = [...lifecycles, ...others]
-  const { folded, foldFault } = foldOf(lifecycle, facts)
+  const said = nameOf(facts)
+  const isForeign = find(all, stored.machine) !== undefined && isUnknown(all, said)
+  const lifecycle = find(lifecycles, isForeign ? stored.machine : (said ?? stored.machine))
+  const fold = foldOf(lifecycle, facts)
+  const folded = fold.folded
+  const foldFault = isForeign
+    ? `no lifecycle is called ${said?.name} v${said?.version}`
+    : fold.foldFault
   const { job, rowFault } = readRow(row, stored.machine)
   return {
     stored,
@@ -198,7 +201,18 @@ function incoherence(lifecycle: Lifecycle, { state, execution }: Job): string | 
     : `its facts leave it in ${state} with ${execution?.status ?? 'no attempt'}`
 }
 
-function nameOf(facts: readonly Fact[]): Pick<Lifecycle, 'name' | 'version'> | undefined {
+type Name = Pick<Lifecycle, 'name' | 'version'>
+
+function find(lifecycles: readonly Lifecycle[], named: Name | null | undefined) {
+  return lifecycles.find(({ name, version }) => name === named?.name && version === named.version)
+}
+
+/** A store has a row for each lifecycle of its jobs, so facts that name another are damaged. */
+function isUnknown(all: readonly Lifecycle[], said: Name | undefined): boolean {
+  return said !== undefined && find(all, said) === undefined
+}
+
+function nameOf(facts: readonly Fact[]): Name | undefined {
   const [first, ...rest] = sinceRebase(facts)
   const said = first?.rebased ?? first?.created
   const last = rest.findLast(({ migrated }) => migrated !== undefined)?.migrated

@@ -10,7 +10,7 @@
  */
 
 export type PromiseId =
-  `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18}`
+  `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19}`
 
 export type Severity = 'error' | 'warning' | 'notice'
 
@@ -39,6 +39,7 @@ export type Remedy =
   | 'restore the schedule'
   | 'restore the limit'
   | 'recount the limit'
+  | 'restore the links'
 
 export interface Finding {
   /** The name of the check. */

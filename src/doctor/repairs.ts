@@ -162,6 +162,10 @@ export function repairOfStore(
     const gates = [String(finding.evidence.gate)]
     return [{ ...base, carryOut: async () => void (await store.limits.recount(gates)) }]
   }
+  if (finding.remedy === 'restore the links') {
+    const waiters = [String(finding.evidence.waiter)]
+    return [{ ...base, carryOut: () => store.flows.relink(waiters) }]
+  }
   if (finding.remedy === 'forget the worker') {
     return [{ ...base, carryOut: () => store.removeWorker(String(finding.evidence.worker)) }]
   }

@@ -15,6 +15,7 @@ import { openStore } from './open-store.ts'
 import { checkPawlOptions, limitsOf, type PawlOptions } from './options.ts'
 import { Pawl } from './pawl.ts'
 import { policyOf } from './retention/policy.ts'
+import { SignalTokens } from './signal-tokens.ts'
 import type { PawlParts } from './start-worker.ts'
 import { type Place, placeOfOption } from './store-options.ts'
 import { loadTracing } from './tracing/opentelemetry.ts'
@@ -27,6 +28,7 @@ import { logEvent, SILENT } from './watching/log.ts'
 import { type Measuring, measureStore } from './watching/measure-store.ts'
 import { measure } from './watching/metrics.ts'
 import { observeStore } from './watching/observe-store.ts'
+import { observeUnread } from './watching/unread.ts'
 
 /** How the ledger names the author of queue limits that come from the options. */
 const OPENER: Requester = { actor: 'client', note: 'the option queues of createPawl' }
@@ -75,8 +77,13 @@ export async function createPawl(options: PawlOptions): Promise<Pawl> {
   const deliverable = deliverableOf(jobs, options.notify, environment)
   const redact = safeRedact(options.redactError, { clock: environment.clock, logger })
   const retention = policyOf(options.retention ?? {}, jobs.values())
-  const ports = { environment, isReal, logger, retention }
-  const parts = { ...ports, jobs, deliverable, bounds, lifecycles, observe, redact, tracer }
+  const hearers = [options.onEvent, options.metrics, options.logger]
+  const isHeard = hearers.some((hearer) => hearer !== undefined)
+  const ports = { environment, isReal, isHeard, logger, retention }
+  const tokens = new SignalTokens(options.signalTokens)
+  const watching = { observe: observeUnread(observe, store, jobs) }
+  const own = { jobs, deliverable, bounds, lifecycles, ...watching, redact, tracer, tokens }
+  const parts = { ...ports, ...own }
   const schedules = options.schedules ?? []
   const pawl = new Pawl({ store, place, timeoutMs, schedules, ...parts })
   try {
@@ -131,15 +138,16 @@ function deliverableOf(
 
 /** Writes to the log, then calls `onEvent`, `metrics` and `onError`. Exceptions are logged. */
 function observerOf(
-  { onEvent, onError }: PawlOptions,
+  { onEvent, onError, logger: given }: PawlOptions,
   { clock }: Environment,
   logger: Logger,
   measuring: Measuring | undefined,
 ): (event: PawlEvent) => void {
+  const isLogged = given !== undefined
   const emit = harmless('onEvent', onEvent, { clock, logger })
   const toHook = errorObserver(onError, { clock, logger })
   return (event) => {
-    logEvent(logger, event)
+    if (isLogged) logEvent(logger, event)
     emit(event)
     measuring?.((metrics) => measure(metrics, event))
     toHook(event)

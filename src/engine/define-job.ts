@@ -5,30 +5,32 @@
 import { callable, name as checkName, record, reservedName } from '../core/checks.ts'
 import { type Duration, toMs } from '../core/durations.ts'
 import { DefinitionInvalid } from '../core/errors.ts'
-import type { Throttled } from '../core/failure.ts'
 import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import { shown } from '../core/format.ts'
 import { type Priority, readPriority } from '../core/job/priority.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { policyFor } from '../core/lifecycles/lifecycle.ts'
 import { standard } from '../core/lifecycles/standard.ts'
-import type { Logger } from '../core/ports.ts'
-import type { JobPolicy, PolicyOverrides } from '../core/retry.ts'
+import type { JobPolicy } from '../core/retry.ts'
 import {
   type AdmissionOptions,
   type AdmissionRules,
   admissionRulesOf,
 } from './admission-options.ts'
-import type { Signal, SignalAnswer, SignalWaitOptions } from './define-signal.ts'
+import { type AnySignal, declaredSignals, signalsOf } from './define-signal.ts'
 import {
   type EffectDefinition,
   type Effects,
   effectsOf,
   type NoEffects,
-  type Tx,
 } from './effects/effects.ts'
-import type { JobHandle } from './job-handle.ts'
-import type { JobKey } from './job-types.ts'
+import {
+  type AfterGroup,
+  type AfterOptions,
+  type AfterValues,
+  afterGroupsOf,
+} from './flows/after.ts'
+import type { Handler } from './job-context.ts'
 import { type GroupOptions, groupPartOf } from './limits/group.ts'
 import {
   type ConcurrencyLimit,
@@ -37,102 +39,11 @@ import {
   type OneOrMore,
   type ThrottleOptions,
 } from './limits/job-limits.ts'
-import type { ChildOptions } from './options.ts'
 import { type KeepOptions, type OwnKeepTimes, ownKeepTimesOf } from './retention/options.ts'
-import { type RetryOptions, retryOf } from './retry-options.ts'
-import type { ScheduleContext } from './schedules/schedule-context.ts'
+import { overridesOf, type RetryOptions } from './retry-options.ts'
 import type { InputOf, OutputOf, Schema, Typed } from './schema.ts'
+import { stallTimeoutOf, stallWarningOf } from './stall-options.ts'
 import type { IfStorable, Storable } from './storable.ts'
-import type { StepFunction } from './worker/steps.ts'
-
-/** What a handler receives. */
-export interface JobContext<Input, E = Effects, T extends string = never> {
-  readonly input: Input
-  /**
-   * Runs a function once per job. Its result is stored as JSON, and later attempts receive the
-   * stored result instead of running the function. Calls with the same name are counted: the second
-   * call is the second step of that name. If the function throws, nothing is stored.
-   */
-  readonly step: <Result>(
-    name: string,
-    work: StepFunction<Result> & IfStorable<Result, StepFunction<Storable<Result>>>,
-  ) => Promise<Result>
-  /**
-   * The commit boundary. What the function writes through `tx` and the result that it returns are
-   * committed in one transaction, at most once per job. The commit ends the attempt, and the return
-   * value of the handler is ignored. If the handler never calls `commit`, its return value is
-   * committed.
-   */
-  readonly commit: <Output>(
-    work: CommitFunction<Output, E> & IfStorable<Output, CommitFunction<Storable<Output>, E>>,
-  ) => Promise<Output>
-  /**
-   * Enqueues a job once, however often the attempt is repeated. Calls are identified by the job
-   * type, or by `options.name`, and counted: the n-th call with a name enqueues the same job in
-   * every attempt, and the first call decides its input. The job is durable when this returns, and
-   * is kept if the attempt fails. To enqueue a job only if this one succeeds, use `tx.enqueue` in
-   * the commit.
-   */
-  readonly enqueue: <JobInput, JobOutput>(
-    definition: JobKey<JobInput, JobOutput>,
-    input: JobInput,
-    options?: ChildOptions,
-  ) => Promise<JobHandle<JobOutput>>
-  /**
-   * Ends the attempt by throwing `Snooze`: the job runs again after the delay. This is no failure
-   * and spends no retry. It needs no `return`, but a `catch` around it must throw it again.
-   */
-  readonly snooze: (delay: Duration) => never
-  /**
-   * Sleeps for a duration, or until a time. The job occupies no slot meanwhile. The attempt ends by
-   * throwing `Suspended`; when the time has come, the handler starts from the top, and this call
-   * returns. So everything before it must be repeatable, or be a step. The time is fixed by the
-   * first call. Needs a lifecycle that can wait, as `standard` can.
-   */
-  readonly sleep: (name: string, time: Duration | Date) => Promise<void>
-  /**
-   * Waits for the next signal of this kind, as `sleep` does. Signals are received in the order in
-   * which they were sent, each once, also those that were sent before.
-   */
-  readonly waitForSignal: <Payload, Received>(
-    signal: Signal<Payload, Received>,
-    options?: SignalWaitOptions,
-  ) => Promise<SignalAnswer<Received>>
-  /**
-   * Returns an error to throw when a receiver asks for a pause, for example with status 429. The
-   * throttle is closed for all jobs until then, and this job runs again after it. This is no
-   * failure and spends no retry.
-   */
-  readonly throttled: (throttle: T, options: { readonly retryAfter: Duration }) => Throttled
-  readonly jobId: string
-  readonly type: string
-  readonly queue: string
-  /** Starts at 1: how many times the job was claimed, including this time. */
-  readonly attempt: number
-  readonly tags: readonly string[]
-  /** The schedule that made the job, and its tick; `undefined` if none did. */
-  readonly schedule: ScheduleContext | undefined
-  /**
-   * Aborted when the attempt has to stop. The reason says why: `LeaseLost`, `Cancelled`,
-   * `AttemptTimeout`, `AttemptStalled`, `DeadlinePassed` or `ShuttingDown`. Later writes of the
-   * attempt are rejected.
-   */
-  readonly signal: AbortSignal
-  /** Stores the progress of the attempt, any value. It is not part of the ledger. */
-  readonly progress: (value: unknown) => void
-  /** Adds to a counter that is recorded when the attempt ends. */
-  readonly count: (name: string, by?: number) => void
-  /** The logger given to `createPawl`; each line carries the job and the attempt. */
-  readonly log: Logger
-}
-
-/** The function of a commit. */
-type CommitFunction<Output, E> = (tx: Tx<E>) => Output | Promise<Output>
-
-/** The code of a job type; it receives the context of one attempt. */
-export type Handler<Input, Output, E = Effects, T extends string = never> = (
-  context: JobContext<Input, E, T>,
-) => Output | Promise<Output>
 
 /** The options of `defineJob`. */
 export interface JobOptions<
@@ -140,6 +51,9 @@ export interface JobOptions<
   Output,
   E extends Effects = NoEffects,
   T extends string = string,
+  CanWait extends boolean = boolean,
+  A extends AfterOptions | undefined = undefined,
+  G extends AnySignal = AnySignal,
 > extends AdmissionOptions<OutputOf<S>> {
   /** The name of the job type; jobs are stored under it, so it must not change. */
   readonly name: string
@@ -152,7 +66,7 @@ export interface JobOptions<
    * The states of its jobs and the edges between them.
    * @defaultValue `standard`
    */
-  readonly lifecycle?: Lifecycle
+  readonly lifecycle?: Lifecycle<string, CanWait>
   /**
    * The schema of the input, any Standard Schema, or `typed<T>()` for a type that is not checked.
    * @defaultValue any value
@@ -241,17 +155,37 @@ export interface JobOptions<
    */
   readonly effects?: E & Effects
   /**
+   * The job types that its jobs come after, by name: `invoice` for one job, `[render]` for any
+   * number, `settled(notify)` if it may also fail. Its jobs are made by `pawl.flow` alone, and the
+   * handler receives the outputs as `after`.
+   * @defaultValue none
+   */
+  readonly after?: A
+  /**
+   * The signals that its jobs can receive. Others do not compile, neither in the handler nor in
+   * `handle.signal`.
+   * @defaultValue none
+   */
+  readonly signals?: readonly G[]
+  /**
    * The handler. Leave it out in processes that only enqueue.
    * @defaultValue none
    */
-  readonly run?: Handler<OutputOf<S>, Output, E, T>
+  readonly run?: Handler<OutputOf<S>, Output, E, T, CanWait, AfterValues<A>, G>
 }
 
 /** A job type. */
-export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unknown> {
+export interface JobDefinition<
+  Input = unknown,
+  Parsed = unknown,
+  Output = unknown,
+  CanWait extends boolean = boolean,
+  A extends AfterOptions | undefined = undefined,
+  out G extends AnySignal = AnySignal,
+> {
   readonly name: string
   readonly queue: string
-  readonly lifecycle: Lifecycle
+  readonly lifecycle: Lifecycle<string, CanWait>
   readonly schema: Schema | undefined
   /** Undefined if the lifecycle's policy applies. */
   readonly policy: JobPolicy | undefined
@@ -267,25 +201,40 @@ export interface JobDefinition<Input = unknown, Parsed = unknown, Output = unkno
   /** Undefined if the option `retention` of `createPawl` applies. */
   readonly retention: OwnKeepTimes | undefined
   /** The handler; undefined if this process does not have it. */
-  readonly run: Handler<Parsed, Output, Effects, string> | undefined
+  readonly run: Handler<Parsed, Output, Effects, string, true, undefined, AnySignal> | undefined
+  /** The signals that its jobs can receive. */
+  readonly signals: readonly G[]
   /** Undefined if it has neither limits nor throttles. */
   readonly limits: JobLimits | undefined
   /** How effects are delivered; empty if this process does not have the functions. */
   readonly effects: ReadonlyMap<string, EffectDefinition>
+  /** What its jobs come after; undefined if they come after nothing. */
+  readonly after: A
+  /** The same, checked, in the order of the names. @internal */
+  readonly groups: readonly AfterGroup[] | undefined
   /** Returns the same job type with a handler. */
   implement<NewOutput extends Output, E extends Effects = NoEffects>(
-    run: Handler<Parsed, NewOutput, E, string> &
-      IfStorable<NewOutput, Handler<Parsed, Storable<NewOutput>, E, string>>,
+    run: Handler<Parsed, NewOutput, E, string, CanWait, AfterValues<A>, G> &
+      IfStorable<
+        NewOutput,
+        Handler<Parsed, Storable<NewOutput>, E, string, CanWait, AfterValues<A>, G>
+      >,
     options?: { readonly effects?: E & Effects },
-  ): RunnableJob<Input, Parsed, NewOutput>
+  ): RunnableJob<Input, Parsed, NewOutput, CanWait, A, G>
   /** Carries the type of the input; has no value at run time. */
   readonly '~input'?: Input
 }
 
 /** A job type with a handler, which a worker can run. */
-export interface RunnableJob<Input = unknown, Parsed = unknown, Output = unknown>
-  extends JobDefinition<Input, Parsed, Output> {
-  readonly run: Handler<Parsed, Output, Effects, string>
+export interface RunnableJob<
+  Input = unknown,
+  Parsed = unknown,
+  Output = unknown,
+  CanWait extends boolean = boolean,
+  A extends AfterOptions | undefined = undefined,
+  out G extends AnySignal = AnySignal,
+> extends JobDefinition<Input, Parsed, Output, CanWait, A, G> {
+  readonly run: Handler<Parsed, Output, Effects, string, true, undefined, AnySignal>
 }
 
 /** Rejects a schema whose input cannot be stored, and a handler whose result cannot be. */
@@ -293,7 +242,20 @@ type StorableJob<S extends Schema, Output> = IfStorable<
   InputOf<S>,
   { readonly input?: Schema<Storable<InputOf<S>>> }
 > &
-  IfStorable<Output, { readonly run?: Handler<OutputOf<S>, Storable<Output>, Effects, string> }>
+  IfStorable<
+    Output,
+    {
+      readonly run?: Handler<
+        OutputOf<S>,
+        Storable<Output>,
+        Effects,
+        string,
+        boolean,
+        undefined,
+        AnySignal
+      >
+    }
+  >
 
 /** Defines a job type with a handler. */
 export function defineJob<
@@ -301,26 +263,41 @@ export function defineJob<
   Output = unknown,
   E extends Effects = Effects,
   const T extends string = never,
+  CanWait extends boolean = true,
+  A extends AfterOptions | undefined = undefined,
+  G extends AnySignal = never,
 >(
   options: StorableJob<S, Output> &
     ({ readonly debounce?: undefined } | { readonly singleton?: undefined }) &
-    JobOptions<S, Output, E, T> & { readonly run: Handler<OutputOf<S>, Output, E, T> },
-): RunnableJob<InputOf<S>, OutputOf<S>, Output>
+    JobOptions<S, Output, E, T, CanWait, A, G> & {
+      readonly run: Handler<OutputOf<S>, Output, E, T, CanWait, AfterValues<A>, G>
+    },
+): RunnableJob<InputOf<S>, OutputOf<S>, Output, CanWait, A, G>
 /** Defines a job type without a handler; `implement` adds it. */
 export function defineJob<
   S extends Schema = Schema,
   Output = unknown,
   E extends Effects = Effects,
   const T extends string = never,
+  CanWait extends boolean = true,
+  A extends AfterOptions | undefined = undefined,
+  G extends AnySignal = never,
 >(
   options: StorableJob<S, Output> &
     ({ readonly debounce?: undefined } | { readonly singleton?: undefined }) &
-    JobOptions<S, Output, E, T>,
-): JobDefinition<InputOf<S>, OutputOf<S>, Output>
+    JobOptions<S, Output, E, T, CanWait, A, G>,
+): JobDefinition<InputOf<S>, OutputOf<S>, Output, CanWait, A, G>
 /** Defines a job type, with or without a handler. */
-export function defineJob<S extends Schema, Output, E extends Effects, T extends string>(
-  options: JobOptions<S, Output, E, T>,
-): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
+export function defineJob<
+  S extends Schema,
+  Output,
+  E extends Effects,
+  T extends string,
+  CanWait extends boolean,
+  A extends AfterOptions | undefined,
+>(
+  options: JobOptions<S, Output, E, T, CanWait, A, AnySignal>,
+): JobDefinition<InputOf<S>, OutputOf<S>, Output, CanWait, A> {
   try {
     return define(options)
   } catch (error) {
@@ -337,11 +314,20 @@ function ofJobType(name: unknown, { details, hint }: DefinitionInvalid): Definit
   return new DefinitionInvalid(what, why, isOwn ? hint : undefined)
 }
 
-function define<S extends Schema, Output, E extends Effects, T extends string>(
-  options: JobOptions<S, Output, E, T>,
-): JobDefinition<InputOf<S>, OutputOf<S>, Output> {
+function define<
+  S extends Schema,
+  Output,
+  E extends Effects,
+  T extends string,
+  CanWait extends boolean,
+  A extends AfterOptions | undefined,
+>(
+  options: JobOptions<S, Output, E, T, CanWait, A, AnySignal>,
+): JobDefinition<InputOf<S>, OutputOf<S>, Output, CanWait, A> {
+  type Defined = JobDefinition<InputOf<S>, OutputOf<S>, Output, CanWait, A>
   checkDefinition(options)
-  const { name, queue = 'default', lifecycle = standard, priority: given = 0 } = options
+  const { name, queue = 'default', priority: given = 0 } = options
+  const lifecycle = options.lifecycle ?? (standard as Lifecycle<string, boolean> as never)
   for (const [field, value] of Object.entries({ name, queue })) {
     const why = checkName(value) ?? reservedName(value)
     if (why !== undefined) throw new DefinitionInvalid(field, why)
@@ -351,7 +337,7 @@ function define<S extends Schema, Output, E extends Effects, T extends string>(
     throw new DefinitionInvalid('priority', 'must be a whole number')
   }
   const overrides = overridesOf(options)
-  const definition: JobDefinition<InputOf<S>, OutputOf<S>, Output> = {
+  const definition: Defined = {
     name,
     queue,
     lifecycle,
@@ -368,7 +354,9 @@ function define<S extends Schema, Output, E extends Effects, T extends string>(
       options.stallWarning === undefined
         ? undefined
         : stallWarningOf(options.stallWarning, DefinitionInvalid),
-    run: options.run as JobDefinition<InputOf<S>, OutputOf<S>, Output>['run'],
+    run: options.run as Defined['run'],
+    after: options.after as A,
+    groups: afterGroupsOf(options.after),
     limits: jobLimitsOf(
       name,
       options.concurrency,
@@ -378,6 +366,7 @@ function define<S extends Schema, Output, E extends Effects, T extends string>(
     admission: admissionRulesOf(options),
     retention: ownKeepTimesOf(options.retention),
     effects: effectsOf(options.effects),
+    signals: signalsOf(options.signals),
     implement: (run, options = {}) => {
       checkFields(options, { effects: unchecked }, { what: 'options', refuse: definitionInvalid })
       const { effects } = options
@@ -385,7 +374,7 @@ function define<S extends Schema, Output, E extends Effects, T extends string>(
         ...definition,
         run,
         ...(effects !== undefined && { effects: effectsOf(effects) }),
-      } as RunnableJob<InputOf<S>, OutputOf<S>, never>
+      } as RunnableJob<InputOf<S>, OutputOf<S>, never, CanWait, A>
     },
   }
   return definition
@@ -419,6 +408,8 @@ const OPTIONS: FieldChecks<JobOptions<Schema, unknown>> = {
   retention: unchecked,
   group: unchecked,
   effects: record,
+  after: record,
+  signals: declaredSignals,
   run: callable,
 }
 
@@ -437,38 +428,4 @@ function checkDefinition(options: object): void {
     what: 'options',
     refuse: definitionInvalid,
   })
-}
-
-function stallTimeoutOf(duration: Duration | undefined): number | undefined {
-  const ms = duration === undefined ? undefined : toMs(duration, 'stallTimeout', DefinitionInvalid)
-  if (ms === 0) throw new DefinitionInvalid('stallTimeout', 'must be longer than 0 ms')
-  return ms
-}
-
-/** In milliseconds; 0 for never. */
-export function stallWarningOf(
-  duration: Duration | false,
-  Invalid?: typeof DefinitionInvalid,
-): number {
-  return duration === false ? 0 : toMs(duration, 'stallWarning', Invalid)
-}
-
-function overridesOf({
-  retry,
-  crashesMax,
-  releasesMax,
-  recovery,
-  notify,
-}: Pick<
-  JobOptions<Schema, unknown>,
-  'retry' | 'crashesMax' | 'releasesMax' | 'recovery' | 'notify'
->): PolicyOverrides | undefined {
-  const overrides: PolicyOverrides = {
-    ...(retry !== undefined && { retry: retryOf(retry) }),
-    ...(crashesMax !== undefined && { crashesMax }),
-    ...(releasesMax !== undefined && { releasesMax }),
-    ...(recovery !== undefined && { recovery }),
-    ...(notify !== undefined && { notify }),
-  }
-  return Object.keys(overrides).length === 0 ? undefined : overrides
 }

@@ -3,6 +3,7 @@
  * written, and a batch is bounded in entries and in bytes, so memory does not grow with the stream.
  */
 import { abortSignal, callable, count } from '../core/checks.ts'
+import { CommandInvalid } from '../core/errors.ts'
 import { checkFields, type FieldChecks } from '../core/fields.ts'
 import type { EnqueueItem } from '../stores/contract/store.ts'
 import { OutcomeUnknown } from '../stores/errors.ts'
@@ -102,7 +103,11 @@ async function* batchesOf(
   try {
     for await (const entry of entries) {
       if (left-- > 0) continue
-      const item = await itemBy(parts, definition, entry)
+      if (entry.signals !== undefined) {
+        throw new CommandInvalid('signals', 'must not be part of a stream: pass an array of jobs')
+      }
+      const made = itemBy(parts, definition, entry)
+      const item = made instanceof Promise ? await made : made
       batch.push(item)
       characters += item.input.length
       if (batch.length < batchSize && characters < BATCH_CHARACTERS) continue

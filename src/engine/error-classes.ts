@@ -9,6 +9,7 @@ export type ErrorClass = 'usage' | 'not-found' | 'conflict' | 'failure'
 
 /** The call itself is wrong: its arguments, its files or its definitions. */
 const USAGE = [
+  'E_AFTER_MISSING',
   'E_USAGE',
   'E_BUNDLE_INVALID',
   'E_COMMAND_INVALID',
@@ -28,7 +29,9 @@ const USAGE = [
   'E_RUN_FILE_INVALID',
   'E_RUN_NAME_INVALID',
   'E_SIGNAL_INVALID',
+  'E_SIGNAL_UNDECLARED',
   'E_STORE_NAME_INVALID',
+  'E_TOKEN_INVALID',
   'E_TOKEN_MISSING',
   'E_VALUE_INVALID',
 ]
@@ -36,6 +39,7 @@ const USAGE = [
 const NOT_FOUND = [
   'E_ARTIFACT_UNKNOWN',
   'E_EFFECT_NOT_FOUND',
+  'E_FLOW_NOT_FOUND',
   'E_JOB_NOT_FOUND',
   'E_LIMIT_UNKNOWN',
   'E_NAME_UNKNOWN',
@@ -47,14 +51,19 @@ const NOT_FOUND = [
 ]
 /** What the call names is in a state in which the command does not apply. */
 const CONFLICT = [
+  'E_BATCH_CLOSED',
+  'E_CHILD_FAILED',
   'E_COMMITTED',
   'E_DEADLINE_PASSED',
+  'E_DEPENDENCY_OPEN',
+  'E_DEPENDENCY_UNMET',
   'E_EFFECTS_OPEN',
   'E_EFFECT_DELIVERED',
   'E_GUARD_REFUSED',
   'E_JOB_CHANGED',
   'E_JOB_ENDED',
   'E_JOB_EXISTS',
+  'E_JOB_NOT_ASKING',
   'E_JOB_NOT_ENDED',
   'E_JOB_NOT_STALLED',
   'E_JOB_PARKED',
@@ -77,6 +86,8 @@ const CONFLICT = [
   'E_RUN_INCOMPLETE',
   'E_RUN_NOT_DAMAGED',
   'E_STALE_FENCE',
+  'E_TOKEN_EXPIRED',
+  'E_TOKEN_USED',
   'E_TRANSITION_INVALID',
   'E_TRANSITION_RACE',
   'E_UNSUPPORTED',

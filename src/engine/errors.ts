@@ -1,7 +1,9 @@
 /** The errors of the library: reasons why an attempt is aborted, and refused calls. */
 import { messageOf, PawlError } from '../core/errors.ts'
+import { Terminal } from '../core/failure.ts'
 import { brief, span } from '../core/format.ts'
 import { withoutSecrets } from '../core/redact.ts'
+import type { ChildOutcome } from './outcome.ts'
 
 /** The cancellation of the job was requested. */
 export class Cancelled extends PawlError {
@@ -99,13 +101,15 @@ export class SignalInvalid extends PawlError {
 }
 
 /**
- * The attempt has ended because the job sleeps or waits for a signal. It unwinds the handler, which
- * starts from the top when the wait is over. A handler that catches it must end soon.
+ * The attempt has ended because the job sleeps, or waits for a signal or for other jobs. It unwinds
+ * the handler, which starts from the top when the wait is over. A handler that catches it must end
+ * soon.
  */
 export class Suspended extends PawlError {
   readonly code = 'E_SUSPENDED'
-  constructor(jobId: string, what: 'sleep' | 'signal', name: string) {
-    const words = what === 'sleep' ? `sleeps: "${name}"` : `waits for the signal "${name}"`
+  constructor(jobId: string, what: 'sleep' | 'signal' | 'children', name: string) {
+    const others = what === 'signal' ? `the signal "${name}"` : `its children "${name}"`
+    const words = what === 'sleep' ? `sleeps: "${name}"` : `waits for ${others}`
     super(
       `Job ${jobId} ${words}`,
       'Let the error pass: the handler is started again when the wait is over.',
@@ -167,6 +171,60 @@ export class LimitUnknown extends PawlError {
       `There is no limit ${limit}`,
       'List the limits of the store with pawl.limits.list(), and check the name.',
       { limit },
+    )
+  }
+}
+
+/**
+ * Thrown by `unwrap` for an invoked job that has not succeeded. It is not retried, because every
+ * attempt gets the same outcome.
+ */
+export class ChildFailed extends Terminal {
+  readonly code = 'E_CHILD_FAILED'
+  readonly hint: string
+  /** The outcome of the invoked job. */
+  readonly outcome: Exclude<ChildOutcome, { kind: 'succeeded' }>
+  constructor(outcome: Exclude<ChildOutcome, { kind: 'succeeded' }>) {
+    const { kind, jobId, reason } = outcome
+    const why = (kind === 'failed' ? outcome.error?.message : undefined) ?? reason
+    super(
+      `The invoked job ${jobId} ${kind === 'failed' ? 'failed' : 'was cancelled'}${ofText(why)}`,
+    )
+    this.name = 'ChildFailed'
+    this.outcome = outcome
+    this.hint = `See why: pawl job show ${jobId}. To go on without it, look at the outcome's kind.`
+  }
+}
+
+function ofText(why: string | null | undefined): string {
+  return why == null ? '' : `: ${why}`
+}
+
+/**
+ * The job runs although a job that it comes after has not come out as needed: it was forced, or not
+ * made by a flow. It is parked.
+ */
+export class DependencyUnmet extends PawlError {
+  readonly code = 'E_DEPENDENCY_UNMET'
+  constructor(jobId: string, name: string, dependency?: string) {
+    const what = dependency === undefined ? 'it has no such dependency' : `job ${dependency}`
+    super(
+      `Job ${jobId} comes after "${name}", which is not there: ${what}`,
+      'Make the job with pawl.flow, or remove the cause in the other job and redrive both.',
+      { jobId, name, ...(dependency !== undefined && { dependency }) },
+    )
+  }
+}
+
+/** The job type has `after`, so only a flow can make its jobs. Nothing was enqueued. */
+export class AfterMissing extends PawlError {
+  readonly code = 'E_AFTER_MISSING'
+  constructor(type: string, names: readonly string[]) {
+    super(
+      `A job of type "${type}" comes after other jobs (${names.join(', ')}) and cannot be ` +
+        'enqueued alone',
+      'Make it together with them: pawl.flow((f) => f.add(…, { after: { … } })).',
+      { type, after: [...names] },
     )
   }
 }
@@ -277,6 +335,75 @@ export class KeyFunctionFailed extends PawlError {
       { type, option, why: brief(why) },
     )
     if (cause !== undefined) this.cause = cause
+  }
+}
+
+/** A handler or a sender used a signal that the job type does not declare. */
+export class SignalUndeclared extends PawlError {
+  readonly code = 'E_SIGNAL_UNDECLARED'
+  constructor(type: string, signal: string, declared: readonly string[]) {
+    const list =
+      declared.length === 0 ? 'It has no signals.' : `It declares: ${declared.join(', ')}.`
+    super(
+      `Job type "${type}" does not declare the signal "${signal}"`,
+      `${list} Add the signal to \`signals\` of defineJob, or correct its name.`,
+      { type, signal, declared: [...declared] },
+    )
+  }
+}
+
+/** An approval or a rejection of a job that does not wait for one. */
+export class JobNotAsking extends PawlError {
+  readonly code = 'E_JOB_NOT_ASKING'
+  constructor(jobId: string) {
+    super(
+      `Job ${jobId} does not wait for an approval`,
+      `Another operator may have decided. See what it waits for: pawl job explain ${jobId}.`,
+      { jobId },
+    )
+  }
+}
+
+/** A token of a signal that was not made with a secret of this process, or was changed. */
+export class TokenInvalid extends PawlError {
+  readonly code = 'E_TOKEN_INVALID'
+  constructor() {
+    super(
+      'The token is not valid',
+      'Use the whole address as it was sent. If it is whole, ask for a new one.',
+    )
+  }
+}
+
+/** A token of a signal whose time has passed. */
+export class TokenExpired extends PawlError {
+  readonly code = 'E_TOKEN_EXPIRED'
+  constructor(expiredAt: number) {
+    super('The token has expired', 'Ask for a new one, or answer with `pawl signal send`.', {
+      expiredAt,
+    })
+  }
+}
+
+/** A token of a signal that has sent another payload before. */
+export class TokenUsed extends PawlError {
+  readonly code = 'E_TOKEN_USED'
+  constructor() {
+    super(
+      'The token was used before, with another answer',
+      'The first answer counts. Ask for a new token to send another signal.',
+    )
+  }
+}
+
+/** Tokens of signals need a secret. */
+export class TokensOff extends PawlError {
+  readonly code = 'E_TOKENS_OFF'
+  constructor() {
+    super(
+      'Tokens of signals are off, because this process has no secret for them',
+      'Set `signalTokens` of createPawl, or PAWL_SIGNAL_SECRET for the program `pawl`.',
+    )
   }
 }
 

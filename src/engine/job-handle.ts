@@ -11,8 +11,9 @@ import type { Environment } from '../environment/system.ts'
 import { CLIENT, checkRequester } from '../stores/contract/requester.ts'
 import type { RemovedJob } from '../stores/contract/retention.ts'
 import type { Answer, Requester, Store } from '../stores/contract/store.ts'
+import type { SignalRequest } from '../stores/contract/waits.ts'
 import { JobRemoved } from '../stores/errors.ts'
-import type { Signal } from './define-signal.ts'
+import type { AnySignal, InitialSignal, SentOf } from './define-signal.ts'
 import { SignalInvalid } from './errors.ts'
 import { viewIn } from './job-view.ts'
 import { type JobOutcome, outcomeOf } from './outcome.ts'
@@ -44,6 +45,11 @@ export interface SendOptions {
 
 const SEND: FieldChecks<SendOptions> = { key: unchecked, requester: unchecked }
 
+/** Throws `CommandInvalid` for an unknown option. @internal */
+export function checkSendOptions(options: SendOptions): void {
+  checkFields(options, SEND, { what: 'options' })
+}
+
 /** Whether a signal was stored; 'same' if the job has one of this name and key. */
 export interface SentSignal {
   readonly kind: 'sent' | 'same'
@@ -58,7 +64,7 @@ interface ResultOptions {
 const RESULT: FieldChecks<ResultOptions> = { timeout: unchecked, signal: abortSignal }
 
 /** A job as seen by the program that enqueued it. */
-export class JobHandle<Output = unknown> {
+export class JobHandle<Output = unknown, G extends AnySignal = AnySignal> {
   readonly id: string
   /** False if a job with the same key existed already; the handle is that job's. */
   readonly created: boolean
@@ -126,12 +132,12 @@ export class JobHandle<Output = unknown> {
    * it. A job has at most one signal of a name and key, so a call with a key can be repeated.
    * Throws `JobEnded` if the job has ended.
    */
-  signal<Payload>(
-    signal: Signal<Payload, unknown>,
-    payload: NoInfer<Payload>,
+  signal<S extends G>(
+    signal: S,
+    payload: NoInfer<SentOf<S>>,
     options: SendOptions = {},
   ): Promise<SentSignal> {
-    return send(this.#parts, this.id, signal, payload, options)
+    return sendSignal(this.#parts, this.id, signal, payload, options)
   }
 
   /** Cancels the job. If it is running, its handler's signal is aborted. */
@@ -141,22 +147,30 @@ export class JobHandle<Output = unknown> {
 }
 
 /** Sends a signal to one job. Throws if the payload is invalid or the job has ended. @internal */
-async function send<Payload>(
-  { store, environment, bounds }: HandleParts,
+export async function sendSignal(
+  parts: HandleParts,
   id: string,
-  signal: Signal<Payload, unknown>,
-  payload: Payload,
+  signal: AnySignal,
+  payload: unknown,
   options: SendOptions,
 ): Promise<SentSignal> {
-  checkFields(options, SEND, { what: 'options' })
-  const { key = environment.ids.next(), requester = CLIENT } = options
-  const checked = await validate(signal.schema, payload)
-  if (!checked.ok) throw new SignalInvalid(signal.name, checked.why)
-  const text = encodeValue(payload, bounds)
-  const request = { name: signal.name, key, payload: text }
+  checkSendOptions(options)
+  const { key, requester = CLIENT } = options
+  const request = await signalRequest(parts, { signal, payload, key })
+  const { store } = parts
   const [answer] = await store.waits.signal([id], request, checkRequester(requester))
   const job = jobOf([answer as Answer])
   return { kind: answer?.kind === 'same' ? 'same' : 'sent', job }
+}
+
+/** A signal for the store. Throws `SignalInvalid`. */
+export async function signalRequest(
+  { environment, bounds }: Pick<HandleParts, 'environment' | 'bounds'>,
+  { signal, payload, key = environment.ids.next() }: InitialSignal,
+): Promise<SignalRequest> {
+  const checked = await validate(signal.schema, payload)
+  if (!checked.ok) throw new SignalInvalid(signal.name, checked.why)
+  return { name: signal.name, key, payload: encodeValue(payload, bounds) }
 }
 
 /** Returns the job of an answer; throws if the command was rejected. */

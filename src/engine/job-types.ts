@@ -2,15 +2,27 @@
 import { CommandInvalid } from '../core/errors.ts'
 import { shown } from '../core/format.ts'
 import type { JobDefinition } from './define-job.ts'
+import type { AnySignal } from './define-signal.ts'
 import { JobTypeTwice } from './errors.ts'
 
+/** Any type: a definition decides the types of its handler. */
 // biome-ignore lint/suspicious/noExplicitAny: the definition decides the types of its handler
-type AnyValue = any
+export type AnyValue = any
 /** A job type with any input and output. */
-export type AnyJob = JobDefinition<AnyValue, AnyValue, AnyValue>
+export type AnyJob = JobDefinition<AnyValue, AnyValue, AnyValue, AnyValue, AnyValue, AnyValue>
 
-/** A job type as the key for `enqueue`: the types of its input and output. */
-export type JobKey<Input, Output> = JobDefinition<Input, AnyValue, Output>
+/**
+ * A job type as the key for `enqueue`: the types of its input, its output and its signals. Types
+ * with `after` are not: only `pawl.flow` makes their jobs.
+ */
+export type JobKey<Input, Output, G extends AnySignal = AnySignal> = JobDefinition<
+  Input,
+  AnyValue,
+  Output,
+  AnyValue,
+  undefined,
+  G
+>
 
 /** The job types that a worker runs: the chosen ones, or all that have a handler. */
 export function runnableOf(

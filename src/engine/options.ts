@@ -2,7 +2,7 @@
  * The options of the library and their checks. Unknown options and values out of range are refused,
  * never ignored. Each interface has a table of checks that does not compile if a field is missing.
  */
-import { abortSignal, callable, flag, listOf, name, oneOf, record } from '../core/checks.ts'
+import { abortSignal, callable, count, flag, listOf, name, oneOf, record } from '../core/checks.ts'
 import { type Duration, toMs } from '../core/durations.ts'
 import { CommandInvalid } from '../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
@@ -16,12 +16,14 @@ import type { PayloadOptions } from '../stores/contract/requests.ts'
 import type { OnConflict, QueueLimits, Store } from '../stores/contract/store.ts'
 import type { SoundnessOptions } from '../stores/soundness.ts'
 import type { ConnectOptions } from './connecting.ts'
+import type { AnySignal, InitialSignal } from './define-signal.ts'
 import type { JoinableTx } from './effects/effects.ts'
 import type { NotifyOptions } from './effects/notify.ts'
 import type { AnyJob } from './job-types.ts'
 import { checkRetention, type RetentionOptions } from './retention/options.ts'
 import type { ScheduleDefinition } from './schedules/define-schedule.ts'
 import type { StoreOptions } from './store-options.ts'
+import { checkTokenOptions, type SignalTokenOptions } from './token-options.ts'
 import { checkTracing, type TracingOptions } from './tracing/tracing-options.ts'
 import type { PawlEvent } from './watching/events.ts'
 import type { FailureInfo } from './watching/failures.ts'
@@ -63,6 +65,11 @@ export interface PawlOptions extends PayloadOptions, ConnectOptions {
    * @defaultValue none
    */
   readonly notify?: NotifyOptions
+  /**
+   * Signs tokens with which people answer signals over HTTP; see `token` of the context.
+   * @defaultValue none: there are no tokens
+   */
+  readonly signalTokens?: SignalTokenOptions
   /**
    * How long ended jobs of the types in `jobs` are kept; workers of this process remove older ones.
    * @defaultValue none: nothing is removed
@@ -141,7 +148,7 @@ export interface QueueOptions {
 }
 
 /** The options of one job. */
-export interface EnqueueOptions {
+export interface EnqueueOptions<G extends AnySignal = AnySignal> {
   /**
    * There is at most one job per type and key; `onConflict` decides about a second one.
    * @defaultValue none
@@ -190,6 +197,12 @@ export interface EnqueueOptions {
    */
   readonly hold?: boolean
   /**
+   * Signals that are sent in the same transaction: `[approval.of({ approved: true })]`. If a job
+   * of this key exists, they are sent to it.
+   * @defaultValue none
+   */
+  readonly signals?: readonly InitialSignal<G['name']>[]
+  /**
    * A transaction of the same database: from `pawl.transaction`, from a commit, or your own.
    * @defaultValue a transaction of its own
    */
@@ -211,7 +224,28 @@ export interface ChildOptions extends Omit<EnqueueOptions, 'tx' | 'jobId'> {
   readonly name?: string
 }
 
+/** The options of a job that a handler invokes. */
+export interface InvokeOptions
+  extends Pick<EnqueueOptions, 'priority' | 'tags' | 'timeout' | 'deadline'> {
+  /**
+   * What happens to the invoked job if this one ends before it: it is cancelled, or it goes on.
+   * @defaultValue `'cancel'`
+   */
+  readonly onParentEnd?: 'cancel' | 'abandon'
+}
+
+/** The options of jobs that a handler invokes together. */
+export interface InvokeManyOptions extends InvokeOptions {
+  /**
+   * How many of them may be open at once: job i starts when job i - concurrency has ended.
+   * @defaultValue no limit
+   */
+  readonly concurrency?: number
+}
+
 const JOBS_MAX = 10_000
+/** How many signals can be sent together with a job. */
+const SIGNALS_MAX = 100
 
 const jobs = (values: readonly AnyJob[]) => listOf(values, JOBS_MAX, unchecked)
 
@@ -246,6 +280,7 @@ export const PAWL_CHECKS: FieldChecks<PawlOptions> = {
   queues: record,
   schedules: (values: readonly object[]) => listOf(values, JOBS_MAX, record),
   notify: (value) => (typeof value === 'function' ? undefined : record(value)),
+  signalTokens: checkTokenOptions,
   retention: checkRetention,
   onFindings: (value) => oneOf(value, ['block', 'warn']),
   environment: record,
@@ -289,6 +324,7 @@ const ENQUEUE: FieldChecks<EnqueueOptions> = {
   timeout: duration,
   deadline: date,
   hold: flag,
+  signals: (values) => listOf(values, SIGNALS_MAX, record),
   tx: unchecked,
   jobId: unchecked,
 }
@@ -300,16 +336,39 @@ export function checkPawlOptions(options: PawlOptions): void {
     throw new CommandInvalid('store', store(undefined as never) ?? '')
 }
 
+const { tx: _tx, ...JOB } = ENQUEUE
+const RULES = { what: 'options' } as const
+
 /** The same for one of several jobs; their `tx` is an option of the whole call. */
 export function checkJobOptions(options: Omit<EnqueueOptions, 'tx'>): void {
-  const { tx: _, ...checks } = ENQUEUE
-  checkFields(options, checks, { what: 'options' })
+  checkFields(options, JOB, RULES)
 }
 
 /** The same for a job that a handler enqueues. */
 export function checkChildOptions(options: ChildOptions): void {
   const { tx: _, jobId: __, ...checks } = ENQUEUE
   checkFields(options, { ...checks, name }, { what: 'options' })
+}
+
+const INVOKE: FieldChecks<InvokeOptions> = {
+  priority: ENQUEUE.priority,
+  tags: ENQUEUE.tags,
+  timeout: ENQUEUE.timeout,
+  deadline: ENQUEUE.deadline,
+  onParentEnd: (value) => oneOf(value, ['cancel', 'abandon']),
+}
+
+const CONCURRENCY_MAX = 10_000
+
+/** The same for a job that a handler invokes. */
+export function checkInvokeOptions(options: InvokeOptions): void {
+  checkFields(options, INVOKE, { what: 'options' })
+}
+
+/** The same for jobs that a handler invokes together. */
+export function checkInvokeManyOptions(options: InvokeManyOptions): void {
+  const concurrency = (value: number) => count(value, 1, CONCURRENCY_MAX)
+  checkFields(options, { ...INVOKE, concurrency }, { what: 'options' })
 }
 
 /** Throws `CommandInvalid` for unknown or invalid options of a job. */
@@ -327,10 +386,11 @@ export function limitsOf(options: QueueOptions): QueueLimits {
   }
 }
 
-/** When a job is due; undefined if the options do not say. */
-export function runAtOf({ delay, runAt }: EnqueueOptions, now: number): number | undefined {
-  if (runAt !== undefined && delay !== undefined) {
+/** When a job is due; undefined if the options do not say. Delays start from `now`. */
+export function runAtOf({ delay, runAt }: EnqueueOptions, now: () => number): number | undefined {
+  if (delay === undefined) return runAt?.getTime()
+  if (runAt !== undefined) {
     throw new CommandInvalid('delay', 'must not be given together with runAt')
   }
-  return delay === undefined ? runAt?.getTime() : now + toMs(delay, 'delay')
+  return now() + toMs(delay, 'delay')
 }

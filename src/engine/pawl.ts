@@ -1,3 +1,4 @@
+import { JobNotFound } from '../core/errors.ts'
 import { checkFields, unchecked } from '../core/fields.ts'
 import type { Job } from '../core/job/job.ts'
 import { checkDoctorOptions, Doctor, type DoctorParts } from '../doctor/doctor.ts'
@@ -8,6 +9,7 @@ import { StoreClosed } from '../stores/errors.ts'
 import type { QueueRecord } from '../stores/queue-records.ts'
 import { auditOf } from './audit.ts'
 import { logTroubles } from './connecting.ts'
+import { type AnySignal, checkDeclared, type SentOf } from './define-signal.ts'
 import type { Transaction } from './effects/effects.ts'
 import {
   type EnqueuedCount,
@@ -17,8 +19,21 @@ import {
 } from './enqueue-stream.ts'
 import { type EnqueueParts, enqueueAll } from './enqueueing.ts'
 import { PawlClosed } from './errors.ts'
-import { type HandleParts, JobHandle, jobOf } from './job-handle.ts'
-import type { JobKey } from './job-types.ts'
+import type { FlowBuilder, FlowNode } from './flows/builder.ts'
+import { type BatchOptions, createBatch, createFlow, type FlowOptions } from './flows/create.ts'
+import { Flows } from './flows/flows.ts'
+import type { BatchHandle, FlowHandle } from './flows/handles.ts'
+import { wakeStore } from './flows/wake-store.ts'
+import {
+  checkSendOptions,
+  type HandleParts,
+  JobHandle,
+  jobOf,
+  type SendOptions,
+  type SentSignal,
+  sendSignal,
+} from './job-handle.ts'
+import { checkJobType, type JobKey } from './job-types.ts'
 import { Limits } from './limits/limits.ts'
 import { circumstancesOf } from './operators/circumstances.ts'
 import { type Explanation, explain } from './operators/explain.ts'
@@ -37,7 +52,7 @@ import type { JobWorker } from './worker/worker.ts'
 
 /** @internal */
 export type PawlInternals = EnqueueParts &
-  Pick<PawlParts, 'jobs' | 'lifecycles' | 'environment' | 'logger' | 'redact'>
+  Pick<PawlParts, 'jobs' | 'lifecycles' | 'environment' | 'logger' | 'redact' | 'tokens'>
 
 /** The library: enqueues jobs, waits for their results, cancels them, and starts workers. */
 export class Pawl implements AsyncDisposable {
@@ -52,8 +67,11 @@ export class Pawl implements AsyncDisposable {
   readonly workers: Workers
   /** Stores and reads schedules. */
   readonly schedules: Schedules
+  /** Reads flows and batches, and acts on all jobs of one. */
+  readonly flows: Flows
   readonly #parts: PawlParts
   readonly #results: Results
+  readonly #handleParts: HandleParts
   readonly #stopLogging: () => void
   readonly #workers = new Set<JobWorker>()
   #isClosed = false
@@ -61,29 +79,57 @@ export class Pawl implements AsyncDisposable {
   /** Use `createPawl`. @internal */
   constructor(parts: PawlParts) {
     this.#parts = parts
-    const { lifecycles, observe } = parts
-    this.store = observeStore(parts.store, { worker: null, observe, lifecycles })
+    const { lifecycles, observe, isHeard } = parts
+    const watched = { worker: null, observe, isHeard, lifecycles }
+    // Workers look again, so a wake that fails here is only late.
+    const onError = (error: unknown) => parts.logger.warn({ error }, 'Waiting jobs were not woken')
+    this.store = wakeStore(observeStore(parts.store, watched), onError)
     this.jobs = new Jobs(this.store)
     this.queues = new Queues(this.store)
     this.limits = new Limits(this.store)
     this.workers = new Workers(this.store)
     const { bounds } = parts
     this.schedules = new Schedules({ store: this.store, bounds, requester: CLIENT })
+    this.flows = new Flows({
+      store: this.store,
+      enqueue: () => this.#handleParts,
+      operator: (identity) => this.operator(identity),
+    })
     const settled = (job: Job) => isSettled(job, parts.lifecycles)
     this.#results = new Results(parts.store, parts.environment, settled)
+    const { environment } = parts
+    this.#handleParts = {
+      store: this.store,
+      results: this.#results,
+      lifecycles,
+      environment,
+      bounds,
+    }
     this.#stopLogging = logTroubles(parts.store, parts.logger)
   }
 
+  /** Enqueues a job that takes no input, or whose input may be undefined. */
+  enqueue<Input, Output, G extends AnySignal>(
+    definition: JobKey<Input, Output, G> & (undefined extends Input ? unknown : never),
+  ): Promise<JobHandle<Output, G>>
   /** Enqueues a job. It is durable when this returns, or when your transaction commits. */
-  async enqueue<Input, Output>(
-    definition: JobKey<Input, Output>,
+  enqueue<Input, Output, G extends AnySignal>(
+    definition: JobKey<Input, Output, G>,
     input: Input,
-    options: EnqueueOptions = {},
-  ): Promise<JobHandle<Output>> {
+    options?: EnqueueOptions<G>,
+  ): Promise<JobHandle<Output, G>>
+  /** Enqueues a job. */
+  async enqueue<Input, Output, G extends AnySignal>(
+    definition: JobKey<Input, Output, G>,
+    input?: Input,
+    options: EnqueueOptions<G> = {},
+  ): Promise<JobHandle<Output, G>> {
     checkEnqueueOptions(options)
     const { tx, ...own } = options
-    const [handle] = await this.enqueueMany(definition, [{ input, ...own }], tx ? { tx } : {})
-    return handle as JobHandle<Output>
+    const entry = { input: input as Input, ...own }
+    const joining = tx ? { tx } : {}
+    const [handle] = await enqueueAll(this.#handleParts, definition, [entry], joining)
+    return handle as JobHandle<Output, G>
   }
 
   /** Enqueues jobs of one type in one transaction: all of them, or none if one is rejected. */
@@ -107,13 +153,38 @@ export class Pawl implements AsyncDisposable {
     jobs: Iterable<JobEntry<Input>> | AsyncIterable<JobEntry<Input>>,
     options: Pick<EnqueueOptions, 'tx'> | StreamOptions = {},
   ): Promise<JobHandle<Output>[] | EnqueuedCount> {
-    const parts = this.#handleParts()
+    const parts = this.#handleParts
     if (!Array.isArray(jobs)) {
       return enqueueStream(parts, definition, jobs, options as StreamOptions)
     }
     const joining = options as Pick<EnqueueOptions, 'tx'>
     checkFields(joining, { tx: unchecked }, { what: 'options' })
     return (await enqueueAll(parts, definition, jobs, joining)) as JobHandle<Output>[]
+  }
+
+  /**
+   * Makes jobs that come after each other, in one transaction: all of them, or none. `f.add` adds a
+   * job and returns its node, which later jobs can name in `after`. The handle waits for the node
+   * that the function returns.
+   */
+  flow<Output = never>(
+    // biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing
+    build: (f: FlowBuilder) => FlowNode<Output> | void,
+    options: FlowOptions = {},
+  ): Promise<FlowHandle<Output>> {
+    return createFlow(this.#handleParts, build, options)
+  }
+
+  /**
+   * Makes a job for each input, and jobs that run when all of them have ended, in one transaction.
+   * Without inputs, the batch is complete at once unless it is open.
+   */
+  batch<Input, Output, OnSuccess, OnComplete, OnFailure>(
+    definition: JobKey<Input, Output>,
+    inputs: readonly NoInfer<Input>[],
+    options: BatchOptions<OnSuccess, OnComplete, OnFailure> = {},
+  ): Promise<BatchHandle<Input>> {
+    return createBatch<Input>(this.#handleParts, definition, inputs, options)
   }
 
   /**
@@ -127,7 +198,29 @@ export class Pawl implements AsyncDisposable {
 
   /** The handle of a job by its id. It does not check whether the job exists. */
   job<Output = unknown>(id: string): JobHandle<Output> {
-    return new JobHandle<Output>(this.#handleParts(), { id }, false)
+    return new JobHandle<Output>(this.#handleParts, { id }, false)
+  }
+
+  /**
+   * Sends a signal to the job of a type and key, as `handle.signal` does. Throws `JobNotFound` if
+   * there is none.
+   */
+  async signal<Input, Output, G extends AnySignal, S extends G>(
+    definition: JobKey<Input, Output, G>,
+    where: { readonly key: string },
+    signal: S,
+    payload: NoInfer<SentOf<S>>,
+    options: SendOptions = {},
+  ): Promise<SentSignal> {
+    checkJobType(definition)
+    checkDeclared(definition, signal)
+    checkFields(where, { key: unchecked }, { what: 'where' })
+    checkSendOptions(options)
+    const { key } = where
+    const { items } = await this.store.list({ type: definition.name, key }, { limit: 1 })
+    const [job] = items
+    if (job === undefined) throw new JobNotFound(key)
+    return sendSignal(this.#handleParts, job.id, signal, payload, options)
   }
 
   /** Makes a job ready that was enqueued with `hold`. */
@@ -209,8 +302,8 @@ export class Pawl implements AsyncDisposable {
 
   /** What the HTTP API needs besides the public methods. @internal */
   get internals(): PawlInternals {
-    const { jobs, environment, logger, redact } = this.#parts
-    return { ...this.#handleParts(), jobs, environment, logger, redact }
+    const { jobs, environment, logger, redact, tokens } = this.#parts
+    return { ...this.#handleParts, jobs, environment, logger, redact, tokens }
   }
 
   /** Stops all workers; closes the store if Pawl opened it. */
@@ -224,10 +317,5 @@ export class Pawl implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
-  }
-
-  #handleParts(): HandleParts {
-    const { lifecycles, environment, bounds } = this.#parts
-    return { store: this.store, results: this.#results, lifecycles, environment, bounds }
   }
 }

@@ -3,7 +3,7 @@
 import { type Duration, toMs } from '../core/durations.ts'
 import { DefinitionInvalid } from '../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
-import type { RetryPolicy } from '../core/retry.ts'
+import type { PolicyOverrides, RetryPolicy } from '../core/retry.ts'
 
 /** The name of a back-off, or settings that differ from those of the lifecycle. */
 export type RetryOptions = RetryPolicy['backoff'] | RetrySettings
@@ -65,4 +65,22 @@ export function retryOf(options: RetryOptions): Partial<RetryPolicy> {
       delayMaxMs: toMs(delayMax, 'retry.delayMax', DefinitionInvalid),
     }),
   }
+}
+
+/** The options of a job type that differ from the policy of its lifecycle. */
+interface PolicyOptions extends Partial<Omit<PolicyOverrides, 'retry'>> {
+  readonly retry?: RetryOptions
+}
+
+/** Returns undefined if there are none. */
+export function overridesOf(options: PolicyOptions): PolicyOverrides | undefined {
+  const { retry, crashesMax, releasesMax, recovery, notify } = options
+  const overrides: PolicyOverrides = {
+    ...(retry !== undefined && { retry: retryOf(retry) }),
+    ...(crashesMax !== undefined && { crashesMax }),
+    ...(releasesMax !== undefined && { releasesMax }),
+    ...(recovery !== undefined && { recovery }),
+    ...(notify !== undefined && { notify }),
+  }
+  return Object.keys(overrides).length === 0 ? undefined : overrides
 }

@@ -49,6 +49,31 @@ export function typed<T>(): [T] extends [Storable<T>] ? Typed<T> : Storable<T> {
   return schema as ReturnType<typeof typed<T>>
 }
 
+/** What a library with Standard JSON Schema adds. */
+interface WithJsonSchema {
+  readonly jsonSchema?: {
+    readonly input: (options: { readonly target: string }) => Readonly<Record<string, unknown>>
+  }
+}
+
+/** The JSON Schema of the values that callers pass; undefined if the library offers none. */
+export function jsonSchemaOf(
+  schema: Schema | undefined,
+): Readonly<Record<string, unknown>> | undefined {
+  const standard = schema?.['~standard'] as WithJsonSchema | undefined
+  try {
+    return standard?.jsonSchema?.input({ target: 'draft-2020-12' })
+  } catch {
+    // A part of the schema has no counterpart in JSON Schema.
+    return undefined
+  }
+}
+
+/** Whether a schema accepts every value as it is. */
+export function acceptsAll(schema: Schema | undefined): schema is undefined | Typed<unknown> {
+  return schema === undefined || '~typed' in schema
+}
+
 /** The result of `validate`. */
 export type Validated =
   | { readonly ok: true; readonly value: unknown }

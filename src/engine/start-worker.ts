@@ -15,10 +15,12 @@ import type { Store } from '../stores/contract/store.ts'
 import { declarationOf } from './declared-types.ts'
 import { Dispatcher, type DispatcherParts } from './effects/dispatcher.ts'
 import { enqueueOneBy } from './enqueueing.ts'
+import { wakeStore } from './flows/wake-store.ts'
 import { type AnyJob, runnableOf } from './job-types.ts'
 import type { Results } from './results.ts'
 import type { RetentionPolicy } from './retention/policy.ts'
 import type { ScheduleDefinition } from './schedules/define-schedule.ts'
+import type { SignalTokens } from './signal-tokens.ts'
 import type { Place } from './store-options.ts'
 import type { Tracer } from './tracing/tracer.ts'
 import type { PawlEvent } from './watching/events.ts'
@@ -42,6 +44,8 @@ export interface PawlParts {
   /** Whether time is the machine's clock, so that a separate thread can renew leases. */
   readonly isReal: boolean
   readonly logger: Logger
+  /** Whether anything receives the events of each job: `onEvent`, metrics or a logger. */
+  readonly isHeard: boolean
   readonly jobs: ReadonlyMap<string, AnyJob>
   /** The schedules of the options. */
   readonly schedules: readonly ScheduleDefinition[]
@@ -54,6 +58,8 @@ export interface PawlParts {
   readonly redact: Redact | undefined
   /** Makes spans; absent without tracing. */
   readonly tracer: Tracer | undefined
+  /** Makes and reads tokens of signals. */
+  readonly tokens: SignalTokens
 }
 
 /** What a worker needs besides the shared parts. */
@@ -73,7 +79,10 @@ export function startWorker(
   const settings = settingsOf(options, environment)
   const runnable = runnableOf(jobs, options.jobs)
   const observe = observerOf(parts, options)
-  const observed = observeStore(store, { worker: settings.id, observe, lifecycles })
+  const isHeard = parts.isHeard || options.onEvent !== undefined
+  const onError = (error: unknown) => observe({ type: 'error', worker: settings.id, error })
+  const watched = observeStore(store, { worker: settings.id, observe, isHeard, lifecycles })
+  const observed = wakeStore(watched, onError)
   const dispatcher = dispatcherOf(parts, options, { worker: settings.id, observe, store: observed })
   const { checkup: every = DEFAULTS.checkupMs } = options
   const everyMs = every === false ? undefined : toMs(every, 'checkup')
@@ -86,6 +95,7 @@ export function startWorker(
     logger,
     enqueue: enqueueOneBy({ store: observed, results, lifecycles, environment, bounds }),
     redact,
+    tokens: parts.tokens,
     tracer: parts.tracer,
     settings,
     jobs: runnable,
@@ -96,10 +106,11 @@ export function startWorker(
     schedules: namesOf(parts.schedules),
     ...('advice' in renewal && { renewalAdvice: renewal.advice }),
     observe,
+    isHeard,
     onReported: (job) => {
       results.resolve(job)
       if (mayLeaveEffects(job)) dispatcher?.wake()
-      observe({ type: 'reported', worker: settings.id, job })
+      if (isHeard) observe({ type: 'reported', worker: settings.id, job })
     },
     onStopped: () => {
       for (const duty of duties) duty.stop()

@@ -5,7 +5,8 @@ import { CommandInvalid } from '../core/errors.ts'
 import { checkFields, type FieldChecks, unchecked } from '../core/fields.ts'
 import { LEASE_MAX_MS } from '../core/job/fence.ts'
 import type { Environment } from '../environment/system.ts'
-import { type RunnableJob, stallWarningOf } from './define-job.ts'
+import type { RunnableJob } from './define-job.ts'
+import { stallWarningOf } from './stall-options.ts'
 import type { PawlEvent } from './watching/events.ts'
 import type { StuckPolicy } from './worker/stuck.ts'
 
@@ -23,7 +24,7 @@ export interface WorkOptions {
    * The job types that this worker runs.
    * @defaultValue all that have a handler
    */
-  readonly jobs?: readonly RunnableJob<AnyValue, AnyValue, AnyValue>[]
+  readonly jobs?: readonly RunnableJob<AnyValue, AnyValue, AnyValue, AnyValue, AnyValue>[]
   /**
    * How many jobs run at the same time, from 1 to 10,000.
    * @defaultValue 10

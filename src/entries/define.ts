@@ -13,21 +13,47 @@ export { standard } from '../core/lifecycles/standard.ts'
 export { task } from '../core/lifecycles/task.ts'
 export { decodeValue, encodeValue } from '../core/values.ts'
 export {
+  type ApprovalAnswer,
+  type ApprovalPayload,
+  type ApprovalSignal,
+  approval,
+} from '../engine/approvals.ts'
+export {
   defineJob,
-  type Handler,
-  type JobContext,
   type JobDefinition,
   type JobOptions,
   type RunnableJob,
 } from '../engine/define-job.ts'
 export {
+  type AnySignal,
   defineSignal,
+  type InitialSignal,
+  type JsonSchemaObject,
+  type ReceivedOf,
+  type SentOf,
   type Signal,
   type SignalAnswer,
   type SignalOptions,
   type SignalWaitOptions,
 } from '../engine/define-signal.ts'
 export type { Deliver, EffectOptions, Effects, NoEffects } from '../engine/effects/effects.ts'
+export {
+  type AfterGroup,
+  type AfterOptions,
+  type AfterValues,
+  type OneOrList,
+  type OutputOfJob,
+  type SettledAfter,
+  settled,
+} from '../engine/flows/after.ts'
+export type {
+  AttemptContext,
+  DependentContext,
+  Handler,
+  JobContext,
+  WaitingContext,
+} from '../engine/job-context.ts'
+export type { AnyJob, AnyValue } from '../engine/job-types.ts'
 export {
   defineLimit,
   type KeyedLimit,

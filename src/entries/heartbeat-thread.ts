@@ -17,6 +17,7 @@ import type {
   Renewing,
   ThreadData,
 } from '../engine/worker/heartbeat-thread.ts'
+import { BoardReader } from '../engine/worker/lease-board.ts'
 import { msSince } from '../environment/moments.ts'
 import { type Environment, systemEnvironment } from '../environment/system.ts'
 import { VERSION } from '../environment/version.ts'
@@ -74,31 +75,73 @@ class ReopeningStore implements BeatStore {
   }
 }
 
-/** How long ago each lease was renewed: the order may have waited for the start of the thread. */
-function agesNow({ beats, agesMs, at }: Extract<Order, { kind: 'track' }>): number[] {
-  const waitedMs = msSince(at)
-  return beats.map((_, i) => (agesMs[i] ?? 0) + waitedMs)
+/** The thread knows of a lease before it is due for renewal, which is after a third of it. */
+const KNOWN_FROM = 1 / 4
+const READ_EVERY = 1 / 12
+
+/** Registers the leases on the board with the host, and removes those that have ended. */
+class BoardFollower {
+  readonly #reader: BoardReader
+  readonly #host: TimerHeartbeat
+  readonly #leaseMs: number
+  readonly #timer: NodeJS.Timeout
+
+  constructor(board: SharedArrayBuffer, host: TimerHeartbeat, leaseMs: number) {
+    this.#reader = new BoardReader(board)
+    this.#host = host
+    this.#leaseMs = leaseMs
+    this.#timer = setInterval(() => this.follow(), Math.max(1, leaseMs * READ_EVERY))
+  }
+
+  replace(board: SharedArrayBuffer): void {
+    this.#reader.replace(board)
+  }
+
+  /** `ageMs`: leases that were renewed less long ago are left for later. */
+  follow(ageMs = this.#leaseMs * KNOWN_FROM): void {
+    const { ended, begun } = this.#reader.read((renewed) => msSince(renewed) >= ageMs)
+    // In this order, because a job that has ended may be held again, by another entry.
+    this.#host.untrack(ended)
+    const ages = begun.map(({ renewed }) => msSince(renewed))
+    if (begun.length > 0) {
+      this.#host.track(
+        begun.map(({ beat }) => beat),
+        ages,
+      )
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
 }
 
 /** The code of the thread. */
-function runThread({ place, leaseMs, timeoutMs }: Renewing): void {
+function runThread({ place, leaseMs, timeoutMs }: Renewing, board: SharedArrayBuffer): void {
   const port = parentPort
   if (port === null) return
   const send = (message: Message) => port.postMessage(message)
   const environment = systemEnvironment()
   const store = new ReopeningStore(place, timeoutMs, environment)
   const host = new TimerHeartbeat(store, environment, leaseMs, {
+    // Leases that have ended since the last look are not renewed.
+    onBeat: () => follower.follow(),
     onRenewed: (refs, agoMs) => send({ kind: 'renewed', refs, agoMs }),
     onLost: (beat) => send({ kind: 'lost', beat }),
     onCancel: (beat) => send({ kind: 'cancel', beat }),
     onError: (error) => send({ kind: 'error', error: toMessage(error) }),
   })
+  const follower = new BoardFollower(board, host, leaseMs)
   void store.tried.then(() => send({ kind: 'ready' }))
   port.on('message', (order: Order) => {
-    if (order.kind === 'track') host.track(order.beats, agesNow(order))
-    else if (order.kind === 'untrack') host.untrack(order.refs)
-    else if (order.kind === 'progress') host.progress(order.ref, order.text)
-    else {
+    if (order.kind === 'track') host.track([order.beat], [msSince(order.renewed)])
+    else if (order.kind === 'untrack') host.untrack([order.ref])
+    else if (order.kind === 'board') follower.replace(order.board)
+    else if (order.kind === 'progress') {
+      follower.follow(0)
+      host.progress(order.ref, order.text)
+    } else {
+      follower.close()
       void host.close().then(async () => {
         await store.close()
         // Ends this thread alone; Deno has no `port.close`.
@@ -113,5 +156,5 @@ if (!isMainThread && data?.pawlHeartbeat !== undefined) {
   if (data.version !== VERSION) {
     throw new Error(`The thread is of pawl ${VERSION}, and the program of ${data.version}`)
   }
-  runThread(data.pawlHeartbeat)
+  runThread(data.pawlHeartbeat, data.board)
 }

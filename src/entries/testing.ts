@@ -16,11 +16,13 @@ export type {
   Timers,
 } from '../core/ports.ts'
 export type { RunMachine } from '../core/run/machine.ts'
-export type { JobKey } from '../engine/job-types.ts'
+export type { JobDefinition } from '../engine/define-job.ts'
+export type { AnyValue, JobKey } from '../engine/job-types.ts'
 export { CRASH_POINTS, type CrashPoint } from '../testing/crash-points.ts'
 export type { Drained, DrainedAttempt, DrainFailure } from '../testing/drained.ts'
 export * from '../testing/errors.ts'
 export { type Given, givenJob, givenRun, type Then } from '../testing/given.ts'
+export type { GivenOutcome, RunJobChildren, RunJobInvoked } from '../testing/given-jobs.ts'
 export { JobScript, type JobScriptOptions, type ScriptRequester } from '../testing/job-script.ts'
 export { ManualClock } from '../testing/manual-clock.ts'
 export {

@@ -4,6 +4,7 @@ import { ACTORS, FACT_CODES } from '../core/job/facts.ts'
 import { LANES } from '../core/job/lanes.ts'
 import { EFFECT_STATES } from '../stores/contract/outbox.ts'
 import { FLOW_COMPONENTS } from './flow-components.ts'
+import { LINK_COMPONENTS } from './link-components.ts'
 import { PAYLOAD } from './payloads.ts'
 import { PROBLEM } from './problem.ts'
 import {
@@ -75,16 +76,26 @@ const JOB = record({
   blockedReason: nullable(text()),
   stalled: flag(),
   execution: nullable(EXECUTION_NOW),
+  flow: nullable(text('its flow or batch; of an invoked child, its parent')),
+  node: nullable(whole('its number there')),
+  links: whole('what connects it with other jobs, as bits; 0 for most jobs'),
 })
 
-const WAITS = oneOf(['sleep', 'signal'])
+const WAITS = oneOf(['sleep', 'signal', 'children'])
 
-const WAIT = record({
-  for: WAITS,
-  name: text(),
-  n: whole('it is the n-th wait of its name'),
-  until: nullable(time('when it ends at the latest; null if it has no time-out')),
-})
+const WAIT = record(
+  {
+    for: WAITS,
+    name: text(),
+    n: whole('it is the n-th wait of its name'),
+    until: nullable(time('when it ends at the latest; null if it has no time-out')),
+  },
+  {
+    children: whole('how many children it waits for'),
+    concurrency: whole('how many of them may be under way at once'),
+    abandons: flag('children go on if their parent ends without success'),
+  },
+)
 
 const SIGNAL = record(
   {
@@ -93,8 +104,12 @@ const SIGNAL = record(
     name: text(),
     key: text(),
     payload: ref('Payload'),
+    by: text('who sent it: the operator, the caller, or the kind of the sender'),
   },
-  { receivedBy: whole('the number of the fact of the wait that received it; absent if unread') },
+  {
+    note: text('the reason of an operator'),
+    receivedBy: whole('the number of the fact of the wait that received it; absent if unread'),
+  },
 )
 
 const FACT = record(
@@ -129,6 +144,10 @@ const FACT = record(
     blockedReason: nullable(text()),
     stalled: flag(),
     step: record({ name: text(), n: whole() }),
+    after: open('what the job waits for before its first attempt'),
+    as: text('children: name and number of the invoke'),
+    links: whole('what connects the job with others from here on, as bits'),
+    dependency: text('the job whose end decided about this one'),
     effects: whole(),
     signal: record({ name: text(), key: text() }),
     wait: ref('Wait'),
@@ -170,6 +189,7 @@ const EXPLANATION = record(
     command: text('the command that would change it'),
     enqueuedBy: text('the job that enqueued it'),
     schedule: text('the schedule that made it'),
+    waitsFor: list(text(), { description: 'jobs that it waits for; the last one is the cause' }),
   },
 )
 
@@ -316,4 +336,5 @@ export const COMPONENTS: Readonly<Record<string, JsonSchema>> = {
   Change: CHANGE,
   Lanes: lanes,
   ...FLOW_COMPONENTS,
+  ...LINK_COMPONENTS,
 }

@@ -42,7 +42,9 @@ export function jsonFault(text: string, bounds: JsonTextBounds): string | undefi
   return undefined
 }
 
-const REPLACEMENT = '"[redacted]"'
+/** The text that replaces a value. */
+export const REDACTED = '[redacted]'
+const REPLACEMENT = `"${REDACTED}"`
 
 /** Replaces the values of members with these names, at any depth. Names are in lower case. */
 export function redactJson(text: string, names: ReadonlySet<string>): string {

@@ -18,6 +18,7 @@ const GATES_MAX = 100
 const GATES_SHOWN = 20
 const BLOCKED_MS = 60_000
 const TICKS_MAX = 200
+const FLOWS_MAX = 100
 const DAY_MS = 86_400_000
 
 /** What is counted by reading the indexes of all jobs that have not ended. */
@@ -59,6 +60,7 @@ export async function overviewOf(pawl: Pawl, census = () => censusOf(pawl)) {
       unservedQueues: queues.filter(({ lanes: own, workers: by }) => own.ready > 0 && by === 0)
         .length,
       missedTicks: await missedTicks(store, now),
+      parkedFlows: lanes.parked === 0 ? 0 : await parkedFlows(store),
       longBlocked: await longBlocked(store, now),
     },
   }
@@ -79,6 +81,12 @@ async function missedTicks({ schedules }: Store, now: number): Promise<number> {
   const { items } = await schedules.records({ kind: 'tick' }, { limit: TICKS_MAX })
   const missed = items.filter(({ at, action }) => action === 'missed' && at >= now - DAY_MS)
   return sumOf(missed.map(({ ticks = 1 }) => ticks))
+}
+
+/** Flows and batches with a parked job. */
+async function parkedFlows({ flows }: Store): Promise<number> {
+  const { items } = await flows.list({ state: 'attention' }, { limit: FLOWS_MAX })
+  return items.length
 }
 
 /** Limits and keys that have blocked jobs for longer than a minute. */

@@ -128,6 +128,8 @@ function areAlike({ item: a, requester }: Offer, { item: b, requester: other }: 
     one.deadlineAt === two.deadlineAt &&
     one.policy === two.policy &&
     one.tags === two.tags &&
+    one.flow === undefined &&
+    two.flow === undefined &&
     a.admission === undefined &&
     b.admission === undefined &&
     one.key === undefined &&

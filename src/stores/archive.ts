@@ -13,9 +13,16 @@ import { type FactRow, type JobRow, toFact } from './rows.ts'
 /** Bounds of one line; facts are small, payloads are bounded when they are accepted. */
 export const LINE_BOUNDS = { depthMax: 32, bytesMax: 64 * 1024 * 1024 }
 
+type EndedColumns = 'id' | 'seq' | 'queue' | 'state' | 'flow' | 'links'
+
 /** A job that has ended, as it was read. */
-export interface EndedJob extends Pick<JobRow, 'id' | 'seq' | 'queue' | 'state'> {
+export interface EndedJob extends Pick<JobRow, EndedColumns> {
   readonly ref: Ref
+}
+
+/** Returns true if rows of other tables may refer to the job. */
+export function isLinked({ flow, links }: EndedJob): boolean {
+  return flow !== null || links !== null
 }
 
 /** The same with what retention decides by. */

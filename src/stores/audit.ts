@@ -135,7 +135,10 @@ export class AuditPage {
   constructor(filter: AuditFilter, { limit = PAGE_DEFAULT, payloads }: AuditOptions) {
     this.#filter = filter
     this.#limit = Math.min(limit, PAGE_MAX)
-    this.chunk = payloads ? 100 : 1000
+    const most = payloads ? 100 : 1000
+    // If only times are asked for, nearly every fact that is read is shown.
+    const isWide = Object.keys(filter).every((name) => name === 'from' || name === 'before')
+    this.chunk = isWide ? Math.max(1, Math.min(most, this.#limit)) : most
   }
 
   get isFull(): boolean {

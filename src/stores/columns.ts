@@ -165,6 +165,16 @@ export const JOB_COLUMNS = [
     json: true,
     ...RARE,
   },
+  { name: 'flow', type: 'uuid', value: ({ job }) => job.flow, insert: 'special', ...RARE },
+  { name: 'node', type: 'int', value: ({ job }) => job.node, insert: 'special', ...RARE },
+  {
+    name: 'links',
+    type: 'smallint',
+    value: ({ job }) => linksOf(job),
+    insert: 'special',
+    changes: true,
+    ...RARE,
+  },
 ] as const satisfies readonly JobColumn[]
 
 /** Does not compile if a column of `JobRow` is missing above. */
@@ -182,6 +192,10 @@ function leaseOf({ lane, leaseUntil }: JobFold): Value {
 
 function aheadOf({ job }: JobFold): Value {
   return job.aheadMs === 0 ? null : job.aheadMs
+}
+
+function linksOf({ links }: Job): Value {
+  return links === 0 ? null : links
 }
 
 function tagsOf({ job }: JobFold): Value {
@@ -243,6 +257,9 @@ export function claimedRow(read: CommonRow, rare: RareRow, given: GivenRow, stat
     timeout_ms: rare.timeout_ms,
     deadline_at: rare.deadline_at,
     policy: rare.policy,
+    flow: rare.flow,
+    node: rare.node,
+    links: rare.links,
     state,
     seq: read.seq,
     attempt: read.attempt,
@@ -302,6 +319,9 @@ export function unpackClaimed(values: readonly Value[]): CommonRow & RareRow {
     timeout_ms: values[AT.timeout_ms],
     deadline_at: values[AT.deadline_at],
     policy: values[AT.policy],
+    flow: values[AT.flow],
+    node: values[AT.node],
+    links: values[AT.links],
   } satisfies Record<keyof (CommonRow & RareRow), unknown> as CommonRow & RareRow
 }
 
@@ -342,6 +362,7 @@ export function changingValues(row: JobFold): Value[] {
     job.blockedReason,
     job.stalled ? 1 : 0,
     job.limitKey,
+    linksOf(job),
   ]
 }
 

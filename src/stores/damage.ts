@@ -104,6 +104,7 @@ function jobFault(job: Job): string | undefined {
     if (job[name] !== null && !isTime(job[name])) return `its ${name} is ${job[name]}`
   }
   if (!isCount(job.aheadMs)) return `its ahead_ms is ${job.aheadMs}`
+  if (!isCount(job.links)) return `its links are ${job.links}`
   if (!Number.isSafeInteger(job.priority)) return `its priority is ${job.priority}`
   return contentFault(job)
 }

@@ -291,6 +291,30 @@ export class QueueFull extends PawlError {
   }
 }
 
+/** No flow or batch has this id. */
+export class FlowNotFound extends PawlError {
+  readonly code = 'E_FLOW_NOT_FOUND'
+  constructor(id: string) {
+    super(
+      `Flow ${id} was not found`,
+      'Check the id and the store (pawl flow list). Retention deletes flows with their last job.',
+      { id },
+    )
+  }
+}
+
+/** The batch takes no more members. */
+export class BatchClosed extends PawlError {
+  readonly code = 'E_BATCH_CLOSED'
+  constructor(id: string) {
+    super(
+      `Batch ${id} is closed: no members can be added`,
+      'Create another batch, or create this one with `open: true` and close it later.',
+      { id },
+    )
+  }
+}
+
 /** No schedule with this name exists. */
 export class ScheduleNotFound extends PawlError {
   readonly code = 'E_SCHEDULE_NOT_FOUND'

@@ -13,7 +13,7 @@ import { crc32 } from 'node:zlib'
 import { LedgerBroken } from '../core/errors.ts'
 import type { AbortReason, ExecutionStatus } from '../core/execution.ts'
 import { type ExecutionChange, FACT_CODES, type Fact, type FactTrigger } from '../core/job/facts.ts'
-import type { Job } from '../core/job/job.ts'
+import type { Job, JobAttributes } from '../core/job/job.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 
 /** What a column of a row can hold. */
@@ -32,6 +32,9 @@ export interface JobRow {
   readonly timeout_ms: number | null
   readonly deadline_at: number | null
   readonly policy: string | null
+  readonly flow: string | null
+  readonly node: number | null
+  readonly links: number | null
   readonly state: string
   readonly seq: number
   readonly attempt: number
@@ -90,6 +93,9 @@ export function toJob(row: JobRow, lifecycle: Pick<Lifecycle, 'name' | 'version'
     blockedReason: row.blocked_reason,
     stalled: row.stalled === 1,
     execution: executionOf(row),
+    flow: row.flow,
+    node: row.node,
+    links: row.links ?? 0,
   }
 }
 
@@ -151,15 +157,52 @@ const COLUMNED: ReadonlySet<string> = new Set([
   'actor',
   'execution',
   'timing',
+  'created',
 ])
+
+type AnyAttribute = 'type' | 'queue' | 'lifecycle' | 'lifecycleVersion'
+
+/**
+ * What most jobs have. The first fact of a job leaves out attributes with these values, a priority
+ * of 0, and a due time that is its own time; `toFact` adds them. Facts of earlier releases have
+ * all of them. The compiler reports an attribute that is missing here.
+ */
+const ABSENT: Omit<JobAttributes, AnyAttribute> = {
+  tags: [],
+  key: null,
+  limitKey: null,
+  retryOf: null,
+  timeoutMs: null,
+  deadlineAt: null,
+  policy: null,
+}
+
+/** The attributes of a new job that differ from `ABSENT`, as JSON. */
+function attributesText(created: JobAttributes): string {
+  let fields = ''
+  let name: keyof JobAttributes
+  for (name in created) {
+    const value = created[name]
+    if (value === null || (name === 'tags' && created.tags.length === 0)) continue
+    fields += `,"${name}":${JSON.stringify(value)}`
+  }
+  return `{${fields.slice(1)}}`
+}
+
+/** The data of a first fact, with what `factData` has left out. */
+function completed(data: FactData, at: number): FactData {
+  const { created, priority = 0, runAt = at, ...rest } = data
+  const attributes = { ...ABSENT, ...created } as JobAttributes
+  return { created: attributes, priority, ...rest, runAt }
+}
 
 /** The fields of a fact that have no column of their own, as JSON; null if there are none. */
 export function factData(fact: Fact): string | null {
-  const { execution, timing } = fact
-  let fields = ''
+  const { created, execution, timing } = fact
+  let fields = created === undefined ? '' : `,"created":${attributesText(created)}`
   let name: keyof Fact
   for (name in fact) {
-    if (COLUMNED.has(name)) continue
+    if (COLUMNED.has(name) || (created !== undefined && isUsual(fact, name))) continue
     const text = JSON.stringify(fact[name])
     if (text !== undefined) fields += `,"${name}":${text}`
   }
@@ -170,6 +213,13 @@ export function factData(fact: Fact): string | null {
   if (execution?.abort !== undefined) fields += `,"abort":${JSON.stringify(execution.abort)}`
   if (execution?.final) fields += ',"final":true'
   return fields === '' ? null : `{${fields.slice(1)}}`
+}
+
+/** Whether a first fact leaves a field out. */
+function isUsual(fact: Fact, name: keyof Fact): boolean {
+  return (
+    (name === 'priority' && fact.priority === 0) || (name === 'runAt' && fact.runAt === fact.at)
+  )
 }
 
 /** The states of a fact, as its column holds them. */
@@ -188,9 +238,10 @@ export function factStatuses(fact: Fact): string | null {
 export function toFact(jobId: string, row: FactRow): Fact {
   const trigger = TRIGGERS.get(row.kind)
   if (trigger === undefined) throw new LedgerBroken(`job ${jobId}`, row.seq, 'unknown kind of fact')
-  const { abort, final, ...data } = dataOf(jobId, row)
+  const { abort, final, ...stored } = dataOf(jobId, row)
   const states = row.path.split('>')
   const created = trigger === 'create'
+  const data = stored.created === undefined ? stored : completed(stored, row.at)
   const via = states.slice(created ? 0 : 1, -1)
   return {
     version: row.version,

@@ -79,6 +79,12 @@ const VERBS = {
   'runs.cancel': {},
   'waits.signal': BOTH,
   'waits.wait': { ...BOTH, fenced: true },
+  'flows.create': BOTH,
+  'flows.add': BOTH,
+  'flows.close': BOTH,
+  'flows.wake': BOTH,
+  'flows.invoke': { ...BOTH, fenced: true },
+  'flows.relink': WAKES,
   'tokens.add': {},
   'tokens.revoke': {},
 } as const satisfies Readonly<Record<string, VerbTraits>>

@@ -14,12 +14,14 @@ import { decodeValue, encodeValue } from '../core/values.ts'
 import type { JobDefinition } from '../engine/define-job.ts'
 import { itemOf } from '../engine/enqueue-item.ts'
 import { type HandleParts, JobHandle } from '../engine/job-handle.ts'
-import type { AnyJob, JobKey } from '../engine/job-types.ts'
+import type { AnyJob, AnyValue } from '../engine/job-types.ts'
 import type { EnqueueOptions } from '../engine/options.ts'
 import { readResult } from '../engine/stored-values.ts'
 import { SILENT } from '../engine/watching/log.ts'
 import { Attempt } from '../engine/worker/attempt.ts'
+import type { AttemptParts } from '../engine/worker/attempt-parts.ts'
 import type { WaitStore } from '../engine/worker/waits.ts'
+import type { AfterEnds } from '../stores/contract/flows.ts'
 import { payloadBoundsOf } from '../stores/contract/requests.ts'
 import type {
   Answer,
@@ -32,6 +34,7 @@ import type {
 } from '../stores/contract/store.ts'
 import type { WaitEnd } from '../stores/contract/waits.ts'
 import { type SqlValue, textOf } from '../stores/user-sql.ts'
+import { givenAfter, givenEnds, type RunJobChildren, type RunJobInvoked } from './given-jobs.ts'
 import { JobScript } from './job-script.ts'
 import { SequentialIds } from './sequential-ids.ts'
 import { type TestEnvironment, testEnvironment } from './test-environment.ts'
@@ -54,6 +57,10 @@ export interface RunJobOptions {
   readonly steps?: readonly RunJobStep[]
   /** The signals that were sent to the job. */
   readonly signals?: readonly RunJobSignal[]
+  /** What the handler receives as `after`; outcomes for `settled`. */
+  readonly after?: Readonly<Record<string, unknown>>
+  /** The outcomes of the jobs that the handler invokes. */
+  readonly children?: readonly RunJobChildren[]
   /** Receives the log lines of the handler. */
   readonly logger?: Logger
   /** Controls the attempt's time; a time-out passes only if the test advances the time. */
@@ -73,6 +80,8 @@ const RUN_JOB: FieldChecks<RunJobOptions> = {
   query: callable,
   signals: (values: readonly RunJobSignal[]) => listOf(values, STEPS_MAX, record),
   steps: (values: readonly RunJobStep[]) => listOf(values, STEPS_MAX, record),
+  after: record,
+  children: (values: readonly RunJobChildren[]) => listOf(values, STEPS_MAX, record),
   logger: record,
   environment: record,
 }
@@ -88,6 +97,15 @@ export interface RunJobStep {
 export interface RunJobSignal {
   readonly name: string
   readonly payload: unknown
+  /** Who sent it; a client if absent. */
+  readonly by?: string
+  /** The reason of an operator. */
+  readonly note?: string
+}
+
+function receivedOf({ payload, by = 'client', note }: RunJobSignal): WaitEnd {
+  const own = { kind: 'received', payload: encodeValue(payload), by } as const
+  return note === undefined ? own : { ...own, note }
 }
 
 /** The outcome of the attempt, with everything that it reported. */
@@ -106,6 +124,8 @@ export type RunJobOutcome<Output> = RunJobTraces &
     | { readonly kind: 'snoozed'; readonly delayMs: number }
     /** The handler waits for a signal that was not given. Sleeps return at once. */
     | { readonly kind: 'waiting'; readonly signal: string }
+    /** The handler waits for invoked jobs whose outcomes were not given. */
+    | { readonly kind: 'invoking'; readonly invoked: RunJobInvoked }
   )
 
 /** What an attempt reports besides its outcome. */
@@ -135,7 +155,7 @@ export interface RunJobEnqueued {
  * Throws `ResultNotStored` if the handler succeeds with a result that cannot be stored.
  */
 export async function runJob<Input, Output>(
-  definition: JobKey<Input, Output>,
+  definition: JobDefinition<Input, AnyValue, Output, AnyValue, AnyValue>,
   input: Input,
   options: RunJobOptions = {},
 ): Promise<RunJobOutcome<Output>> {
@@ -149,6 +169,13 @@ export async function runJob<Input, Output>(
   return playAttempt<Output>(definition as JobDefinition, job, text, { ...options, environment })
 }
 
+interface PlayOptions extends RunJobOptions {
+  readonly environment: TestEnvironment
+  readonly isReplay?: boolean
+  /** How the jobs ended that it comes after, as a store says it; instead of `after`. */
+  readonly afterEnds?: readonly AfterEnds[]
+}
+
 /**
  * Runs the attempt that a leased job is at. With `isReplay`, steps are known also to the first
  * attempt.
@@ -158,18 +185,18 @@ export async function playAttempt<Output>(
   definition: JobDefinition,
   job: Job,
   input: string,
-  options: RunJobOptions & { environment: TestEnvironment; readonly isReplay?: boolean },
+  options: PlayOptions,
 ): Promise<RunJobOutcome<Output>> {
   const { environment, isReplay = false } = options
   const bounds = payloadBoundsOf({})
   const progress: unknown[] = []
-  const store = new LoneStore(job, options, isReplay)
+  const store = new LoneStore(definition, job, options, isReplay)
   const attempt = new Attempt({ ref: 1, job, input }, definition, {
     environment,
     bounds,
     store,
     now: () => environment.clock.now(),
-    onProgress: (text) => progress.push(decodeValue(text)),
+    onProgress: (_, text) => progress.push(decodeValue(text)),
     logger: options.logger ?? SILENT,
     enqueue: loneEnqueue(environment, bounds, store),
   })
@@ -186,7 +213,11 @@ export async function playAttempt<Output>(
   }
   const { result, usage, effects, enqueued, made: steps } = store
   if (report.kind === 'suspended') {
-    return { kind: 'waiting', signal: store.awaited, progress, steps, enqueued, usage, effects: [] }
+    const { awaited, invoked } = store
+    const what = invoked
+      ? ({ kind: 'invoking', invoked } as const)
+      : ({ kind: 'waiting', signal: awaited } as const)
+    return { ...what, progress, steps, enqueued, usage, effects: [] }
   }
   const output = readResult(job.id, result) as Output
   return { kind: 'succeeded', isCommit: true, output, usage, effects, enqueued, steps, progress }
@@ -252,10 +283,22 @@ class LoneStore implements Pick<Store, 'commit' | 'settle' | 'steps'> {
   awaited = ''
   readonly #signals: RunJobSignal[]
 
+  /** The jobs that the handler waits for. */
+  invoked: RunJobInvoked | undefined
   readonly #job: Job
+  readonly #definition: JobDefinition
+  readonly #options: Omit<PlayOptions, 'environment'>
 
-  constructor(job: Job, { query, steps, signals }: RunJobOptions, isReplay: boolean) {
+  constructor(
+    definition: JobDefinition,
+    job: Job,
+    options: Omit<PlayOptions, 'environment'>,
+    isReplay: boolean,
+  ) {
+    const { query, steps, signals } = options
     this.#job = job
+    this.#definition = definition
+    this.#options = options
     this.#query = query ?? refuseQuery
     this.#earlier = steps ?? []
     this.#signals = [...(signals ?? [])]
@@ -263,18 +306,33 @@ class LoneStore implements Pick<Store, 'commit' | 'settle' | 'steps'> {
   }
 
   /** Sleeps are over at once; a signal is received if it was given. */
-  readonly waits: WaitStore = {
+  readonly waits: Omit<WaitStore, 'invoke'> = {
     wait: async ({ wait }) => {
       const over = (end: WaitEnd) => ({ kind: 'over', end, job: this.#job }) as const
       if (wait.for === 'sleep') return over({ kind: 'passed' })
       const at = this.#signals.findIndex(({ name }) => name === wait.name)
       const [given] = at < 0 ? [] : this.#signals.splice(at, 1)
-      if (given !== undefined)
-        return over({ kind: 'received', payload: encodeValue(given.payload) })
+      if (given !== undefined) return over(receivedOf(given))
       this.awaited = wait.name
       return { kind: 'suspended', job: this.#job }
     },
     history: async () => ({ waits: [], signals: [] }),
+  }
+
+  /** Other jobs have the outcomes that were given. */
+  readonly flows: AttemptParts['store']['flows'] = {
+    after: async (id) => {
+      const { afterEnds, after = {} } = this.#options
+      return [...(afterEnds ?? givenAfter(id, this.#definition.groups ?? [], after))]
+    },
+    invoke: async (request) => {
+      const ends = givenEnds(request, this.#options.children ?? [])
+      if (ends !== undefined) return { kind: 'over', ends, job: this.#job }
+      const { name, n, children } = request
+      const type = children[0]?.command.type ?? ''
+      this.invoked = { name, n, type, count: children.length }
+      return { kind: 'suspended', job: this.#job }
+    },
   }
 
   async steps(): Promise<StepResult[]> {

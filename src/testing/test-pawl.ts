@@ -18,6 +18,7 @@ import { findLifecycle, LIFECYCLES } from '../core/lifecycles/index.ts'
 import type { Lifecycle } from '../core/lifecycles/lifecycle.ts'
 import { decodeValue } from '../core/values.ts'
 import { createPawl } from '../engine/create-pawl.ts'
+import { wakeAll } from '../engine/flows/wake-store.ts'
 import type { JobKey } from '../engine/job-types.ts'
 import { PAWL_CHECKS, type PawlOptions } from '../engine/options.ts'
 import type { Pawl } from '../engine/pawl.ts'
@@ -248,6 +249,7 @@ export class TestPawl implements AsyncDisposable {
     if (this.#process !== undefined) return
     await untilShort((limit) => store.promote(limit))
     await untilShort(async (limit) => (await store.recover(limit)).length)
+    await wakeAll(store.flows)
   }
 
   /** How long until a schedule has to be looked at. A running drain does that itself. */

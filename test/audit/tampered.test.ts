@@ -243,7 +243,7 @@ describe.each([
     }
   })
 
-  it('seals are made anew for what is left, if there is a copy elsewhere', async () => {
+  it('seals are made again for what is left, if there is a copy elsewhere', async () => {
     const bench = await open()
     const { store } = bench
     const [, second = ''] = await play(bench)

@@ -18,6 +18,7 @@ interface Line {
   readonly state?: string
   readonly jobId?: string
   readonly message?: string
+  readonly text?: string
   readonly keepsOld?: boolean
 }
 
@@ -27,6 +28,9 @@ export const hello = defineJob({ name: 'hello', run: () => '${answer}' })
 export const slow = defineJob({ name: 'slow', async run({ signal }) {
   await new Promise((done) => { setTimeout(done, 4000) })
   return 'slow'
+} })
+export const sick = defineJob({ name: 'sick', retry: { max: 0 }, run() {
+  throw new Error('no bank', { cause: new Error('no route') })
 } })
 export const rude = defineJob({ name: 'rude', retry: { max: 0 }, run({ attempt }) {
   if (attempt === 1) process.exit(7)
@@ -77,10 +81,13 @@ describe('pawl dev', () => {
   it('runs jobs, serves the API, takes changed files and ends cleanly', async () => {
     const { place, child, next, result } = startDev(JOBS('one'))
     const running = await next(({ event }) => event === 'running')
-    expect([...(running.types ?? [])].sort()).toEqual(['hello', 'rude', 'slow'])
+    expect([...(running.types ?? [])].sort()).toEqual(['hello', 'rude', 'sick', 'slow'])
     expect(await result('hello')).toBe('succeeded "one"')
+    expect(await result('sick')).toBe('parked Error: no bank')
+    const { text } = await next(({ event }) => event === 'threw')
+    expect(text).toMatch(/^Error: no bank\n {4}at .*jobs\.ts:\d+(\n|.)*caused by Error: no route/)
     const jobs = await fetch(`${running.url}/api/v1/jobs`)
-    expect(((await jobs.json()) as { items: object[] }).items).toHaveLength(1)
+    expect(((await jobs.json()) as { items: object[] }).items).toHaveLength(2)
     expect(readFileSync(join(place.folder, '.pawl', '.gitignore'), 'utf8')).toBe('*\n')
 
     // A running job is finished by the old process; the new one has the port and the new code.

@@ -179,7 +179,7 @@ describe.each([
     expect(story).toMatchObject({ job: { state: 'queued', key: EVIL_NAME } })
   })
 
-  it('mends the snapshot of a run in the store, and tells of a log that is damaged', async () => {
+  it('repairs the snapshot of a run in the store, and reports a log that is damaged', async () => {
     const { place, sql } = await open()
     for (const id of ['d1', 'd2', 'd3']) {
       await place.run(['run', 'start', 'docs', '--id', id, '--in-store'])

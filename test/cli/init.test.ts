@@ -44,7 +44,7 @@ describe('pawl init', () => {
     const enqueued = await place.run(['job', 'enqueue', 'hello', '{"name":"Ann"}'], { env })
     expect(enqueued).toMatchObject({ code: 0, stderr: '' })
     const worked = await place.run(['work', '--once'], { env })
-    expect(worked.stdout).toContain(`${enqueued.stdout.trim()} hello succeeded after 1\n`)
+    expect(worked.stdout).toContain(`${enqueued.stdout.trim()} hello succeeded in attempt 1\n`)
     expect(read(place, '.pawl/.gitignore')).toBe('*\n')
   })
 

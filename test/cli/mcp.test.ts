@@ -72,7 +72,7 @@ describe('pawl mcp', () => {
     expect((await ask('ping')).result).toEqual({})
     const { tools = [] } = (await ask('tools/list')).result ?? {}
     expect(tools.map(({ name }) => name)).toEqual([
-      ...['list_jobs', 'show_job', 'explain_job', 'stats', 'doctor_plan'],
+      ...['list_jobs', 'show_job', 'explain_job', 'show_flow', 'stats', 'doctor_plan'],
     ])
     const { value: list } = await call('list_jobs', { lane: 'parked' })
     expect(list).toMatchObject({ jobs: [{ id, type: 'mail', error: expect.any(String) }] })

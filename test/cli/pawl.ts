@@ -1,6 +1,6 @@
 // The program as users have it, from dist. `Place.start` is a process. `Place.run` is one as well
-// in `npm run prove`, and for commands whose subject is the process; otherwise it runs the line in
-// this process, which takes a tenth of the time.
+// for commands whose subject is the process, and in `npm run prove` once for each command;
+// otherwise it runs the line in this process, which takes a tenth of the time.
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -32,8 +32,21 @@ export interface RunOptions {
   readonly ownProcess?: true
 }
 
-/** Commands that work until they are told to end, under the number of their process. */
+/** Commands that run until a signal ends them, under the number of their process. */
 const OWN_PROCESS = new Set(['demo', 'dev', 'mcp', 'serve', 'telemetry', 'work'])
+
+/** What was run in a process so far: the words of commands, without options and values. */
+const proven = new Set<string>()
+
+function isFirst(args: readonly string[]): boolean {
+  const command = args.slice(0, 2).join(' ')
+  if (proven.has(command)) return false
+  proven.add(command)
+  return true
+}
+
+const isEndless = ([command = '', ...rest]: readonly string[]) =>
+  OWN_PROCESS.has(command) && !(command === 'work' && rest.includes('--once'))
 
 /** A folder of its own with a store in it, in which the program is run. */
 export class Place {
@@ -51,8 +64,8 @@ export class Place {
   run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
     const env = { ...this.#env, ...options.env }
     const whole = { cwd: this.folder, ...options, env }
-    const isOwn = options.ownProcess || options.program || OWN_PROCESS.has(args[0] ?? '')
-    if (isProof || isOwn) return ended(start(args, whole), options.input)
+    const isOwn = options.ownProcess || options.program || isEndless(args)
+    if (isOwn || (isProof && isFirst(args))) return ended(start(args, whole), options.input)
     return inTurn(() => runHere(args, whole))
   }
 

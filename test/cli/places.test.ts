@@ -14,7 +14,7 @@ import { ended, linesOf, Place, said } from './pawl.ts'
 type Listed = QueueInfo & { readonly workers: number; readonly oldestReadyMs?: number }
 
 describe('pawl queue', () => {
-  it('lists depth by lane, the oldest ready job, pauses, and where nobody works', async () => {
+  it('lists depth by lane, the oldest ready job, pauses, and queues without workers', async () => {
     const place = new Place()
     for (const more of [[], ['--delay', '1h'], ['--hold']]) {
       await place.ok('job', 'enqueue', 'mail', '--queue', 'mail', ...more)
@@ -141,7 +141,7 @@ describe('on PostgreSQL', () => {
     await place.ok('queue', 'pause', 'default', '--reason', 'x')
     expect(await place.ok('work', '--jobs', 'jobs.ts', '--once')).toBe('')
     await place.ok('queue', 'resume', 'default', '--reason', 'x')
-    expect(await place.ok('work', '--jobs', 'jobs.ts', '--once')).toMatch(/a failed after 1/)
+    expect(await place.ok('work', '--jobs', 'jobs.ts', '--once')).toMatch(/a failed in attempt 1/)
     const jobs = await place.json<Job>('job', 'list')
     expect(jobs.map(({ state }) => state)).toEqual(['failed', 'succeeded'])
     const retry = ['job', 'retry', '--state', 'failed', '--reason', 'INC-7']

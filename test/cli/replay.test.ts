@@ -1,4 +1,4 @@
-// `pawl job replay` and `pawl job export`: a failure of one store, run again without it.
+// `pawl job replay`, `export` and `import`: a failure of one store, run again without it.
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,6 +31,18 @@ export const row = defineJob({ name: 'row', retry: { max: 0 }, run: ({ commit })
 const BROKEN = JOBS("throw new Error('no \\u001b[31mbank')")
 const REPAIRED = JOBS('')
 
+const FAMILY = `
+import { defineJob, Terminal } from 'pawl'
+export const child = defineJob({ name: 'child', run: ({ input }) => {
+  if (input === 2) throw new Terminal('not two')
+  return { of: input }
+} })
+export const parent = defineJob({ name: 'parent', run: async ({ invokeMany }) => {
+  const all = await invokeMany('all', child, [1, 2])
+  return all.map((one) => (one.kind === 'succeeded' ? one.output : one.kind))
+} })
+`
+
 interface Replayed {
   readonly kind: string
   readonly output: unknown
@@ -57,6 +69,16 @@ async function failedOrder() {
 }
 
 describe('pawl job replay', () => {
+  it('answers invoked jobs with their recorded outcomes', async () => {
+    const place = new Place()
+    writeFileSync(join(place.folder, 'jobs.ts'), FAMILY)
+    const jobs = ['--jobs', 'jobs.ts']
+    const [job] = await place.json<{ id: string }>('job', 'enqueue', 'parent', 'null', ...jobs)
+    await place.ok('work', '--once', ...jobs)
+    const [replayed] = await place.json<Replayed>('job', 'replay', job?.id ?? '', ...jobs)
+    expect(replayed).toMatchObject({ kind: 'succeeded', output: [{ of: 1 }, 'failed'] })
+  })
+
   it('runs the handler with recorded input and steps, and changes nothing', async () => {
     const { place, id, write, jobs, calls } = await failedOrder()
     expect(calls()).toBe('price\n')
@@ -66,6 +88,7 @@ describe('pawl job replay', () => {
     expect(same.stdout).toContain('steps     recorded: price\n')
     expect(same.stdout).toContain('enqueue   mail {"item":"tea"}  (not done)\n')
     expect(same.stdout).toMatch(/replayed {2}failed .*no \\x1b\[31mbank/)
+    expect(same.stdout).toMatch(/^Error: no \\x1b\[31mbank\n {4}at .*jobs\.ts:\d+/m)
 
     write(REPAIRED)
     const [good] = await place.json<Replayed>('job', 'replay', id, ...jobs)
@@ -126,6 +149,34 @@ describe('a bundle of pawl job export', () => {
     expect(own).not.toContain('tea')
     const again = await place.run(['job', 'export', id, '--out', 'job.ndjson'])
     expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('cannot be created')])
+  })
+
+  it('is imported as held jobs with the same ids and inputs, once', async () => {
+    const { place, id, write, jobs, calls } = await failedOrder()
+    write(REPAIRED)
+    await place.ok('job', 'export', id, '--out', 'job.ndjson', '--redact', 'item')
+    const store = ['--store', `sqlite:${join(place.folder, 'other.db')}`]
+    const args = ['job', 'import', 'job.ndjson', ...jobs, ...store]
+    const planned = await place.run([...args, '--dry-run'])
+    expect(planned.stdout).toBe(`${id}  order  would be imported\n`)
+    expect(existsSync(join(place.folder, 'other.db'))).toBe(false)
+    const first = await place.run(args)
+    expect([first.code, first.stdout]).toEqual([0, `${id}  order  imported\n`])
+    expect(first.stderr).toContain('Values that the export has replaced are "[redacted]" in 1 ')
+    expect(first.stderr).toContain('pawl job submit ID')
+    expect(await place.ok(...args, '--run')).toBe(`${id}  order  exists\n`)
+    const shown = await place.json<{ job: object; input: object }>('job', 'show', id, ...store)
+    expect(shown[0]).toMatchObject({
+      job: { id, type: 'order', state: 'created', attempt: 0, key: null },
+      input: { item: '[redacted]', password: 's3cret' },
+    })
+    await place.ok('job', 'submit', id, '--reason', 'try', ...store)
+    await place.ok('work', '--once', ...jobs, ...store)
+    expect(calls()).toBe('price\nprice\ndelivered\n')
+    const type = ['job', 'import', 'job.ndjson', '--store', `sqlite:${place.folder}/third.db`]
+    expect(await place.ok(...type, '--run')).toContain('imported')
+    const none = await place.run([...args, '00000000-0000-7000-8000-000000000001'])
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('does not have this job')])
   })
 
   it('that is damaged, hostile or of another version is refused', async () => {

@@ -116,7 +116,7 @@ describe('pawl run', () => {
     expect(shown).toMatchObject({ run_state: 'DRAFTING' })
   }, 60_000)
 
-  it('sends its events to the telemetry server that it is told of', async () => {
+  it('sends its events to the telemetry server that it is given', async () => {
     const own = place()
     writeFileSync(join(own.folder, 'ink'), '')
     const server = own.start(['telemetry', 'serve', '--port', '0'])

@@ -45,6 +45,28 @@ async function wait({ store }: Pawl) {
 }
 
 describe.each(STORES)('pawl signal on $name', { timeout: 60_000 }, ({ open }) => {
+  it('approves and rejects what jobs ask for, with a name and a reason', async () => {
+    const place = await open()
+    const [yes, no] = [await enqueued(place, wait), await enqueued(place, wait)]
+    const listed = await place.json('job', 'list', '--waits-for', 'approval')
+    expect(listed.map((job) => (job as { id: string }).id).sort()).toEqual([yes, no].sort())
+    const signed = ['--operator', 'ann', '--reason', 'checked']
+    expect(await place.json('job', 'approve', yes, ...signed)).toMatchObject([{ done: 1 }])
+    expect(await place.ok('job', 'reject', no, ...signed)).toBe('reject: 1 matched, 1 done\n')
+    const again = await place.run(['job', 'reject', no, ...signed])
+    expect(again.code).toBe(5)
+    expect(`${again.stdout}${again.stderr}`).toContain('E_JOB_NOT_ASKING')
+    await using pawl = await createPawl({ store: place.store })
+    for (const [id, approved] of [
+      [yes, true],
+      [no, false],
+    ] as const) {
+      const { signals } = await pawl.store.waits.history(id)
+      const payload = JSON.stringify({ approved })
+      expect(signals).toMatchObject([{ name: 'approval', payload, by: 'ann', note: 'checked' }])
+    }
+  })
+
   it('sends a signal once per key, and the job that waits for it becomes ready', async () => {
     const place = await open()
     const id = await enqueued(place, wait)

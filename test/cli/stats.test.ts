@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createPawl } from '../../src/engine/create-pawl.ts'
 import { defineJob } from '../../src/engine/define-job.ts'
+import { defineSchedule } from '../../src/engine/schedules/define-schedule.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import { startPostgres } from '../support/postgres/server.ts'
 import { EVIL_NAME, HIDDEN } from './hostile-text.ts'
@@ -46,10 +47,20 @@ describe('pawl stats', () => {
       queueCount: 1,
       workerList: [],
       limits: [],
-      schedules: { count: 0, paused: 0, late: 0, latestMs: null },
+      schedules: { count: 0, more: false, paused: 0, late: 0, latestMs: null },
       retention: { active: false, old: 0 },
       bytes: expect.any(Number),
     })
+  })
+
+  it('says that there are more schedules than it has read', async () => {
+    const place = new Place()
+    const job = defineJob({ name: 'send' })
+    await using pawl = await createPawl({ store: `sqlite:${place.path}`, jobs: [job] })
+    const all = Array.from({ length: 501 }, (_, n) => `s${n}`)
+    const put = (name: string) => pawl.schedules.put(defineSchedule({ name, job, every: '1d' }))
+    await Promise.all(all.map(put))
+    expect(await place.ok('stats')).toContain('schedules  500 or more, 0 paused, 0 late')
   })
 
   it('shows limits at their value, and jobs that they block', async () => {

@@ -122,8 +122,8 @@ describe('pawl work', () => {
     const line = ['work', '--jobs', 'jobs.ts', '--once', '--concurrency', '1']
     const { code, stdout, stderr } = await place.run(line)
     expect(code).toBe(0)
-    expect(stdout.match(/greet succeeded after 1/g)).toHaveLength(2)
-    expect(stdout).toMatch(/greet failed after 1 {2}Terminal: there is nobody/)
+    expect(stdout.match(/greet succeeded in attempt 1/g)).toHaveLength(2)
+    expect(stdout).toMatch(/greet failed in attempt 1 {2}Terminal: there is nobody/)
     expect(stderr).toMatch(/^Worker \S+ runs jobs of type greet, slow\.\n/)
     expect(stderr).toMatch(/Stopped: 2 attempts succeeded, 1 did not\.\n$/)
     const failed = /error: Attempt 1 failed and the job has ended: Terminal: .+ \(job \S+, greet\)/
@@ -160,7 +160,7 @@ describe('pawl work', () => {
     )
     expect(code, stderr).toBe(0)
     expect(stderr).toContain('a promise that no code awaits was rejected: forgotten')
-    expect(stdout).toContain('careless succeeded after 1')
+    expect(stdout).toContain('careless succeeded in attempt 1')
   })
 
   it('claims only from the given queues, and prints events as NDJSON', async () => {
@@ -392,9 +392,9 @@ describe('effects', () => {
     const key = `${id}/mail/1`
     const work = ['work', '--jobs', 'jobs.ts', '--once']
     const down = await place.run(work)
-    expect(down.stdout).toContain(`${id} order committed after 1\n`)
+    expect(down.stdout).toContain(`${id} order committed in attempt 1\n`)
     expect(down.stderr).toContain('Stopped: 1 attempts succeeded, 0 did not.')
-    expect(down.stdout).toMatch(/mail\/1 parked after 1 {2}Error: no \\x1b\[31mrelay/)
+    expect(down.stdout).toMatch(/mail\/1 parked in try 1 {2}Error: no \\x1b\[31mrelay/)
     const [effect] = await place.json('effect', 'list', '--state', 'parked')
     expect(effect).toMatchObject({
       key,
@@ -418,7 +418,7 @@ describe('effects', () => {
     const again = await place.run(['effect', 'retry', key, '--reason', 'x'])
     expect(again).toMatchObject({ code: 0, stdout: 'retry: 1 matched, 0 done, 1 same\n' })
     const up = await place.run(work, { env: { RELAY: 'up' } })
-    expect(up.stdout).toMatch(/mail\/1 delivered after 1/)
+    expect(up.stdout).toMatch(/mail\/1 delivered in try 1/)
     const sent = readFileSync(join(place.folder, 'sent.txt'), 'utf8')
     expect(sent).toBe(`${key} "tea"\n`)
     const [told] = await place.json<{ job: Job; facts: object[] }>('job', 'show', id)

@@ -72,7 +72,7 @@ describe.each(PLACES)('on $name', ({ place }) => {
     await expectSound(store)
   })
 
-  it('R0: what is no edge is refused, changes nothing, and is told of', { timeout }, async () => {
+  it('R0: what is no edge is refused, changes nothing, and is reported', { timeout }, async () => {
     const { pawl, store, job, events, claim } = await open(hardened)
     const { id } = await pawl.enqueue(job, null)
     await claim()
@@ -170,7 +170,9 @@ describe.each(PLACES)('on $name', ({ place }) => {
     ])
   })
 
-  it('R1: whoever lost the job cannot commit, nor anybody twice', { timeout }, async () => {
+  it('R1: a worker that lost the job cannot commit, and no worker commits twice', {
+    timeout,
+  }, async () => {
     const { pawl, store, job, claim } = await open(leased)
     const handle: JobHandle = await pawl.enqueue(job, null)
     const [late] = (await claim()) as [Held]

@@ -115,6 +115,7 @@ export function everyCommand(fence: Fence, now: number): Command[] {
     ...workerCommands(fence).filter(({ kind }) => kind !== 'cancel'),
     { kind: 'suspend', fence, runAt: now + 90_000 },
     { kind: 'signal', name: 'approval', key: 'k1' },
+    { kind: 'arrive', look: { open: false } },
     { kind: 'wait', fence, wait: { for: 'sleep', name: 'pause', n: 1, until: now + 90_000 } },
     { kind: 'expire', fence },
     { kind: 'cancel' },

@@ -27,7 +27,7 @@ async function statusesOf(store: Store, id: string): Promise<string[]> {
 }
 
 describe('after a crash', () => {
-  it('before COMMITTED the next worker takes over, and the record tells of both', async () => {
+  it('before COMMITTED the next worker takes over, and the record shows both', async () => {
     const job = defineJob({ name: 'taken', lifecycle: leased, run: ({ attempt }) => attempt })
     const bench = await EngineBench.open([job])
     const handle = await bench.pawl.enqueue(job, null)
@@ -39,7 +39,7 @@ describe('after a crash', () => {
     expect(executions.map(({ leaseOwner }) => leaseOwner)).toEqual(['crashed', 'next'])
   })
 
-  it('of the way to the store after COMMITTED nobody runs the job again', async () => {
+  it('of the way to the store after COMMITTED no worker runs the job again', async () => {
     let runs = 0
     const job = defineJob({
       name: 'committed',

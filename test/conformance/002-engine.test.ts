@@ -200,7 +200,7 @@ describe('a job', () => {
     expect(await view()).toEqual(done)
   })
 
-  it('that has ended stays as it is, whoever asks for what', async () => {
+  it('that has ended stays as it is, whatever command it is given', async () => {
     const ended = {
       SUCCEEDED: await played(() => 'text'),
       FAILED: await played(() => {

@@ -8,7 +8,7 @@ import { type Examined, type STORES, until } from '../stores/examined-stores.ts'
 type Level = 'debug' | 'info' | 'warn' | 'error'
 type Worker = Awaited<ReturnType<Awaited<ReturnType<typeof createPawl>>['work']>>
 // biome-ignore lint/suspicious/noExplicitAny: any type of job
-type AnyJob = JobDefinition<any, any, any>
+type AnyJob = JobDefinition<any, any, any, any, any>
 
 /** A line of the log. */
 export interface Line {

@@ -24,7 +24,8 @@ const MANY_VALUES = 'hostile values'
 const TABLES = [
   ...['jobs', 'ledger', 'outbox', 'workers', 'pruned', 'queues', 'ended_counts', 'machines'],
   ...['seals', 'seal_removals', 'queue_records', 'limits', 'gates', 'limit_records', 'own_texts'],
-  ...['schedules', 'schedule_records', 'tombstones', 'admissions', 'tokens', 'groups'],
+  ...['schedules', 'schedule_records', 'tombstones', 'admissions', 'tokens', 'groups', 'links'],
+  ...['flows'],
 ]
 
 /**

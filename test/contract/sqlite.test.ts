@@ -6,6 +6,7 @@ import type { Lifecycle } from 'pawl'
 import { afterAll, describe, it } from 'vitest'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import { isProof } from '../support/extent.ts'
+import { writeStoreFile } from '../support/sqlite-file.ts'
 import { type OpenStore, type OwnTable, storeContract } from './store/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pawl-contract-'))
@@ -29,6 +30,7 @@ const openAt =
   (path: () => string): OpenStore =>
   async (environment) => {
     const place = path()
+    if (place !== ':memory:') await writeStoreFile(place)
     const open = (lifecycles?: readonly Lifecycle[]) =>
       openSqliteStore({ path: place, environment, ...(lifecycles && { lifecycles }) })
     return {

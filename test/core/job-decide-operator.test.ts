@@ -111,7 +111,7 @@ describe('a parked job of a lifecycle without a parked state', () => {
     }
   })
 
-  it('is taken out of the flow until it is redriven or cancelled, whoever asks', () => {
+  it('is taken out of the flow until it is redriven or cancelled, whichever actor asks', () => {
     const idle = () => played(document, 'hold', 'park')
     const delayed = () => played(document, 'delay', 'park')
     const queued = () => played(document, 'create', 'park')
@@ -380,7 +380,7 @@ describe('a job whose recovery needs an operator', () => {
     }
   })
 
-  it('waits for nobody where the handler had not started', () => {
+  it('does not wait if the handler had not started', () => {
     const script = stalled(standard, false)
     const { fence } = script
     expect(wordOf(script.applyCommand({ kind: 'expire', fence }))).toBe('release')

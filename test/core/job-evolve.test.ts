@@ -69,6 +69,9 @@ describe('the fold', () => {
       blockedReason: null,
       stalled: false,
       execution: null,
+      flow: null,
+      node: null,
+      links: 0,
     } satisfies Job)
   })
 })

@@ -28,6 +28,7 @@ describe('fact codes', () => {
       prioritise: 16,
       replace: 17,
       migrate: 18,
+      arrive: 19,
       claim: 20,
       start: 21,
       step: 22,
@@ -52,7 +53,7 @@ describe('fact codes', () => {
       force: 63,
       repair: 64,
     })
-    expect(new Set(Object.values(FACT_CODES)).size).toBe(32)
+    expect(new Set(Object.values(FACT_CODES)).size).toBe(33)
   })
 
   it('belong to version 1 of the format', () => {

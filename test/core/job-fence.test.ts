@@ -96,7 +96,7 @@ describe('every command of a holder', () => {
     }
   })
 
-  it('is stale for the holder before, once the job was claimed anew', () => {
+  it('is stale for the holder before, once the job was claimed again', () => {
     for (const lifecycle of EVERY_LIFECYCLE) {
       const script = played(lifecycle, 'create', 'claim')
       const { fence } = script

@@ -59,12 +59,15 @@ describe('a decision', () => {
 
   it('told again at once changes nothing: it is the same, stale or refused', () => {
     // A step may be told twice: its result is stored beside the fact, where the first one stays.
+    // A store says whether a signal or a wait is known; here nothing does.
     // Each replacement brings an input of its own, which the decider never sees.
     // A redrive of a committed job and a repair are records of what somebody did, each time anew.
     const isRecord = ({ kind }: Command, job: Job | null) =>
       kind === 'step' ||
       kind === 'replace' ||
       kind === 'repair' ||
+      kind === 'signal' ||
+      kind === 'wait' ||
       (kind === 'redrive' && job?.execution !== null)
     fc.assert(
       fc.property(anyHistory, ({ script: { lifecycle }, told }) => {
@@ -79,7 +82,7 @@ describe('a decision', () => {
 })
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-const TIMES = ['now', 'at', 'runAt', 'leaseUntil', 'deadlineAt']
+const TIMES = ['now', 'at', 'runAt', 'until', 'leaseUntil', 'deadlineAt']
 
 /** The same, of another job at another time: every id and every time is a different one. */
 function transpose<T>(value: T, shiftMs: number, key = ''): T {

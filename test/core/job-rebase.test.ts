@@ -40,6 +40,15 @@ describe('a repair that says what the job is', () => {
     expect(fold([repair])).toEqual(fold([...damaged, repair]))
   })
 
+  it('keeps the links of the job, and has none in facts of earlier releases', () => {
+    const linked = { flow: job.id, node: 3, links: 1 }
+    expect(fold([repairOf({}, linked)])).toMatchObject(linked)
+    const { flow: _, node: __, links: ___, ...earlier } = repairOf().rebased as Job
+    expect(fold([repairOf({ rebased: earlier as Job })])).toMatchObject({
+      ...{ flow: null, node: null, links: 0 },
+    })
+  })
+
   it('is where judging begins: what was wrong before is answered for', () => {
     expect(checkFacts(standard, damaged)).not.toEqual([])
     const all = [...damaged, repairOf()]

@@ -19,7 +19,7 @@ describe('the times of an attempt', () => {
     }
   })
 
-  it('begin anew with the due time of each attempt', () => {
+  it('start again with the due time of each attempt', () => {
     const script = played(standard, 'create')
     script.clock.advance(40)
     script.claim()

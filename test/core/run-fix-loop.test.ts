@@ -159,7 +159,7 @@ describe('fix attempts', () => {
     expect(script.run.run_state).toBe('FAILED')
   })
 
-  it('begin anew when an input changed, by a fact that says which and how many', () => {
+  it('start again when an input changed, by a fact that says which and how many', () => {
     const script = runIn('FIXING', 1)
     script.walk('VALIDATING')
     const reset = { kind: 'reset-fixes', because: 'pages/a.md' } as const

@@ -171,7 +171,7 @@ describe('the wave after a change', () => {
     }
   })
 
-  it('does not run an item for ever because it no longer writes one of its outputs', () => {
+  it('does not run an item again and again because it no longer writes one of its outputs', () => {
     const script = runIn('DRAFTING')
     write(script, 'a', 1)
     work(script, 'X', ['a'], { b: 2, c: 3 })

@@ -3,13 +3,13 @@
 
 export const SQLITE_COSTS = {
   'enqueue one': { statements: 3, transactions: 1, rows: 2, pages: 6 },
-  'enqueue 100': { statements: 3, transactions: 1, rows: 200, pages: 24 },
-  'claim one': { statements: 5, transactions: 1, rows: 2, pages: 6 },
+  'enqueue 100': { statements: 3, transactions: 1, rows: 200, pages: 21 },
+  'claim one': { statements: 5, transactions: 1, rows: 2, pages: 11 },
   'claim 100': { statements: 5, transactions: 1, rows: 200, pages: 16 },
   'heartbeat of 100': { statements: 100, transactions: 1, rows: 100, pages: 1 },
-  'succeed one': { statements: 3, transactions: 1, rows: 3, pages: 10 },
-  'succeed 99': { statements: 118, transactions: 1, rows: 199, pages: 19 },
-  step: { statements: 4, transactions: 1, rows: 2, pages: 6 },
+  'succeed one': { statements: 3, transactions: 1, rows: 3, pages: 8 },
+  'succeed 99': { statements: 118, transactions: 1, rows: 199, pages: 21 },
+  step: { statements: 3, transactions: 1, rows: 2, pages: 5 },
   'succeed after a step': { statements: 5, transactions: 1, rows: 3, pages: 8 },
   'succeed 100 and claim 100': { statements: 106, transactions: 1, rows: 401, pages: 31 },
   'commit with an effect': { statements: 5, transactions: 1, rows: 3, pages: 10 },
@@ -19,12 +19,12 @@ export const SQLITE_COSTS = {
 
 export const POSTGRES_COSTS = {
   'enqueue one': { roundTrips: 3, statements: 9, rows: 2, pages: 6 },
-  'enqueue 100': { roundTrips: 3, statements: 9, rows: 200, pages: 13 },
+  'enqueue 100': { roundTrips: 3, statements: 9, rows: 200, pages: 11 },
   'claim one': { roundTrips: 3, statements: 9, rows: 2, pages: 6 },
   'claim 100': { roundTrips: 3, statements: 9, rows: 200, pages: 12 },
   'heartbeat of 100': { roundTrips: 3, statements: 9, rows: 100, pages: 8 },
   'succeed one': { roundTrips: 3, statements: 9, rows: 3, pages: 8 },
-  'succeed 99': { roundTrips: 3, statements: 9, rows: 199, pages: 20 },
+  'succeed 99': { roundTrips: 3, statements: 9, rows: 199, pages: 21 },
   step: { roundTrips: 3, statements: 9, rows: 2, pages: 6 },
   'succeed after a step': { roundTrips: 7, statements: 19, rows: 3, pages: 8 },
   'succeed 100 and claim 100': { roundTrips: 3, statements: 9, rows: 401, pages: 31 },

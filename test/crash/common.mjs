@@ -51,6 +51,35 @@ export function waitsAt(start) {
   }
 }
 
+const itemOf = (type) => ({
+  lifecycle: standard,
+  command: { type, queue: 'main' },
+  input: JSON.stringify({ type }),
+})
+
+/** A batch that is open at first, with one callback. */
+export const BATCH = {
+  id: '00000000-0000-7000-a000-000000000001',
+  kind: 'batch',
+  open: true,
+  nodes: [
+    {
+      item: itemOf('silent-callback'),
+      after: [{ name: 'members', of: 'members', need: 'end', list: true }],
+    },
+    { item: itemOf('silent-member-1') },
+  ],
+}
+
+/** The member that is added to the batch. */
+export const ADDED = [itemOf('silent-member-2')]
+
+/** What the job that invokes asks for. */
+export function invokeBy({ job }) {
+  const fence = { attempt: job.attempt, claim: job.execution.claim }
+  return { id: job.id, fence, name: 'kids', n: 1, children: [itemOf('silent-child')] }
+}
+
 /** Jobs of silent types are committed by settling, without a function of the user's. */
 export const isSilent = (job) => job.type.startsWith('silent')
 
@@ -89,6 +118,7 @@ export function itemsAt(start) {
       ['effectful-document', document, later],
       ['task', task, {}],
       ['waiting', standard, {}],
+      ['asking', standard, {}],
       ['silent-lined-1', standard, { limitKeys: STRICT }],
       ['silent-lined-2', standard, { limitKeys: STRICT }],
       ['silent-lined-3', standard, { limitKeys: STRICT }],

@@ -2,6 +2,9 @@
 // again for what the dead one was never told of, and works until every job has ended or is parked.
 import { openSqliteStore } from 'pawl/sqlite'
 import {
+  ADDED,
+  BATCH,
+  invokeBy,
   isSilent,
   itemsAt,
   openUsers,
@@ -28,6 +31,7 @@ async function resume({ path, acknowledged }) {
     if (!acknowledged.includes(step)) await store.enqueue(items)
   }
   await sendAgain(store, acknowledged)
+  await makeAgain(store, acknowledged)
   await store.resumeQueue('side', OPERATOR)
   const { items: idle } = await store.list({ lane: 'idle' })
   for (const { id } of idle) await store.applyCommand([id], { kind: 'submit' }, OPERATOR)
@@ -54,6 +58,14 @@ async function sendAgain(store, acknowledged) {
   }
 }
 
+/** Makes what the dead process was not told of, and perhaps had made. */
+async function makeAgain({ flows }, acknowledged) {
+  const at = BATCH.nodes.length
+  if (!acknowledged.includes('flow')) await flows.create(BATCH)
+  if (!acknowledged.includes('flow-add')) await flows.add(BATCH.id, ADDED, { at })
+  if (!acknowledged.includes('flow-close')) await flows.close(BATCH.id, OPERATOR)
+}
+
 /** Each wait receives its signal, whatever had happened before. */
 async function receiveAll(store, { job }) {
   const fence = { attempt: job.attempt, claim: job.execution.claim }
@@ -67,6 +79,7 @@ async function receiveAll(store, { job }) {
 async function workOnce(store, path) {
   await store.recover(100)
   await store.promote(100)
+  await store.flows.wake(100)
   for (const held of await store.claim(REQUEST)) {
     const { kind } = await finish(store, held)
     if (kind !== 'done') throw new Error(`job ${held.job.id} was not finished: ${kind}`)
@@ -79,6 +92,10 @@ async function workOnce(store, path) {
 async function finish(store, held) {
   const { job } = held
   if (job.type === 'waiting') await receiveAll(store, held)
+  if (job.type === 'asking') {
+    const { kind } = await store.flows.invoke(invokeBy(held))
+    if (kind === 'suspended') return { kind: 'done' }
+  }
   if (!isSilent(job)) return store.commit(held, userWork(job))
   const fence = { attempt: job.attempt, claim: job.execution.claim }
   const command = { kind: 'commit', fence }

@@ -3,7 +3,17 @@
 // chance and ids are the same in every run, so two runs differ in nothing but where they end.
 import { appendFileSync } from 'node:fs'
 import { openSqliteStore } from 'pawl/sqlite'
-import { itemsAt, openUsers, say, standingEnvironment, userWork, waitsAt } from './common.mjs'
+import {
+  ADDED,
+  BATCH,
+  invokeBy,
+  itemsAt,
+  openUsers,
+  say,
+  standingEnvironment,
+  userWork,
+  waitsAt,
+} from './common.mjs'
 
 const { path, start, archive, crashAt, snapshots } = JSON.parse(process.argv[2])
 
@@ -93,6 +103,8 @@ async function settleDeliveries() {
 
 const RUNNING = ['plain', 'effectful', 'failing', 'releasing', 'suspending', 'honoured', 'crashing']
 const SILENT = ['silent-hardened', 'silent-leased']
+
+const AWAITED = ['silent-member-1', 'silent-member-2', 'silent-child']
 
 const STRICT = ['silent-lined-1', 'silent-lined-2', 'silent-lined-3']
 const TURNS = [
@@ -199,6 +211,14 @@ const story = [
   ['receive', () => wait(waits[0])],
   ['wait', () => wait(waits[1])],
   ['signal', () => store.waits.signal([idOf('waiting')], signals[1], CLIENT)],
+  ['flow', () => store.flows.create(BATCH)],
+  ['flow-add', () => store.flows.add(BATCH.id, ADDED, { at: BATCH.nodes.length })],
+  ['flow-close', () => store.flows.close(BATCH.id, CLIENT)],
+  ['claim-asking', async () => keep(await store.claim(request(['asking'])))],
+  ['invoke', () => store.flows.invoke(invokeBy(held.get('asking')))],
+  ['claim-awaited', async () => keep(await store.claim(request(AWAITED)))],
+  ['end-awaited', () => store.settle(AWAITED.map((type) => report(type, 'commit', {}, '1')))],
+  ['wake', () => store.flows.wake(100)],
   ['beat', () => store.heartbeat(['stepper', 'honoured'].map(beatOf), 30_000)],
   ['honour', () => store.settle([report('honoured', 'cancel')])],
   60_001,

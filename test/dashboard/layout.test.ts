@@ -1,6 +1,8 @@
 // The picture of a machine, for every machine that the engine has.
 import { describe, expect, it } from 'vitest'
+import { cover, placeLabels } from '../../dashboard/graph/labels.ts'
 import { layOut } from '../../dashboard/graph/layout.ts'
+import { isSideEdge } from '../../dashboard/graph/side-edges.ts'
 import { walkOf } from '../../dashboard/jobs/walk.ts'
 import type { MachineData } from '../../dashboard/machine-data.ts'
 import { indented } from '../../dashboard/ui/indented.ts'
@@ -55,6 +57,27 @@ describe.each(machines)('the layout of $name', (machine) => {
   it('does not move boxes when fewer edges are shown', () => {
     expect(layOut(machine, () => false).boxes).toEqual(layout.boxes)
   })
+})
+
+it('every state of a lifecycle that needs no operator is joined to others by an edge', () => {
+  for (const machine of machines.filter(({ kind }) => kind === 'lifecycle')) {
+    const drawn = machine.edges.filter((edge) => !isSideEdge(machine, edge))
+    const ends = new Set(drawn.flatMap(({ from, to }) => [from, to]))
+    const alone = Object.keys(machine.states).filter((state) => !ends.has(state))
+    const others = alone.filter((state) => machine.states[state]?.role !== 'cancelled')
+    expect(others, machine.name).toEqual([])
+  }
+})
+
+it('no label of an edge covers another one in a lifecycle', () => {
+  for (const machine of machines.filter(({ kind }) => kind === 'lifecycle')) {
+    const { lines } = layOut(machine, (edge) => !isSideEdge(machine, edge))
+    const marked = lines.map((line) => ({ line, mark: { label: line.edge.on[0] ?? '' } }))
+    const labels = placeLabels(marked)
+    expect(labels).toHaveLength(lines.length)
+    const covered = labels.filter((a, i) => labels.slice(i + 1).some((b) => cover(a, b)))
+    expect(covered, machine.name).toEqual([])
+  }
 })
 
 it('the happy path of the standard lifecycle is the first row', () => {

@@ -188,6 +188,14 @@ const DAMAGES: readonly Damage[] = [
     after: PARKED,
   },
   {
+    what: 'a first fact that names a lifecycle which no job has',
+    whose: 'ready',
+    sql: onFact(1, `data = replace(data, '"standard"', '"stanzard"')`),
+    check: 'row-is-fold',
+    remedy: QUARANTINE,
+    after: PARKED,
+  },
+  {
     what: 'a fact of another version',
     whose: 'ready',
     sql: onFact(1, 'version = 7'),
@@ -348,7 +356,7 @@ describe.each<Kind>(['sqlite', 'postgres'])('a damaged store on %s', (kind) => {
     await drop()
   })
 
-  it.each(DAMAGES)('is told of: $what', (damage) => {
+  it.each(DAMAGES)('is reported: $what', (damage) => {
     const { id } = examinedJobs.get(damage) ?? {}
     const own = found.findings.filter(({ check, subject }) => {
       return check === damage.check && (id === undefined || subject === `job ${id}`)

@@ -195,7 +195,7 @@ describe.each(STORES)('on $name, a job', ({ open }) => {
     expect(await store.claim(request)).toEqual([])
   })
 
-  it('that has committed and is not finished is told of, and finished', async () => {
+  it('that has committed and is not finished is reported, and finished', async () => {
     const examined = await open()
     const { store, environment, sql } = examined
     const id = await committed(examined)
@@ -255,7 +255,7 @@ describe.each(STORES)('on $name, an effect', ({ open }) => {
     expect(await doctorOf(examined).repair(ANN)).toMatchObject({ repairCount: 0 })
   })
 
-  it('that is parked is told of with its error and the command', async () => {
+  it('that is parked is reported with its error and the command', async () => {
     const examined = await open()
     const { store } = examined
     const id = await committed(examined)
@@ -278,7 +278,7 @@ describe.each(STORES)('on $name, an effect', ({ open }) => {
 describe.each(STORES)('on $name, a notice', ({ open }) => {
   const told = defineJob({ name: 'told', notify: true, run: () => null })
 
-  it('that no process receives is told of when it is overdue, and when it is parked', async () => {
+  it('that no process receives is reported when it is overdue, and when it is parked', async () => {
     const examined = await open()
     const { store, environment } = examined
     const pawl = await createPawl({ store, environment, jobs: [told] })
@@ -316,7 +316,7 @@ describe.each(STORES)('on $name, a queue', ({ open }) => {
     advice: 'Start a worker: pawl work --jobs FILE --queue a',
   }
 
-  it('with work that nobody takes is told of, unless it is paused', async () => {
+  it('with work that no worker claims is reported, unless it is paused', async () => {
     const examined = await open()
     const { store, environment } = examined
     await enqueue(examined, 'a')
@@ -337,7 +337,7 @@ describe.each(STORES)('on $name, a queue', ({ open }) => {
     expect(await served(examined, { workerMs: 2 * SILENT_MS })).toEqual([])
   })
 
-  it('whose workers do not know a type of job is told of, with the type', async () => {
+  it('whose workers do not know a job type is reported, with the type', async () => {
     const examined = await open()
     await enqueue(examined, 'a')
     examined.environment.advance(DUE_MS + 1)
@@ -352,7 +352,7 @@ describe.each(STORES)('on $name, a queue', ({ open }) => {
     ])
   })
 
-  it('whose worker is alive, idle and deaf is told of, with the worker', async () => {
+  it('whose worker is alive and idle but claims nothing is reported, with the worker', async () => {
     const examined = await open()
     await enqueue(examined, 'a')
     examined.environment.advance(DUE_MS + 1)

@@ -59,6 +59,8 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   queue_records: ['number'],
   schedules: ['name'],
   schedule_records: ['number'],
+  links: ['awaited', 'waiter', 'part'],
+  flows: ['id'],
   machines: ['id'],
   ended_counts: ['queue', 'state'],
   duties: ['name'],

@@ -24,6 +24,8 @@ describe('a table of a SQLite file that was dropped', () => {
     'queue_records',
     'schedules',
     'schedule_records',
+    'links',
+    'flows',
     'ended_counts',
     'pruned',
     'duties',

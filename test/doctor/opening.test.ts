@@ -89,7 +89,7 @@ describe.each(STORES)('opening $name', ({ open, name: place }) => {
     },
   )
 
-  it('tells of ids, states and counts that cannot be, with what is missing', async () => {
+  it('reports ids, states and counts that cannot be, with what is missing', async () => {
     const examined = await open()
     const id = await enqueue(examined, 'a')
     for (const queue of ['a', 'b']) await enqueue(examined, queue)

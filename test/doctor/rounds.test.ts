@@ -66,7 +66,7 @@ async function fill({ pawl }: EngineBench, count: number): Promise<string[]> {
 const passRounds = (bench: EngineBench, count: number) => bench.pass(count * EVERY_MS, 500)
 
 describe('a round', () => {
-  it('goes on where the last one ended, also in another worker, and begins anew', async () => {
+  it('continues where the last one ended, also in another worker, then starts again', async () => {
     const { watched, bench } = await openWatched()
     await fill(bench, 250)
     const first = await bench.work({ id: 'a' })
@@ -142,7 +142,7 @@ describe('a round', () => {
     await bench.finish(worker.stop())
   })
 
-  it('tells of what it finds by an event, a log line and a measurement, every time', async () => {
+  it('reports what it finds by an event, a log line and a measurement, every time', async () => {
     const metrics = new KeptMetrics()
     const { lines, logger } = keptLog()
     const { watched, bench } = await openWatched({ metrics, logger })
@@ -254,7 +254,7 @@ describe('a round', () => {
 })
 
 describe.each(STORES)('rounds on $name', ({ open }) => {
-  it('look at every job once in a turn, and tell of those that are damaged', async () => {
+  it('look at every job once in a turn, and report those that are damaged', async () => {
     const examined = await open()
     const { store, environment, sql } = examined
     const ids: string[] = []

@@ -14,7 +14,7 @@ import type { JobWorker } from '../../src/engine/worker/worker.ts'
 import type { Store } from '../../src/stores/contract/store.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: any kind of job
-type AnyJob = JobDefinition<any, any, any>
+type AnyJob = JobDefinition<any, any, any, any, any>
 type Event = Parameters<NonNullable<WorkOptions['onEvent']>>[0]
 
 /** What a test of the engine works with. */

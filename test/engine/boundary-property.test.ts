@@ -10,6 +10,7 @@ import type { Store } from '../../src/stores/contract/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/open.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import { checkStore } from '../contract/store/check.ts'
+import { thorough } from '../support/extent.ts'
 import { freshSchema, sharedPostgres } from '../support/postgres/databases.ts'
 import { MortalProcess } from './mortal-process.ts'
 
@@ -238,12 +239,12 @@ class History {
 const STORES = [
   {
     name: 'SQLite',
-    runs: 40,
+    runs: thorough(20, 100),
     open: (environment: TestEnvironment) => openSqliteStore({ path: ':memory:', environment }),
   },
   {
     name: 'PostgreSQL',
-    runs: 8,
+    runs: thorough(5, 24),
     open: (environment: TestEnvironment) => {
       const url = sharedPostgres()
       const schema = freshSchema(url)

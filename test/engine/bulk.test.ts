@@ -17,6 +17,7 @@ import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { TestEnvironment } from '../../src/testing/test-environment.ts'
 import { type Bench, Bench as StoreBench } from '../contract/store/bench.ts'
 import { checkStore, listAll } from '../contract/store/check.ts'
+import { thorough } from '../support/extent.ts'
 import { freshSchema, sharedPostgres } from '../support/postgres/databases.ts'
 
 const stores: Record<string, (environment: TestEnvironment) => Promise<Store>> = {
@@ -120,7 +121,7 @@ describe.each(Object.entries(stores))('a command by filter on %s', (name, openSt
   })
 
   it('changes exactly the jobs that its dry run listed', { timeout: 120_000 }, async () => {
-    const numRuns = name === 'SQLite' ? 60 : 25
+    const numRuns = name === 'SQLite' ? thorough(30, 150) : thorough(10, 60)
     const verbs = fc.constantFrom(...Object.keys(acts))
     await fc.assert(
       fc.asyncProperty(filters, verbs, async (filter, verb) => {

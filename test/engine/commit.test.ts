@@ -133,7 +133,7 @@ describe('a commit', () => {
     expect(await handle.get()).toMatchObject({ attempt: 4, failures: 0, crashes: 0, releases: 3 })
   })
 
-  it('that the store failed for ever is given back a bounded number of times', async () => {
+  it('that the store never accepts is released a bounded number of times', async () => {
     const job = defineJob({ name: 'never', run: ({ commit }) => commit(() => 'never') })
     const away = () => Promise.reject(new StoreUnavailable(0, 'away', 'none'))
     const bench = await EngineBench.open([job], (store) => wrapStore(store, { commit: away }))

@@ -247,7 +247,7 @@ describe('a dispatcher', () => {
     expect(resultsOf(started)).toEqual(['delivered 2'])
   })
 
-  it('parks an effect whose every delivery was never heard of, without another', async () => {
+  it('parks an effect of which no delivery was answered, without another one', async () => {
     let delivered = 0
     const started = await start(sender({ deliver: () => delivered++, retry: { max: 1 } }), {
       effects: false,

@@ -3,7 +3,7 @@
 import { createPawl, defineJob, Terminal, typed } from 'pawl'
 import { createTestPawl, runJob } from 'pawl/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { childId } from '../../src/engine/worker/children.ts'
+import { childId } from '../../src/stores/derived-ids.ts'
 import { brokenPromises } from '../processes/inspect.ts'
 import { PLACES } from './processes/places.ts'
 

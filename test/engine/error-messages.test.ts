@@ -1,7 +1,7 @@
 // Errors as the person reads them who gets them: what is wrong, with the rejected value, and what
 // to do next.
 import { drizzle } from 'drizzle-orm/node-postgres'
-import { createPawl, defineJob, type Pawl, PawlError } from 'pawl'
+import { createPawl, defineJob, defineLimit, defineSchedule, type Pawl, PawlError } from 'pawl'
 import { task } from 'pawl/rules'
 import { describe, expect, it, onTestFinished } from 'vitest'
 
@@ -119,6 +119,29 @@ describe('a job type', () => {
     expect(error.code).toBe('E_DEFINITION_INVALID')
     expect(error.message).toMatch(message)
   })
+})
+
+it.each([
+  [
+    { name: 'api', concurrency: -1 },
+    /^Invalid definition of limit "api": concurrency: must be .*-1$/,
+  ],
+  [{ name: 'api', concurency: 1 }, /^Invalid definition of limit "api": concurency: is not known/],
+  [{ concurrency: 1 }, /^Invalid definition of a limit without a name: name: must /],
+])('a limit that is defined as %o is named by the error', async (options, message) => {
+  const error = await errorOf(() => defineLimit(options as never))
+  expect([error.code, error.message]).toEqual([
+    'E_DEFINITION_INVALID',
+    expect.stringMatching(message),
+  ])
+})
+
+it('a cron expression that is wrong is reported without the name of its parser', async () => {
+  const { message } = await errorOf(() =>
+    defineSchedule({ name: 's', job: mail, cron: '99 0 * * *' }),
+  )
+  expect(message).toMatch(/^Invalid definition of schedule "s": cron: is not a cron expression: /)
+  expect(message).toMatch(/ expression: Invalid value for minute: 99$/)
 })
 
 describe('a transaction of a query builder', () => {

@@ -22,7 +22,7 @@ const JOB: Job = {
   ...{ state: 'queued', seq: 1, attempt: 0, failures: 0, crashes: 0, releases: 0, priority: 0 },
   ...{ aheadMs: 0, runAt: NOW - 5000, createdAt: NOW - 5000, startedAt: null, endedAt: null },
   ...{ updatedAt: NOW - 5000, outcome: null, reason: null, error: null, blockedReason: null },
-  ...{ stalled: false, execution: null },
+  ...{ stalled: false, execution: null, flow: null, node: null, links: 0 },
 }
 
 const worker = (more: Partial<WorkerInfo> = {}): WorkerInfo => ({
@@ -419,7 +419,7 @@ describe('a job is explained that is', () => {
   })
 })
 
-describe('what a worker tells of itself', () => {
+describe('what a worker reports about itself', () => {
   const row = { id: 'w', state: 'Idle', startedAt: 0, seenAt: NOW }
   it('is believed for fifteen seconds', () => {
     expect(workerOf({ ...row, info: '{}' }, NOW + 15_000).live).toBe(true)

@@ -1,5 +1,9 @@
 // A store that cannot be asked: leases that nobody could renew are given up by their own process.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { LeaseLost } from 'pawl'
+import { standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { defineJob } from '../../src/engine/define-job.ts'
@@ -7,8 +11,9 @@ import { HeartbeatFailed } from '../../src/engine/errors.ts'
 import { placeOf } from '../../src/engine/store-options.ts'
 import { TimerHeartbeat } from '../../src/engine/worker/heartbeat.ts'
 import { ThreadHeartbeat } from '../../src/engine/worker/heartbeat-thread.ts'
-import type { Beat, Heartbeat, Store } from '../../src/stores/contract/store.ts'
+import type { Beat, Heartbeat, Ref, Store } from '../../src/stores/contract/store.ts'
 import { StoreUnavailable } from '../../src/stores/errors.ts'
+import { openSqliteStore } from '../../src/stores/sqlite/store.ts'
 import { EngineBench, untilAborted } from './bench.ts'
 
 const LEASE_MS = 30_000
@@ -86,7 +91,7 @@ describe('a lease', () => {
     await host.close()
   })
 
-  it('that was old when it was told of is given up so much earlier', async () => {
+  it('that was old when it was tracked is given up so much earlier', async () => {
     const { host, lost, pass } = hosted(away)
     host.track([beat(1), beat(2)], [25_000, 0])
     await pass(6000)
@@ -143,6 +148,73 @@ it('an error of the thread arrives with its code, its hint and its details', asy
     code: 'E_HEARTBEAT_FAILED',
     message: expect.stringContaining('ECONNREFUSED 127.0.0.1:1'),
     details: { cause: 'ECONNREFUSED' },
+  })
+})
+
+describe('the thread that renews leases', () => {
+  const THREAD_LEASE_MS = 6000
+
+  /** Jobs of a file that this process holds, and a built host with its thread. */
+  async function held(count: number) {
+    const folder = mkdtempSync(join(tmpdir(), 'pawl-heartbeat-'))
+    const path = join(folder, 'jobs.db')
+    const store = await openSqliteStore({ path })
+    const command = () => ({ jobId: crypto.randomUUID(), type: 'long', queue: 'q' })
+    const items = Array.from({ length: count }, () => ({
+      lifecycle: standard,
+      input: '{}',
+      command: command(),
+    }))
+    await store.enqueue(items)
+    const request = { worker: 'w', limit: count, leaseMs: THREAD_LEASE_MS, start: true }
+    const claimed = await store.claim(request)
+    const built = new URL('../../dist/engine/worker/heartbeat-thread.js', import.meta.url).href
+    const { ThreadHeartbeat: Built } = (await import(built)) as {
+      ThreadHeartbeat: typeof ThreadHeartbeat
+    }
+    const lost: unknown[] = []
+    const place = placeOf(`sqlite:${path}`)
+    const host = new Built(
+      { place, leaseMs: THREAD_LEASE_MS, timeoutMs: undefined },
+      { onLost: (one) => lost.push(one), onCancel() {}, onError() {} },
+    )
+    onTestFinished(async () => {
+      await host.close()
+      await store.close()
+      rmSync(folder, { recursive: true, force: true })
+    })
+    await vi.waitFor(() => expect(host.isReady).toBe(true), { timeout: 10_000 })
+    const beats = claimed.map(({ ref, job }) => {
+      return { ref, fence: { attempt: job.attempt, claim: job.execution?.claim ?? '' } }
+    })
+    return { store, host, lost, claimed, beats }
+  }
+
+  it('stores the progress of a lease that it has just been given', async () => {
+    const { store, host, claimed, beats } = await held(1)
+    host.track(beats)
+    host.progress(beats[0]?.ref as Ref, '"half"')
+    const id = claimed[0]?.job.id as string
+    await vi.waitFor(async () => expect(await store.progress(id)).toBe('"half"'), {
+      timeout: THREAD_LEASE_MS,
+    })
+  })
+
+  it('renews more leases than it had room for, and none that has ended', async () => {
+    // More than the memory that it starts with has entries.
+    const { store, host, lost, claimed, beats } = await held(150)
+    const [ended, ...running] = beats as [Beat, ...Beat[]]
+    host.track(beats)
+    host.untrack([ended.ref])
+    const untilOf = async (i: number) =>
+      (await store.get(claimed[i]?.job.id as string))?.execution?.leaseUntil as number
+    const [first, last] = [await untilOf(0), await untilOf(149)]
+    await vi.waitFor(async () => expect(await untilOf(149)).toBeGreaterThan(last), {
+      timeout: THREAD_LEASE_MS,
+    })
+    expect(await untilOf(0)).toBe(first)
+    host.untrack(running.map(({ ref }) => ref))
+    expect(lost).toEqual([])
   })
 })
 

@@ -136,7 +136,7 @@ describe('the pace of looks', () => {
     expect(pace.delay(106)).toBe(0)
   })
 
-  it('begins anew after a quiet time', () => {
+  it('starts again after a quiet time', () => {
     const pace = new Pace(5)
     for (let i = 0; i < 5; i++) pace.looked(100, false)
     expect(pace.delay(150)).toBe(0)

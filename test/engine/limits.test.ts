@@ -49,7 +49,7 @@ describe('what a job type says of limits', () => {
     ])
   })
 
-  it('is computed anew when a job is replaced', async () => {
+  it('is computed again when a job is replaced', async () => {
     await using pawl = await createPawl({ store: 'sqlite::memory:', jobs: [sync] })
     const first = await pawl.enqueue(sync, SYNC, { key: 'k' })
     const before = await keysOf(pawl.store, first.id)

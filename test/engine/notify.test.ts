@@ -20,7 +20,7 @@ const broken = defineJob({
 const quiet = defineJob({ name: 'quiet', run: () => 1 })
 
 describe('a function that is given to be notified', () => {
-  it('is told of every job that ends or is parked, if its kind says so', async () => {
+  it('is notified of every job that ends or is parked, if its type says so', async () => {
     const told: Notice[] = []
     const bench = await EngineBench.open([done, broken, quiet], undefined, {
       notify: (notice) => void told.push(notice),

@@ -121,7 +121,7 @@ describe('a stalled job', () => {
     ])
   })
 
-  it('that needs an operator is told of as flagged, once', async () => {
+  it('that needs an operator is reported as flagged, once', async () => {
     const careful = defineJob({ name: 'careful', recovery: 'operator', run: () => 1 })
     const { bench, events, lines } = await openWatched([careful])
     const { id } = await bench.pawl.enqueue(careful, 1)
@@ -138,7 +138,7 @@ describe('a stalled job', () => {
 })
 
 describe('measurements', () => {
-  it('tell of jobs, their executions by outcome, and how long both waited and took', async () => {
+  it('count jobs and their executions by outcome, and how long both waited and took', async () => {
     const ends: (() => void)[] = []
     const mixed = defineJob({
       name: 'mixed',
@@ -284,7 +284,7 @@ describe('measurements', () => {
     ])
   })
 
-  it('count what recovery takes back, by whoever found it', async () => {
+  it('count what recovery takes back, by the worker that found it', async () => {
     const { bench, metrics } = await openWatched()
     await bench.pawl.enqueue(echo, 1)
     await bench.store.claim({ worker: 'gone', limit: 1, leaseMs: 30_000, start: true })

@@ -150,7 +150,7 @@ describe('an operator', () => {
     }
   })
 
-  it('without a name is refused, whoever asks', async () => {
+  it('without a name is refused, for every verb', async () => {
     const pawl = await open()
     const { id } = await pawl.enqueue(echo, 1)
     for (const name of ['', '  ', undefined]) {

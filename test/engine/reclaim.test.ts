@@ -5,7 +5,7 @@ import { defineJob } from '../../src/engine/define-job.ts'
 import type { Store } from '../../src/stores/contract/store.ts'
 import { EngineBench } from './bench.ts'
 
-it('claiming anew what was lost tells the first attempt, and keeps the second', async () => {
+it('claiming a lost job again aborts the first attempt, and keeps the second', async () => {
   const ends: (() => void)[] = []
   const reasons: unknown[] = []
   const slow = defineJob({

@@ -63,7 +63,7 @@ async function turns(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise<void>((turn) => setImmediate(turn))
 }
 
-describe('whoever waits for a result', () => {
+describe('a caller that waits for a result', () => {
   it('of a job that has ended already is answered at once', async () => {
     const { bench, enqueue, claim, commit } = await client()
     const [handle] = await enqueue(1)

@@ -47,7 +47,7 @@ async function openTest(options: Partial<Parameters<typeof createTestPawl>[0]> =
 }
 
 describe('a schedule', () => {
-  it('makes a job at each tick, and the handler is told of it', async () => {
+  it('makes a job at each tick, and the handler receives the tick', async () => {
     const { test, seen } = await openTest()
     for (let day = 0; day < 2; day++) {
       await test.advance('1d')
@@ -80,7 +80,7 @@ describe('a schedule', () => {
     await test.finish(worker.stop())
   })
 
-  it('tells of the next ticks in its own time zone, across the change of clocks', async () => {
+  it('shows the next ticks in its own time zone, across the change of clocks', async () => {
     const { pawl, test } = await openTest()
     await test.advance('26d')
     const next = await pawl.schedules.next('nightly', 4)

@@ -2,8 +2,9 @@
 import { Doctor } from 'pawl/doctor'
 import { checkFacts, hardened, LIFECYCLES, task } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
-import { defineJob, type JobContext } from '../../src/engine/define-job.ts'
+import { defineJob } from '../../src/engine/define-job.ts'
 import { AttemptStalled } from '../../src/engine/errors.ts'
+import type { JobContext } from '../../src/engine/job-context.ts'
 import { EngineBench, untilAborted } from './bench.ts'
 
 const OPERATOR = { actor: 'operator', operator: 'ann', note: 'it may run again' } as const
@@ -20,7 +21,7 @@ describe('an attempt without a sign of life', () => {
     const bench = await EngineBench.open([silent])
     await bench.work()
     const job = await bench.pawl.enqueue(silent, null)
-    await bench.pass(599_000, 1000)
+    await bench.pass(595_000, 5000)
     expect(reasons).toEqual([])
     const outcome = await bench.finish(job.result())
     expect(outcome).toMatchObject({ kind: 'succeeded', output: 'again' })
@@ -59,7 +60,7 @@ describe('an attempt without a sign of life', () => {
     const job = await bench.pawl.enqueue(lively, null)
     await bench.until(async () => (await bench.state(job.id)) === 'running')
     for (let n = 0; n < steps; n++) {
-      await bench.pass(55_000, 1000)
+      await bench.pass(55_000, 5000)
       beat()
     }
     expect(await bench.finish(job.result())).toMatchObject({ kind: 'succeeded' })
@@ -93,7 +94,7 @@ describe('an attempt without a sign of life', () => {
     const bench = await EngineBench.open([examined])
     await bench.work()
     const job = await bench.pawl.enqueue(examined, null)
-    await bench.pass(2 * 3_600_000, 5000)
+    await bench.pass(3_600_000, 10_000)
     end()
     expect(await bench.finish(job.result())).toMatchObject({ kind: 'succeeded' })
   })
@@ -110,7 +111,7 @@ describe('a stall', () => {
     const bench = await EngineBench.open([silent])
     await bench.work()
     const job = await bench.pawl.enqueue(silent, null)
-    await bench.pass(599_000, 1000)
+    await bench.pass(595_000, 5000)
     expect(await bench.finish(job.result())).toMatchObject({ kind: 'succeeded' })
     const facts = await bench.store.facts(job.id)
     expect(checkFacts(hardened, facts)).toEqual([])
@@ -134,7 +135,7 @@ describe('a stall', () => {
     await bench.until(async () => (await job.get()).stalled, 100)
     expect(reasons).toEqual([expect.any(AttemptStalled)])
     expect(bench.events.filter(({ type }) => type === 'lost')).toHaveLength(1)
-    await bench.pass(600_000, 1000)
+    await bench.pass(600_000, 5000)
     const { state, attempt, execution } = await job.get()
     expect([state, attempt]).toEqual(['running', 1])
     const fence = { attempt, claim: execution?.claim ?? '' }
@@ -162,7 +163,7 @@ describe('a stall', () => {
 })
 
 describe('a handler that shows no activity under a live lease', () => {
-  const hangs = (options: { stallWarning?: '1h' | false } = {}) =>
+  const hangs = (options: { stallWarning?: '20m' | false } = {}) =>
     defineJob({ name: 'hangs', run: () => new Promise(() => {}), ...options })
 
   async function held(bench: EngineBench, job: ReturnType<typeof hangs>, work = {}) {
@@ -179,15 +180,15 @@ describe('a handler that shows no activity under a live lease', () => {
     const job = hangs()
     const bench = await EngineBench.open([job])
     const id = await held(bench, job)
-    await bench.pass(590_000, 1000)
+    await bench.pass(590_000, 5000)
     expect(silences(bench)).toEqual([])
-    await bench.pass(20_000, 1000)
+    await bench.pass(20_000, 5000)
     const [first] = silences(bench)
     expect(first).toMatchObject({ job: { id }, worker: expect.any(String) })
     expect(first?.silentMs).toBeGreaterThanOrEqual(600_000)
-    await bench.pass(500_000, 1000)
+    await bench.pass(500_000, 5000)
     expect(silences(bench)).toHaveLength(1)
-    await bench.pass(120_000, 1000)
+    await bench.pass(120_000, 5000)
     expect(silences(bench)).toHaveLength(2)
     // Nothing was done about it.
     expect(await bench.store.get(id)).toMatchObject({ state: 'running', attempt: 1, crashes: 0 })
@@ -232,15 +233,15 @@ describe('a handler that shows no activity under a live lease', () => {
 
   it('is reported at the time that its type or its worker says, or never', async () => {
     const cases = [
-      { job: hangs({ stallWarning: '1h' }), work: {}, after: 3_600_000 },
-      { job: hangs(), work: { stallWarning: '30m' }, after: 1_800_000 },
+      { job: hangs({ stallWarning: '20m' }), work: {}, after: 1_200_000 },
+      { job: hangs(), work: { stallWarning: '15m' }, after: 900_000 },
       { job: hangs({ stallWarning: false }), work: {}, after: undefined },
       { job: hangs(), work: { stallWarning: 0 }, after: undefined },
     ]
     for (const { job, work, after } of cases) {
       const bench = await EngineBench.open([job])
       await held(bench, job, work)
-      await bench.pass(3_700_000, 10_000)
+      await bench.pass(1_300_000, 10_000)
       const first = silences(bench)[0]?.silentMs
       if (after === undefined) expect(first).toBeUndefined()
       else expect(first).toBeGreaterThanOrEqual(after)

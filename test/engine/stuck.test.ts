@@ -30,7 +30,7 @@ async function withDeaf(options: WorkOptions = {}, metrics = new KeptMetrics()) 
 }
 
 describe('a handler that ignores its abort', () => {
-  it('is told of after five seconds, then at doubled distances, with how long it is', async () => {
+  it('is reported after five seconds, then at doubled distances, with its duration', async () => {
     const { bench, told, stick } = await withDeaf()
     await stick()
     expect(told()).toEqual([])
@@ -40,7 +40,7 @@ describe('a handler that ignores its abort', () => {
     expect(told()[0]).toMatchObject({ worker: 'w', stuck: 1, job: { type: 'deaf', attempt: 1 } })
   })
 
-  it('is not told of where it ends in time', async () => {
+  it('is not reported if it ends in time', async () => {
     const { bench, worker, ends, told, stick } = await withDeaf()
     await stick()
     await bench.pass(4000, 100)
@@ -131,7 +131,7 @@ describe('the policy for stuck handlers', () => {
     await bench.finish(worker.stop())
   })
 
-  it('can be a function that is asked each time it is told of', async () => {
+  it('can be a function that is called for each report', async () => {
     const asked: number[] = []
     const { bench, worker, stick } = await withDeaf({
       onStuck: ({ forMs }) => {

@@ -54,6 +54,18 @@ describe('the compiler', () => {
     compiled((pawl) => pawl.enqueue(dateJob, new Date()))
   })
 
+  it('lets the input be left out only if the job takes none', () => {
+    const clean = defineJob({ name: 'clean', run: () => 1 })
+    const report = defineJob({ name: 'report', input: typed<{ of: string } | undefined>() })
+    compiled(async (pawl: Pawl) => {
+      expectTypeOf(await pawl.enqueue(clean)).toEqualTypeOf<JobHandle<number>>()
+      await pawl.enqueue(report)
+      await pawl.enqueue(report, { of: 'today' }, { delay: '1m' })
+      // @ts-expect-error: it takes an input
+      await pawl.enqueue(invoice)
+    })
+  })
+
   it('refuses options that there are not', () => {
     // @ts-expect-error: it is called delay.
     compiled((pawl) => pawl.enqueue(invoice, order, { wait: '5s' }))

@@ -1,5 +1,5 @@
 // Handlers that sleep and wait for signals, on both databases, under a time that the test owns.
-import { defineJob, defineSignal, Suspended, typed } from 'pawl'
+import { defineJob, defineSignal, Suspended, typed, type WaitingContext } from 'pawl'
 import { createTestPawl, runJob } from 'pawl/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hardened } from '../../src/core/lifecycles/hardened.ts'
@@ -54,6 +54,7 @@ describe.each(STORES)('on $name', { timeout: 60_000 }, ({ store }) => {
 
   const order = defineJob({
     name: 'order',
+    signals: [approval],
     run: async ({ waitForSignal }) => {
       const answer = await waitForSignal(approval, { timeout: '7d' })
       return answer.kind === 'timeout' ? 'nobody answered' : answer.payload.by
@@ -95,6 +96,7 @@ describe.each(STORES)('on $name', { timeout: 60_000 }, ({ store }) => {
     let failures = 1
     const count = defineJob({
       name: 'count',
+      signals: [tick],
       retry: { max: 2, delay: 0 },
       run: async ({ waitForSignal }) => {
         const got: number[] = []
@@ -207,6 +209,7 @@ describe.each(STORES)('on $name', { timeout: 60_000 }, ({ store }) => {
   it('a deadline ends a job that waits without a time-out', async () => {
     const patient = defineJob({
       name: 'patient',
+      signals: [approval],
       run: async ({ waitForSignal }) => {
         await waitForSignal(approval)
       },
@@ -225,9 +228,11 @@ describe.each(STORES)('on $name', { timeout: 60_000 }, ({ store }) => {
   it('a lifecycle without a state for waiting refuses waits and signals', async () => {
     const rigid = defineJob({
       name: 'rigid',
+      signals: [approval],
       lifecycle: hardened,
-      run: async ({ sleep }) => {
-        await sleep('rest', '1h')
+      run: async (context) => {
+        // A program without types can call it.
+        await (context as unknown as WaitingContext).sleep('rest', '1h')
       },
     })
     const pawl = await open(rigid)
@@ -241,6 +246,7 @@ describe.each(STORES)('on $name', { timeout: 60_000 }, ({ store }) => {
 it('one attempt without a store says what it waits for, and receives what is given', async () => {
   const order = defineJob({
     name: 'order',
+    signals: [approval],
     run: async ({ sleep, waitForSignal }) => {
       await sleep('cool-off', '3d')
       const answer = await waitForSignal(approval)

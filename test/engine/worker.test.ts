@@ -11,7 +11,7 @@ import { EngineBench, untilAborted } from './bench.ts'
 const echo = defineJob({ name: 'echo', run: ({ input }) => input })
 
 describe('a worker', () => {
-  it('runs a job and gives its result to whoever waits for it', async () => {
+  it('runs a job and returns its result to the caller that waits for it', async () => {
     const bench = await EngineBench.open([echo])
     await bench.work()
     const job = await bench.pawl.enqueue(echo, { hello: ['world', 1] })

@@ -105,7 +105,7 @@ describe('the base path', () => {
 })
 
 describe('assets', () => {
-  it('may be kept for ever, and are compressed for clients that can read that', async () => {
+  it('may be cached without end, and are compressed for clients that accept it', async () => {
     const { server } = await open()
     const path = `/assets/${script}`
     const plain = await send(server.url, 'GET', path)

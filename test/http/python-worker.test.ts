@@ -60,4 +60,30 @@ describe.each(STORES)('the worker in Python on $name', ({ place }) => {
     expect(left.map(({ id }: { id: string }) => id)).toEqual(['py-1'])
     expect((await bench.post('/api/v1/doctor/check', { full: true })).errors).toBe(0)
   })
+
+  it('waits without a lease for an approval, sleeps, and goes on in later attempts', async () => {
+    const bench = await HttpBench.open(await place())
+    const { id } = await bench.post('/api/v1/jobs', { type: 'publish' })
+    const first = startWorker(bench, 'py-1', '0')
+    await expect
+      .poll(async () => (await bench.get(`/api/v1/jobs/${id}`)).job.state, { timeout: 20_000 })
+      .toBe('waiting')
+    // Another process goes on with it.
+    first.kill('SIGKILL')
+    await once(first, 'exit')
+    const second = startWorker(bench, 'py-2', '0')
+    const { done } = await bench.post(`/api/v1/jobs/${id}/approve`, { reason: 'looks good' })
+    expect(done).toBe(1)
+    const ended = await bench.pawl.job(id).result({ timeout: '30s' })
+    expect(ended).toMatchObject({ output: { published: true, by: 'admin-owner' } })
+    const facts = await bench.pawl.store.facts(id)
+    expect(facts.filter(({ trigger }) => trigger === 'step')).toHaveLength(1)
+    expect(facts.flatMap(({ wait }) => (wait ? [`${wait.for} ${wait.name}`] : []))).toEqual([
+      'signal approval',
+      'sleep cool-off',
+    ])
+    expect((await bench.post('/api/v1/doctor/check', { full: true })).errors).toBe(0)
+    second.kill('SIGTERM')
+    await once(second, 'exit')
+  })
 })

@@ -5,6 +5,8 @@ import type { Pawl } from 'pawl'
 import { openRuns, openStoreJournal } from 'pawl/runs'
 import { describe, expect, it, vi } from 'vitest'
 import { report } from '../../examples/runs-guide/report-run.ts'
+import { routes as ofFlows } from '../../src/http/routes/flows.ts'
+import { routes as ofInbox } from '../../src/http/routes/inbox.ts'
 import { ROUTES } from '../../src/http/routes/index.ts'
 import { routes as ofLedger } from '../../src/http/routes/ledger.ts'
 import { routes as ofLimits } from '../../src/http/routes/limits.ts'
@@ -13,6 +15,7 @@ import { routes as ofRuns } from '../../src/http/routes/runs.ts'
 import { routes as onRuns } from '../../src/http/routes/runs-act.ts'
 import { routes as inRuns } from '../../src/http/routes/runs-content.ts'
 import { routes as ofSchedules } from '../../src/http/routes/schedules.ts'
+import { routes as bySignalTokens } from '../../src/http/routes/signal-tokens.ts'
 import { routes as ofSignals } from '../../src/http/routes/signals.ts'
 import { routes as ofTokens } from '../../src/http/routes/tokens.ts'
 import { routes as ofWorkers } from '../../src/http/routes/work.ts'
@@ -368,7 +371,10 @@ describe.each(STORES)('the HTTP API on $name', ({ place }) => {
 const ELSEWHERE = [
   ...[...ofWorkers, ...ofLimits, ...ofSchedules, ...ofRetention],
   ...[...ofRuns, ...inRuns, ...onRuns, ...ofLedger, ...ofTokens, ...ofSignals],
-  ...ROUTES.filter(({ operation }) => operation === 'migrateJobs'),
+  ...[...ofFlows, ...ofInbox, ...bySignalTokens],
+  ...ROUTES.filter(({ operation }) =>
+    ['migrateJobs', 'rejectJob', 'rejectJobs'].includes(operation),
+  ),
 ]
 
 describe('the table of routes', () => {

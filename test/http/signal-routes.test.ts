@@ -1,5 +1,5 @@
 // Signals over HTTP, on both databases.
-import { defineJob } from 'pawl'
+import { defineJob, defineSignal } from 'pawl'
 import { hardened } from 'pawl/rules'
 import { describe, expect, it } from 'vitest'
 import { routes } from '../../src/http/routes/signals.ts'
@@ -9,7 +9,8 @@ import { STORES } from './places.ts'
 
 const HOUR = 3_600_000
 const NOBODY = '00000000-0000-7000-8000-00000000dead'
-const strict = defineJob({ name: 'strict', lifecycle: hardened })
+const approval = defineSignal({ name: 'approval' })
+const strict = defineJob({ name: 'strict', lifecycle: hardened, signals: [approval] })
 
 async function open(place: () => Promise<string>) {
   const bench = await HttpBench.open(await place(), {}, [strict])
@@ -116,7 +117,7 @@ describe.each(STORES)('signals over HTTP on $name', ({ place }) => {
       [{ name: 'a\nb' }, 400],
       [{ name: 'approval', key: 'a\u0000' }, 400],
       [{ name: 'approval', payload: '\ud800' }, 400],
-      [{ name: 'approval', reason: 'x' }, 400],
+      [{ name: 'approval', why: 'x' }, 400],
     ]
     for (const [body, status] of wrong) {
       const answer = await bench.call('POST', path, { body })

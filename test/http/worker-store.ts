@@ -88,7 +88,8 @@ class HttpWorker {
     if (answer.status !== 200) throw this.#errorOf(answer)
     const held: Held[] = []
     for (const claimed of answer.json.jobs) {
-      const { lease, leaseUntil, started, input, steps, traceparent, tracestate, ...own } = claimed
+      const { lease, leaseUntil, started, input, traceparent, tracestate, ...rest } = claimed
+      const { steps, waits, ...own } = rest
       const { ref, jobId } = readLease(lease)
       const job = await this.#inner.get(jobId)
       assert.ok(job, `a job was claimed that does not exist: ${jobId}`)
@@ -105,6 +106,7 @@ class HttpWorker {
         texts,
         known.map(({ payload }) => payload),
       )
+      assert.equal(waits.length, (await this.#inner.waits.history(jobId)).waits.length)
       this.#jobIds.set(ref, jobId)
       held.push({ ref, job, input: JSON.stringify(input) })
     }

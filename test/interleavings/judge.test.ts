@@ -60,13 +60,13 @@ it('nothing is said against callers that were told the truth', async () => {
   expect(await judge(evidence(...honest))).toEqual([])
 })
 
-it('a fact of which nobody was told is noticed', async () => {
+it('a fact that was reported to no caller is noticed', async () => {
   const { honest, with: evidence } = await played()
   const complaints = await judge(evidence(...honest.slice(0, 1)))
   expect(complaints).toEqual([expect.stringMatching(/fact 3 .* was written by nobody/)])
 })
 
-it('two callers that were told of the same fact are noticed', async () => {
+it('a fact that was reported to two callers is noticed', async () => {
   const { honest, with: evidence } = await played()
   const complaints = await judge(evidence(...honest, ...honest.slice(1)))
   expect(complaints).toContainEqual(expect.stringMatching(/both wrote fact/))

@@ -17,7 +17,7 @@ import { type Moment, Witness } from './witness.ts'
 const START = 1_700_000_000_000
 const TABLES = [
   ...['jobs', 'ledger', 'outbox', 'ended_counts', 'pruned', 'tombstones', 'gates'],
-  ...['admissions', 'groups'],
+  ...['admissions', 'groups', 'links', 'flows'],
 ]
 /** How often the server is asked whether a caller waits, before that is an error. */
 const LOOKS_MAX = 20_000

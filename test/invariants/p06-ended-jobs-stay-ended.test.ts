@@ -71,7 +71,7 @@ const endless = defineLifecycle({
 })
 
 describe('P6 reports', () => {
-  it('any way out of succeeded, whoever takes it', () => {
+  it('any way out of succeeded, by any actor', () => {
     const facts = played(standard, 'create', 'claim', 'commit').facts
     for (const [trigger, to] of [
       ['redrive', 'queued'],

@@ -93,6 +93,9 @@ const OTHER: { readonly [Key in keyof Job]: Job[Key] } = {
   blockedReason: 'other',
   stalled: true,
   execution: null,
+  flow: '00000000-0000-7000-8000-0000000000ff',
+  node: 99,
+  links: 1,
 }
 
 describe('P9 reports', () => {

@@ -4,11 +4,15 @@ import fc from 'fast-check'
 import { checkFacts, type Decision, defineLifecycle, isCommitted, laneOf } from 'pawl/rules'
 import type { JobScript } from 'pawl/testing'
 import { describe, expect, it } from 'vitest'
+import { isWaiter } from '../../src/core/job/links.ts'
 import { EVERY_LIFECYCLE, FINAL, played } from '../core/job-play.ts'
 import { histories } from '../support/random-history.ts'
 import { lines } from './tamper.ts'
 
 type Ending = 'commit' | 'fail'
+
+/** Everything that a job waits for came out as needed. */
+const ARRIVED = { open: false, hit: '00000000-0000-7000-8000-0000000000aa' }
 
 /** What a healthy system does next with a job: workers work, operators look after the parked. */
 function healingStep(script: JobScript, ending: Ending): Decision {
@@ -25,7 +29,11 @@ function healingStep(script: JobScript, ending: Ending): Decision {
       : script.applyCommand({ kind: 'fail', fence, failure: FINAL })
   }
   const lane = laneOf(lifecycle, job, clock.now())
-  if (lane === 'parked') return script.operate({ kind: 'redrive' })
+  if (lane === 'parked' && job.blockedReason !== 'dependency_failed') {
+    return script.operate({ kind: 'redrive', arrived: true })
+  }
+  // What it waits for has ended.
+  if (isWaiter(job)) return script.applyCommand({ kind: 'arrive', look: ARRIVED })
   if (lane === 'idle') return script.applyCommand({ kind: 'submit' })
   clock.advance(Math.max(0, (job.runAt ?? 0) - clock.now()))
   return job.state === lifecycle.ready ? script.claim() : script.applyCommand({ kind: 'due' })
@@ -64,7 +72,7 @@ describe('P15 in the small, every job can end', () => {
     fc.assert(
       fc.property(anyHistory, ({ script }) => {
         // Whoever was parked before is redriven first, so that the end is that of a failure.
-        if (laneNow(script) === 'parked') script.operate({ kind: 'redrive' })
+        if (laneNow(script) === 'parked') script.operate({ kind: 'redrive', arrived: true })
         heal(script, 'fail', () => ['ended', 'parked'].includes(laneNow(script)))
         if (script.job.outcome === null) {
           expect(['hardened', 'standard']).toContain(script.lifecycle.name)

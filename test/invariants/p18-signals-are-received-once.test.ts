@@ -147,7 +147,7 @@ describe('P18 reports', () => {
       'a sleep that received a signal',
       14,
       { received: { for: 'sleep', name: 'approval', n: 4, signal: 12 } },
-      ['P18 at 14: the wait sleep "approval" 4 is a sleep and received a signal'],
+      ['P18 at 14: the wait sleep "approval" 4 is not for signals and received one'],
     ],
     [
       'a time-out although the signal was there',

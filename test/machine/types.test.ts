@@ -13,10 +13,12 @@ import {
   executionMachine,
   hardened,
   type JobTrigger,
+  leased,
   type Machine,
   MachineUnsound,
   type Move,
   move,
+  standard,
   task,
   workerMachine,
 } from 'pawl/rules'
@@ -174,7 +176,10 @@ describe('a lifecycle', () => {
         { from: 'doing', to: 'todo', on: ['expire', 'release'] },
       ],
     })
-    expectTypeOf(own).toEqualTypeOf<Lifecycle<'todo' | 'doing' | 'done' | 'lost'>>()
+    expectTypeOf(own).toEqualTypeOf<Lifecycle<'todo' | 'doing' | 'done' | 'lost', false>>()
+    expectTypeOf(standard.canWait).toEqualTypeOf<true>()
+    expectTypeOf(leased.canWait).toEqualTypeOf<false>()
+    expect([standard.canWait, leased.canWait, own.canWait]).toEqual([true, false, false])
     expectTypeOf(own.ready).toEqualTypeOf<'todo' | 'doing' | 'done' | 'lost'>()
     expectTypeOf(task.machine).toEqualTypeOf<
       Machine<'pending' | 'running' | 'done' | 'error', JobTrigger>

@@ -36,8 +36,8 @@ const moved = [
     }),
   )
 
-it('pawl itself stays small: at most 135 names', () => {
-  expect(namesOf.get('pawl')?.size).toBeLessThanOrEqual(135)
+it('pawl itself stays small: at most 190 names', () => {
+  expect(namesOf.get('pawl')?.size).toBeLessThanOrEqual(190)
 })
 
 it('a name that several entries export is the same thing in each', () => {

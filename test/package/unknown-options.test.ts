@@ -1,11 +1,15 @@
 // Every public function that takes an object of options refuses a field that it does not know, on
 // both databases. The table below is compared with the declarations of the package.
 import {
+  approval,
+  BatchHandle,
   createPawl,
   defineJob,
   defineLimit,
   defineSchedule,
   defineSignal,
+  type Effects,
+  FlowHandle,
   type JobContext,
   type JobWorker,
   type Pawl,
@@ -38,6 +42,7 @@ import { PLACES, type Place } from '../engine/processes/places.ts'
 import { freshFolder } from '../processes/folder.ts'
 
 const ping = defineSignal({ name: 'ping' })
+const pinged = defineJob({ name: 'pinged', signals: [ping] })
 
 /** A field that nothing knows. */
 const MORE: object = { zzz: 1 }
@@ -50,7 +55,7 @@ const BACKFILL = { from: new Date(0), to: new Date(1), ...MORE }
 const MIGRATION = { lifecycle: 'standard', to: 1 }
 
 interface Bench extends Place {
-  readonly context: JobContext<unknown>
+  readonly context: JobContext<unknown, Effects, never, true>
   readonly tx: Tx
   readonly run: RunContext
 }
@@ -59,6 +64,11 @@ const echo = defineJob({ name: 'echo', input: typed<unknown>(), run: ({ input })
 const standard = LIFECYCLES.find(({ name }) => name === 'standard') as never
 
 const operator = ({ pawl }: Bench) => pawl.operator(identity)
+/** Handles of what does not exist: a refusal comes before any look at the store. */
+const flowOf = ({ pawl }: Bench) =>
+  new FlowHandle(pawl.internals, { id, size: 0 }, false, { result: 0 })
+const batchOf = ({ pawl }: Bench) =>
+  new BatchHandle(pawl.internals, { id }, false, { definition: echo, names: [] })
 const journal = async () => openFolderJournal({ path: freshFolder() })
 const runs = async () => openRuns({ folder: freshFolder() })
 const test = () => createTestPawl({ jobs: [echo] })
@@ -98,21 +108,56 @@ const CALLS: Readonly<Record<string, (bench: Bench) => unknown>> = {
   'Jobs.count(filter)': ({ pawl }) => pawl.jobs.count(UNKNOWN),
   'Jobs.count(options)': ({ pawl }) => pawl.jobs.count({}, UNKNOWN),
   'JobHandle.result(options)': ({ pawl }) => pawl.job(id).result(UNKNOWN),
+  'Signal.of(options)': async () => ping.of(1, UNKNOWN),
+  'Pawl.signal(where)': ({ pawl }) => pawl.signal(pinged, { key: 'k', ...MORE } as never, ping, 1),
+  'Pawl.signal(options)': ({ pawl }) => pawl.signal(pinged, { key: 'k' }, ping, 1, UNKNOWN),
   'JobHandle.signal(options)': ({ pawl }) => pawl.job(id).signal(ping, 1, UNKNOWN),
   'JobHandle.cancel(requester)': ({ pawl }) => pawl.job(id).cancel({ ...client, ...MORE }),
-  'JobContext.enqueue(options)': ({ context }) => context.enqueue(echo, 1, UNKNOWN),
-  'JobContext.waitForSignal(options)': ({ context }) => context.waitForSignal(ping, UNKNOWN),
-  'JobContext.throttled(options)': ({ context }) => context.throttled('x' as never, UNKNOWN),
+  'AttemptContext.enqueue(options)': ({ context }) => context.enqueue(echo, 1, UNKNOWN),
+  'AttemptContext.throttled(options)': ({ context }) => context.throttled('x' as never, UNKNOWN),
+  'WaitingContext.waitForSignal(options)': ({ context }) =>
+    context.waitForSignal(ping as never, UNKNOWN),
+  'WaitingContext.waitForApproval(options)': ({ context }) => context.waitForApproval(UNKNOWN),
+  'WaitingContext.token(options)': async ({ context }) => context.token(ping as never, UNKNOWN),
+  'WaitingContext.invoke(options)': ({ context }) => context.invoke('i', echo, 1, UNKNOWN),
+  'WaitingContext.invokeMany(options)': ({ context }) =>
+    context.invokeMany('i', echo, [1], UNKNOWN),
+  'Pawl.flow(options)': ({ pawl }) => pawl.flow((f) => f.add(echo, 1), UNKNOWN),
+  'Pawl.batch(options)': ({ pawl }) => pawl.batch(echo, [1], UNKNOWN),
+  'FlowBuilder.add(options)': ({ pawl }) => pawl.flow((f) => f.add(echo, 1, UNKNOWN)),
+  'FlowHandle.result(options)': (b) => flowOf(b).result(UNKNOWN),
+  'FlowHandle.cancel(requester)': (b) => flowOf(b).cancel({ ...client, ...MORE }),
+  'BatchHandle.cancel(requester)': (b) => batchOf(b).cancel({ ...client, ...MORE }),
+  'BatchHandle.close(requester)': (b) => batchOf(b).close({ ...client, ...MORE }),
+  'Flows.list(filter)': ({ pawl }) => pawl.flows.list(UNKNOWN),
+  'Flows.list(page)': ({ pawl }) => pawl.flows.list({}, UNKNOWN),
+  'Flows.nodes(options)': ({ pawl }) => pawl.flows.nodes(id, UNKNOWN),
+  'Flows.cancel(requester)': ({ pawl }) => pawl.flows.cancel(id, { ...client, ...MORE }),
+  'Flows.redrive(identity)': ({ pawl }) => pawl.flows.redrive(id, { ...identity, ...MORE }),
   'Limits.get(options)': ({ pawl }) => pawl.limits.get('queue/q', UNKNOWN),
   'Tx.enqueue(options)': ({ tx }) => tx.enqueue(echo, 1, UNKNOWN),
   ...Object.fromEntries(
     (
-      ['cancel', 'retry', 'quarantine', 'redrive', 'discard', 'approve', 'submit', 'copy'] as const
+      [
+        'cancel',
+        'retry',
+        'quarantine',
+        'redrive',
+        'discard',
+        'approve',
+        'reject',
+        'submit',
+        'copy',
+      ] as const
     ).flatMap((verb) => [
       [`Operator.${verb}(selection)`, (b: Bench) => operator(b)[verb]({ ...all, ...MORE })],
       [`Operator.${verb}(options)`, (b: Bench) => operator(b)[verb](id, UNKNOWN)],
     ]) as [string, (bench: Bench) => unknown][],
   ),
+  'Operator.cancelFlow(options)': (b) => operator(b).cancelFlow(id, UNKNOWN),
+  'Operator.redriveFlow(options)': (b) => operator(b).redriveFlow(id, UNKNOWN),
+  'Operator.signalMany(selection)': (b) => operator(b).signalMany({ ...all, ...MORE }, ping, 1),
+  'Operator.signalMany(options)': (b) => operator(b).signalMany(id, ping, 1, UNKNOWN),
   'Operator.force(selection)': (b) => operator(b).force({ ...all, ...MORE }, 'failed'),
   'Operator.force(options)': (b) => operator(b).force(id, 'failed', UNKNOWN),
   'Operator.reschedule(selection)': (b) => operator(b).reschedule({ ...all, ...MORE }, new Date()),
@@ -216,6 +261,7 @@ async function withContexts(place: Place, use: (bench: Bench) => Promise<void>):
   let failure: unknown
   const job = defineJob({
     name: 'bench',
+    signals: [ping, approval],
     run: async (context) => {
       const note = (error: unknown) => {
         failure = error
@@ -249,7 +295,7 @@ async function refusalOf(call: () => unknown): Promise<unknown> {
 
 describe.each(PLACES)('on $name', ({ place }) => {
   const isInside = (name: string) =>
-    /^(JobContext|Tx|RunContext|ArtifactHandle|Issues)\./.test(name)
+    /^(AttemptContext|WaitingContext|Tx|RunContext|ArtifactHandle|Issues)\./.test(name)
 
   it('every function refuses a field that it does not know', { timeout: 60_000 }, async () => {
     const bench = { ...(await place()) } as Bench
@@ -306,10 +352,12 @@ describe.each(PLACES)('on $name', ({ place }) => {
 
   it('so does every function of a handler and of its commit', { timeout: 60_000 }, async () => {
     const refusals: Record<string, unknown> = {}
-    const names = Object.keys(CALLS).filter((name) => /^(JobContext|Tx)\./.test(name))
+    const names = Object.keys(CALLS).filter((name) =>
+      /^(AttemptContext|WaitingContext|Tx)\./.test(name),
+    )
     await withContexts(await place(), async (bench) => {
-      const owner = bench.tx === undefined ? 'JobContext.' : 'Tx.'
-      for (const name of names.filter((one) => one.startsWith(owner))) {
+      const owner = bench.tx === undefined ? 'Context.' : 'Tx.'
+      for (const name of names.filter((one) => one.includes(owner))) {
         refusals[name] = await refusalOf(() => CALLS[name]?.(bench))
       }
     })
@@ -365,7 +413,15 @@ it('so does every function of a node of a run', { timeout: 60_000 }, async () =>
 const OBJECTS =
   /^(options|filter|request|next|requester|selection|identity|range|spec|limits|fork|folder)$/
 /** Interfaces whose methods users call. */
-const CALLED = ['Store', 'JobContext', 'JobDefinition', 'Tx', 'RunContext', 'ArtifactHandle']
+const CALLED = [
+  'Store',
+  'AttemptContext',
+  'WaitingContext',
+  'JobDefinition',
+  'Tx',
+  'RunContext',
+  'ArtifactHandle',
+]
 
 /** What these take are data that a rule judges, not options. */
 const DATA = [

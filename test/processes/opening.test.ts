@@ -53,6 +53,7 @@ describe('several processes', OPERATING, () => {
           { number: 16 },
           { number: 17 },
           { number: 18 },
+          { number: 19 },
         ])
         expect(rowsOf(path, 'SELECT * FROM pawl_machines')).toHaveLength(LIFECYCLES.length)
         expect(integrityOf(path)).toEqual(['ok'])

@@ -158,7 +158,7 @@ describe('the cache of sizes and times', () => {
       writeFileSync(path, readFileSync(path, 'utf8').replace('"version":1', '"version":2')),
   }
   for (const [what, damage] of Object.entries(damages)) {
-    it(`is made anew where it ${what}`, async () => {
+    it(`is made again if it ${what}`, async () => {
       const run = await stopped()
       await run.resume()
       const before = readFileSync(run.path(LOOKS), 'utf8')

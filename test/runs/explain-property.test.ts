@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { defineRun, type RunContext, type RunDefinition, type Runs } from 'pawl/runs'
 import { describe, expect, it } from 'vitest'
+import { thorough } from '../support/extent.ts'
 import { freshFolder, freshRuns, outcomeOf } from './bench.ts'
 
 const NAMES = ['a', 'b', 'c', 'd'] as const
@@ -207,7 +208,7 @@ describe('what explain says of an item', () => {
         await check(plan, runs, definition, planned)
         await runs.close()
       }),
-      { numRuns: 150, examples: EXAMPLES },
+      { numRuns: thorough(150, 300), examples: EXAMPLES },
     )
     expect(Math.min(met.run, met.skip, met.check)).toBeGreaterThan(10)
   }, 180_000)

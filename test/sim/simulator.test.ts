@@ -31,6 +31,7 @@ describe('the engine under every kind of fault', () => {
       ticks: number
       groupStarts: number
       signals: number
+      released: number
       overtakings: number
       keysMet: number
       blockedLate: number
@@ -48,6 +49,7 @@ describe('the engine under every kind of fault', () => {
     expect(summary.ticks).toBeGreaterThan(SEEDS)
     expect(summary.groupStarts).toBeGreaterThan(SEEDS)
     expect(summary.signals).toBeGreaterThan(SEEDS / 2)
+    expect(summary.released).toBeGreaterThan(SEEDS / 4)
     expect(summary.overtakings).toBeGreaterThan(SEEDS / 10)
     expect(summary.keysMet).toBeGreaterThan(SEEDS / 10)
     expect(summary.blockedLate).toBeGreaterThan(0)

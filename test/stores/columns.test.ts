@@ -53,6 +53,9 @@ const job: Job = {
   blockedReason: null,
   stalled: false,
   execution: { status: 'IN_PROGRESS', claim: 'claim', worker: 'worker', leaseUntil: 112 },
+  flow: '00000000-0000-7000-8000-000000000003',
+  node: 116,
+  links: 117,
 }
 const row = { job, lane: LANES.held, machine: 113, leaseUntil: 112 }
 const lifecycle = { name: 'standard', version: 1 }
@@ -97,7 +100,10 @@ describe('the table of columns', () => {
   })
 })
 
-const SPECIAL = ['key', 'limitKey', 'aheadMs', 'tags', 'retryOf', 'timeoutMs', 'policy'] as const
+const SPECIAL = [
+  ...(['key', 'limitKey', 'aheadMs', 'tags', 'retryOf', 'timeoutMs', 'policy'] as const),
+  ...(['flow', 'node', 'links'] as const),
+]
 
 const bare: Job = {
   ...job,
@@ -111,6 +117,9 @@ const bare: Job = {
   policy: null,
   error: null,
   execution: null,
+  flow: null,
+  node: null,
+  links: 0,
 }
 
 const fact: Fact = {

@@ -102,7 +102,7 @@ describe.each(STORES)('a damaged row on $name', ({ open }) => {
     },
   )
 
-  it('that does not tell of the last fact of its job is set aside', async () => {
+  it('that lacks the last fact of its job is set aside', async () => {
     await store.applyCommand([hurt()], { kind: 'prioritise', priority: 5 }, OPERATOR)
     await damage(examined, hurt(), 'seq = 1')
     await damage(examined, ids[2], 'seq = 7')
@@ -213,7 +213,7 @@ describe.each(STORES)('a damaged row on $name', ({ open }) => {
     ])
   })
 
-  it('is told of when the store is opened, which gives out work all the same', async () => {
+  it('is reported when the store is opened, which gives out work all the same', async () => {
     await damage(examined, hurt(), "state = 'bogus'")
     await damage(examined, ids[0], "tags = 'oops'")
     const lines: [object, string][] = []

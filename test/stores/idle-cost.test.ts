@@ -1,6 +1,6 @@
-// What a store without limits, schedules, groups, admission and retention pays for them: counted in
-// statements, on both databases. A number that rises is a look that every idle worker, or every
-// job, pays for a feature that it may not use.
+// What a store without limits, schedules, groups, admission, flows and retention pays for them:
+// counted in statements, on both databases. A number that rises is a look that every idle worker,
+// or every job, pays for a feature that it may not use.
 import { standard } from 'pawl/rules'
 import { testEnvironment } from 'pawl/testing'
 import pg from 'pg'
@@ -24,7 +24,8 @@ const SQLITE = {
   shed: 2,
   'admissions.tend': 1,
   nextDue: 1,
-  'idle tick': 8,
+  'flows.wake': 1,
+  'idle tick': 9,
   'claim of nothing': 4,
   enqueue: 1,
   claim: 6,
@@ -37,7 +38,8 @@ const POSTGRES = {
   shed: 4,
   'admissions.tend': 1,
   nextDue: 1,
-  'idle tick': 12,
+  'flows.wake': 1,
+  'idle tick': 13,
   'claim of nothing': 1,
   enqueue: 1,
   claim: 2,
@@ -74,6 +76,7 @@ const CHORES = {
   recover: (store: Store) => store.recover(100),
   shed: (store: Store) => store.shed(100),
   'admissions.tend': (store: Store) => store.admissions.tend(100),
+  'flows.wake': (store: Store) => store.flows.wake(100),
   nextDue: (store: Store) => store.nextDue(),
 }
 type Chore = keyof typeof CHORES

@@ -249,11 +249,12 @@ describe('the row of a job', () => {
     const noted = `UPDATE jobs SET seq = seq + 1, updated_at = updated_at + 1`
     await expectAllowed(`${noted} WHERE id = ${jobs.succeeded}`)
     // A constraint refuses slots of a job that is not held, before the trigger is asked.
-    const typed = ['lane', 'claim', 'lease_until', 'id', 'retry_of', 'slots']
+    const typed = ['lane', 'claim', 'lease_until', 'id', 'retry_of', 'slots', 'flow']
     const free = ['seq', 'updated_at', 'place', ...typed]
     const others = (await columnsOf('jobs')).filter((name) => !free.includes(name))
     const changes = others.map((name) => `"${name}" = ${OTHER[name] ?? 77}`)
-    for (const change of [...changes, 'id = gen_random_uuid()', 'claim = gen_random_uuid()']) {
+    const ids = ['id = gen_random_uuid()', 'claim = gen_random_uuid()', 'flow = id']
+    for (const change of [...changes, ...ids]) {
       await expectRefused(`${noted}, ${change} WHERE id = ${jobs.succeeded}`, P6)
     }
   })

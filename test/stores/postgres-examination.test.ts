@@ -266,7 +266,7 @@ describe('over a pool of the user’s own', () => {
     expect(rows).toEqual(usual)
   })
 
-  it('a mending whose end was not heard is done once', async () => {
+  it('a repair whose answer was lost is done once', async () => {
     const examined = await open()
     const { store, lost } = await borrowed(examined)
     const id = await succeeded(examined, 'a')

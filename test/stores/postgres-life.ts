@@ -9,6 +9,7 @@ import type {
   Settlement,
   Store,
 } from '../../src/stores/contract/store.ts'
+import { playFlows } from './flow-life.ts'
 
 const LEASE_MS = 1000
 const OPERATOR = { actor: 'operator', operator: 'ann', note: 'because' } as const
@@ -50,6 +51,7 @@ export async function playLife(
   await store.settle([{ held: first, command: step, payload: '1', progress: '1' }])
   await store.steps(first.ref)
   await store.waits.history(first.job.id)
+  await playFlows(store, newJob().command.jobId, first.job.id)
   await store.traces([first.job.id], 'create')
   await store.traces([first.job.id], 'commit')
   await settleAll(store, loseNextAnswer)

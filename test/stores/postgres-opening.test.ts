@@ -56,7 +56,7 @@ describe('several stores', () => {
     const client = await connected(url)
     const rowsOf = async (table: string) =>
       (await client.query(`SELECT * FROM ${schema}.${table}`)).rows
-    const applied = Array.from({ length: 18 }, (_, i) => ({ number: i + 1 }))
+    const applied = Array.from({ length: 19 }, (_, i) => ({ number: i + 1 }))
     expect(await rowsOf('migrations')).toMatchObject(applied)
     expect(await rowsOf('store')).toHaveLength(1)
     expect(await rowsOf('machines')).toHaveLength(LIFECYCLES.length)

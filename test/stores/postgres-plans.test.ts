@@ -65,11 +65,12 @@ function listenTo(pool: pg.Pool): { loseNextAnswer: () => void } {
     const query = client.query.bind(client) as (asked: pg.QueryConfig) => Promise<pg.QueryResult>
     const listening = async (asked: pg.QueryConfig) => {
       const { text, values } = asked
+      // Not a notification, which goes out by itself at any moment.
+      const isVerb = values !== undefined && text.includes(`"${played}".`)
       if (values === undefined) begin ||= /^BEGIN.*/.exec(text)?.[0] ?? ''
-      else if (text.includes(`"${played}".`))
-        sent.set(text.replaceAll(`"${played}".`, '@.'), values)
+      else if (isVerb) sent.set(text.replaceAll(`"${played}".`, '@.'), values)
       const answer = await query(asked)
-      if (!losing || values === undefined) return answer
+      if (!losing || !isVerb) return answer
       losing = false
       throw new Error('Connection terminated unexpectedly')
     }
@@ -120,7 +121,7 @@ function nodesOf(node: PlanNode): PlanNode[] {
 const FIRST: Readonly<Record<string, string>> = {
   ...{ jobs_pkey: 'id', jobs_key: 'type', jobs_ready: 'queue' },
   ...{ jobs_waiting: 'run_at', jobs_held: 'lease_until', jobs_ended: 'ended_at' },
-  jobs_deadline: 'deadline_at',
+  ...{ jobs_deadline: 'deadline_at', jobs_flow: 'flow' },
   ...{ ledger_pkey: 'job', ledger_replaced: 'job', ledger_tx: 'tx', one_commit: 'job' },
   ...{ one_step: 'job', outbox_pkey: 'eid', outbox_pending: 'type', outbox_parked: 'eid' },
   ...{ outbox_job_name_n_key: 'job' },
@@ -215,7 +216,7 @@ const HOT: readonly Hot[] = [
   },
   {
     what: 'shed: whose deadline has passed',
-    pattern: /WHERE deadline_at <= \$1 AND lane IN \(1, 2, 7\)/,
+    pattern: /WHERE deadline_at <= \$1 AND \(lane IN \(1, 2, 7\)/,
     by: ['jobs_deadline'],
     sorted: true,
   },
@@ -284,6 +285,9 @@ const HOT: readonly Hot[] = [
   },
 ]
 
+/** Those of them that join the rows of a whole batch with what is written into them. */
+const BATCHES = HOT.filter(({ what }) => /^(settle|remember|write|heartbeat|claim from)/.test(what))
+
 /** Reading, and retention. */
 const WARM: readonly Hot[] = [
   { what: 'a job by its id', pattern: /^SELECT jobs.*jobs\.id = \$1$/, by: ['jobs_pkey'] },
@@ -298,7 +302,7 @@ const WARM: readonly Hot[] = [
   { what: 'the tail of the ledger', pattern: /tx < \$4/, by: ['ledger_tx'] },
   {
     what: 'the audit: how much is in a window',
-    pattern: /^SELECT count\(\*\) AS seen FROM @.ledger/,
+    pattern: /^SELECT count\(\*\) AS seen FROM \( ?SELECT 1 FROM @.ledger/,
     by: ['ledger_tx'],
   },
   {
@@ -327,8 +331,14 @@ const WARM: readonly Hot[] = [
     by: ['ledger_tx'],
   },
   {
+    what: 'flows: the nodes of a flow',
+    pattern: /^SELECT id, node FROM @.jobs WHERE flow = /,
+    by: ['jobs_flow'],
+    sorted: true,
+  },
+  {
     what: 'prune: what has ended',
-    pattern: /WHERE lane = 5 AND ended_at < \$1/,
+    pattern: /WHERE lane = 5 AND ended_at < \$1 AND \(jobs.links/,
     by: ['jobs_ended'],
     sorted: true,
   },
@@ -378,6 +388,15 @@ async function faultsOf(age: Age, hot: Hot, lost?: string): Promise<string[]> {
   ])
 }
 
+/** Nested loops that compare each row of a batch with each: their inner side has no index. */
+function quadraticIn(nodes: readonly PlanNode[]): string[] {
+  const isList = (node: PlanNode | undefined) =>
+    /^(CTE Scan|Function Scan|Materialize)$/.test(node?.['Node Type'] ?? '')
+  return nodes.flatMap(({ 'Node Type': type, Plans: [, inner] = [] }) =>
+    type === 'Nested Loop' && isList(inner) ? [`Nested Loop over ${inner?.['Node Type']}`] : [],
+  )
+}
+
 /** Sorts of what an index should have sorted. */
 function sortsIn(nodes: readonly PlanNode[], index: string | undefined): string[] {
   const sorts = nodes.filter((node) => node['Node Type'] === 'Sort')
@@ -420,6 +439,11 @@ describe.each(Object.keys(AGES) as Age[])('in a schema that is %s', (age) => {
 })
 
 describe.each(LIVED)('in a schema that is %s', (age) => {
+  it.each(BATCHES)('$what: takes time in proportion to the batch', async ({ pattern }) => {
+    const plans = await inTurn(textsLike(pattern), (text) => planOf(age, text))
+    expect(plans.flatMap(quadraticIn)).toEqual([])
+  })
+
   it.each(WARM)('$what: goes by its index', async (hot) => {
     expect(await faultsOf(age, hot)).toEqual([])
   })
@@ -443,6 +467,17 @@ describe.each(LIVED)('in a schema that is %s', (age) => {
 })
 
 describe('these tests can fail', () => {
+  it('a statement that compares each row of a batch with each is noticed', async () => {
+    const [text = ''] = textsLike(/^WITH item .* SELECT id FROM done$/)
+    const [linear, nested] = ['CASE WHEN jobs.slots IS NULL THEN true ELSE false END', 'jobs.slots']
+    const other = text.replace(linear, `${nested} IS NULL`)
+    expect(other).not.toBe(text)
+    sent.set(other, sent.get(text) ?? [])
+    const plan = await planOf('new and never analysed', other)
+    sent.delete(other)
+    expect(quadraticIn(plan)).toEqual(['Nested Loop over CTE Scan'])
+  })
+
   const indexes = ['jobs_ready', 'jobs_waiting', 'jobs_held', 'jobs_ended', 'jobs_key']
   const others = ['one_commit', 'one_step', 'ledger_replaced', 'ledger_tx']
   const further = ['outbox_pending', 'outbox_parked', 'jobs_deadline']

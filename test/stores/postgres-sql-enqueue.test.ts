@@ -5,6 +5,7 @@ import { document, hardened, leased, standard, task } from 'pawl/rules'
 import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { quoted } from '../../src/stores/postgres/migrate.ts'
+import { toFact } from '../../src/stores/rows.ts'
 import { connected } from '../support/postgres/clients.ts'
 import { freshDatabase, freshStoreDatabase, sharedPostgres } from '../support/postgres/databases.ts'
 import { snippetsIn } from '../support/snippets.ts'
@@ -100,10 +101,11 @@ async function written({ client }: Place, id: string): Promise<unknown> {
   const own = { id: 0, job: 0, place: 0, tx: 0, at: 0, created_at: 0, updated_at: 0 }
   const isNow = job?.run_at === job?.created_at
   const due = isNow ? { run_at: 'now' } : {}
-  const data = JSON.parse(`${fact?.data}`) as { runAt: unknown }
-  expect(data.runAt).toBe(job?.run_at === null ? null : Number(job?.run_at))
-  const text = isNow ? `${fact?.data}`.replace(/"runAt":\d+/, '"runAt":now') : fact?.data
-  return { job: { ...job, ...own, ...due }, fact: { ...fact, ...own, data: text } }
+  // SQL writes defaults that the library leaves out of a first fact; both read alike.
+  const { jobId: _id, at: _at, ...read } = toFact(id, { ...fact, at: Number(fact?.at) } as never)
+  expect(read.runAt).toBe(job?.run_at === null ? null : Number(job?.run_at))
+  const said = isNow ? { ...read, runAt: 'now' } : read
+  return { job: { ...job, ...own, ...due }, fact: { ...fact, ...own, data: said } }
 }
 
 async function isSound({ pawl }: Place): Promise<void> {
@@ -208,7 +210,7 @@ describe('a job that SQL enqueues', () => {
 })
 
 describe('the key of a job that SQL enqueues', () => {
-  it('belongs to one job, whoever enqueues it', async () => {
+  it('belongs to one job, by whichever way it is enqueued', async () => {
     await using place = await declared()
     const { pawl } = place
     const id = await enqueue(place, 'echo', '1', { key: 'k' })

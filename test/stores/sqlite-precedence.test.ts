@@ -108,7 +108,7 @@ describe('the function of a commit', () => {
     expect(seen).toEqual([`function at ${environment.clock.now()}`])
   })
 
-  it('is not put off for ever by leases shorter than itself', async () => {
+  it('is not delayed without end by leases shorter than itself', async () => {
     await using world = await setUp()
     const { environment, one, other, seen } = world
     const [mine, theirs] = [await world.claim(one), await world.claim(other)]

@@ -335,7 +335,7 @@ describe('on one SQLite file', () => {
     expect(await machine.query('SELECT reason FROM pawl_time')).toEqual([{ reason: 'first' }])
   })
 
-  it('the doctor tells of a wall clock that differs, and of a time that was moved', async () => {
+  it('the doctor reports a wall clock that differs, and a time that was moved', async () => {
     const process = machine.process()
     const store = await machine.open(process)
     const look = async (examined: Store) => {

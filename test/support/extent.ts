@@ -17,6 +17,8 @@ const PROVE_ONLY = [
   'test/interleavings/postgres-limits',
   'test/interleavings/postgres-pairs',
   'test/model',
+  'test/package/first-project',
+  'test/package/only-http',
   'test/postgres/faults/contention',
   'test/postgres/faults/failover',
   'test/postgres/faults/partition',
@@ -27,7 +29,7 @@ const PROVE_ONLY = [
   'test/support/postgres/server',
 ]
 
-/** Runs in both; in `npm run prove` it repeats more (`thorough`), or uses processes throughout. */
+/** Runs in both; in `npm run prove` it repeats more (`thorough`), or uses more processes. */
 const BOTH = [
   'test/cli/*',
   'test/contract/postgres',
@@ -37,14 +39,18 @@ const BOTH = [
   'test/doctor/corruption',
   'test/doctor/fuzz',
   'test/doctor/live-damage',
+  'test/engine/boundary-property',
+  'test/engine/bulk',
   'test/engine/processes/admissions',
   'test/engine/processes/crash-points',
   'test/engine/many-schedules',
   'test/engine/processes/orders',
   'test/engine/processes/schedules',
+  'test/http/worker-contract',
   'test/interleavings/sqlite',
   'test/processes/limits',
   'test/processes/load',
+  'test/runs/explain-property',
   'test/runs/processes/kill',
   'test/sim/simulator',
 ]

@@ -23,6 +23,9 @@ import {
   SeededRandom,
   SequentialIds,
 } from 'pawl/testing'
+import type { CreateCommand } from '../../src/core/job/commands.ts'
+import type { After, Look, NodeRange } from '../../src/core/job/links.ts'
+import { isWaiter } from '../../src/core/job/links.ts'
 import type { Wait } from '../../src/core/job/waits.ts'
 
 /** How a command was chosen. */
@@ -63,6 +66,7 @@ const KINDS: Record<CommandKind, true> = {
   release: true,
   suspend: true,
   signal: true,
+  arrive: true,
   wait: true,
   expire: true,
   cancel: true,
@@ -164,7 +168,16 @@ export class Player {
     if (job === null) return [[1, () => this.#create()]]
     if (job.outcome !== null) return this.#whenEnded()
     if (job.execution !== null) return this.#whenHeld(job, job.execution.status)
-    if (job.blockedReason !== null) return [[4, () => ({ kind: 'redrive' })], ...this.#whenever()]
+    if (job.blockedReason !== null) {
+      return [
+        [4, () => ({ kind: 'redrive' })],
+        [isWaiter(job) ? 6 : 0, () => ({ kind: 'arrive', look: this.#anyLook() })],
+        ...this.#whenever(),
+      ]
+    }
+    if (isWaiter(job)) {
+      return [[6, () => ({ kind: 'arrive', look: this.#anyLook() })], ...this.#whenever()]
+    }
     const { roles } = this.script.lifecycle
     switch (roles.get(job.state)) {
       case 'ready':
@@ -233,6 +246,7 @@ export class Player {
       [4, () => this.#any(fence, 'fail')],
       [3, () => this.#any(fence, 'step')],
       ...this.#ifHas('suspend', 2, () => ({ kind: 'suspend', fence, runAt: this.#later() })),
+      ...this.#ifHas('wait', 2, () => this.#any(fence, 'wait')),
       ...both,
     ]
   }
@@ -275,7 +289,11 @@ export class Player {
       case 'signal':
         return { kind, name: this.#oneOf(STEPS), key: `k${this.#roll(3)}` }
       case 'wait':
-        return { kind, fence, wait: this.#anyWait() }
+        return { kind, fence, wait: this.#anyWait(), ended: this.#chance(0.5) }
+      case 'arrive':
+        return { kind, look: this.#anyLook() }
+      case 'redrive':
+        return this.#chance(0.5) ? { kind } : { kind, arrived: true }
       case 'prioritise':
         return { kind, priority: this.#roll(5) - 2 }
       case 'claim':
@@ -305,9 +323,30 @@ export class Player {
   }
 
   #anyWait(): Wait {
-    const what = this.#oneOf(['sleep', 'signal'] as const)
+    const what = this.#oneOf(['sleep', 'signal', 'children'] as const)
+    if (what === 'children') {
+      const n = 1 + this.#roll(2)
+      return { for: what, name: this.#oneOf(STEPS), n, until: null, children: this.#roll(3) }
+    }
     const until = what === 'signal' && this.#chance(0.3) ? null : this.#later()
     return { for: what, name: this.#oneOf(STEPS), n: 1 + this.#roll(2), until }
+  }
+
+  #anyLook(): Look {
+    const id = FOREIGN_CLAIM
+    const found = this.#oneOf([{}, {}, { failed: id }, { hit: id }])
+    return { open: this.#chance(0.5), ...found }
+  }
+
+  /** Links: awaited by others, a dependent of others, or neither. */
+  #links(): Partial<CreateCommand> {
+    const flow = { id: FOREIGN_CLAIM, n: this.#roll(3) }
+    const of: readonly NodeRange[] = [[0, 2], 4]
+    const need = this.#oneOf(['success', 'end', 'failure'] as const)
+    const groups = [{ name: 'all', of, need, list: true }]
+    const onFailure = this.#oneOf(['park', 'cancel', 'fail'] as const)
+    const after: After = { groups, onFailure }
+    return this.#oneOf([{}, {}, {}, { flow, awaited: true }, { flow, after }])
   }
 
   #create(): Command {
@@ -322,6 +361,7 @@ export class Player {
       ...(this.#policy !== null && { policy: this.#policy }),
       ...(how < 0.2 && { runAt: clock.now() + this.#oneOf([0, 1, 5000]) }),
       ...(how > 0.8 && idle && { hold: true }),
+      ...(how >= 0.2 && how <= 0.8 && this.#links()),
     }
   }
 

@@ -166,7 +166,7 @@ it('lets the connections that there are fall silent, and only those', async () =
   expect(proxy.connections).toBe(2)
 })
 
-it('makes a COMMIT succeed that its client never hears of', async () => {
+it('makes a COMMIT succeed whose reply its client never receives', async () => {
   const url = sharedPostgres()
   const schema = freshSchema(url)
   const witness = await connected(url)

@@ -23,7 +23,7 @@ describe('drain', () => {
     expect(sent).toEqual([['hello', `${id}/mail/1`]])
   })
 
-  it('tells of jobs whose effects wait, and fastForward waits for these as well', async () => {
+  it('returns jobs whose effects wait, and fastForward waits for these as well', async () => {
     let tries = 0
     const order = defineJob({
       name: 'order',

@@ -21,7 +21,7 @@ describe('givenJob', () => {
     running.when(release).thenState('queued')
   })
 
-  it('begins every question with the same history anew', () => {
+  it('begins every question with the same history', () => {
     running.when(release).thenState('queued')
     running.when((job) => job.applyCommand({ kind: 'cancel' })).thenState('cancelled')
     running.when(release).thenState('queued')

@@ -80,7 +80,7 @@ describe('runJob', () => {
     await expect(runJob(endless, null)).rejects.toMatchObject({ code: 'E_RESULT_NOT_STORED' })
   })
 
-  it('keeps what was told of progress, and what was counted', async () => {
+  it('keeps the reported progress, and what was counted', async () => {
     const job = defineJob({
       name: 'telling',
       run: ({ progress, count }) => {

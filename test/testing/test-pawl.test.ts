@@ -179,7 +179,7 @@ describe('drain', () => {
     expect(await test.drain()).toEqual(NOTHING_RAN)
   })
 
-  it('also finds jobs whose hints its worker has not heard', async () => {
+  it('also finds jobs whose hints its worker has not received', async () => {
     const child = defineJob({ name: 'child', run: () => null })
     const parent = defineJob({
       name: 'parent',

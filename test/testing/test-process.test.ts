@@ -28,7 +28,7 @@ it('a dead process gets no answer, no timer and no hint', async () => {
   expect(process).toMatchObject({ cause: 'test', calls: 1, isBusy: false })
 })
 
-it('a process is busy until it has told of each effect, or is dead', async () => {
+it('a process is busy until it has reported each effect, or is dead', async () => {
   const environment = testEnvironment()
   await using store = await openSqliteStore({ path: ':memory:', environment })
   const command = { jobId: environment.ids.next(), type: 'job', queue: 'default' }
@@ -54,7 +54,7 @@ it('a process is busy until it has told of each effect, or is dead', async () =>
   expect(process.isBusy).toBe(false)
 })
 
-it('a living process hears all of it, and its commits and errors are its own', async () => {
+it('a living process receives all of it, and its commits and errors are its own', async () => {
   const environment = testEnvironment()
   await using store = await openSqliteStore({ path: ':memory:', environment })
   const process = new TestProcess(environment, store)

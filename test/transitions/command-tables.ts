@@ -49,6 +49,9 @@ const standard: CommandTable = {
     signal            | note  note  note   note   note  note  →q    comm   ended ended  note  ended
     signal, other     | note  note  note   note   note  note  note  comm   ended ended  note  ended
     signal, known     | same  same  same   same   same  same  same  same   same  same   same  same
+    arrive            | same  same  same   same   same  same  same  comm   comm  same   same  same
+    arrive, one open  | same  same  same   same   same  same  same  comm   comm  same   same  same
+    arrive, failed    | same  same  same   same   same  same  same  comm   comm  same   same  same
     exhaust           | unsup unsup unsup  unsup  unsup unsup unsup comm   comm  unsup  unsup unsup
     claim             | no    no    →r     stale  stale no    no    comm   comm  no     no    no
     start             | stale stale stale  note   same  stale stale comm   comm  stale  stale stale
@@ -74,6 +77,7 @@ const standard: CommandTable = {
     cancel by holder  | stale stale stale  →C     →C    stale stale comm   comm  stale  stale stale
     park              | →Q    →Q    →Q     →Q     →Q    →Q    →Q    comm   comm  no     same  no
     redrive           | no    no    same   no     no    no    no    note   comm  →q     →q    no
+    redrive, arrived  | no    no    same   no     no    no    no    note   comm  →q     →q    no
     discard           | no    no    no     no     no    no    no    comm   comm  same   →F    no
     force to ready    | →q    →q    same   →q     →q    →q    →q    comm   comm  ended  →q    ended
     force aside       | →F    →F    →F     →F     →F    →F    →F    comm   comm  ended  →F    ended
@@ -105,6 +109,9 @@ const hardened: CommandTable = {
     signal            | unsup   unsup   unsup  unsup unsup  unsup  unsup unsup
     signal, other     | unsup   unsup   unsup  unsup unsup  unsup  unsup unsup
     signal, known     | unsup   unsup   unsup  unsup unsup  unsup  unsup unsup
+    arrive            | same    same    same   same  same   comm   comm  same
+    arrive, one open  | same    same    same   same  same   comm   comm  same
+    arrive, failed    | same    same    same   same  same   comm   comm  same
     exhaust           | unsup   unsup   unsup  unsup unsup  comm   comm  unsup
     claim             | →r      early   stale  stale no     comm   comm  no
     start             | stale   stale   note   same  stale  comm   comm  stale
@@ -130,6 +137,7 @@ const hardened: CommandTable = {
     cancel by holder  | stale   stale   →F→Q   →F→Q  stale  comm   comm  stale
     park              | →r→F→Q  →r→F→Q  →F→Q   →F→Q  →Q     comm   comm  same
     redrive           | same    same    no     no    no     note   comm  →p
+    redrive, arrived  | same    same    no     no    no     note   comm  →p
     discard           | unsup   unsup   unsup  unsup unsup  comm   comm  unsup
     force to ready    | same    same    →p     →p    →p     comm   comm  →p
     force aside       | →Q      →Q      →Q     →Q    →Q     comm   comm  same
@@ -161,6 +169,9 @@ const leased: CommandTable = {
     signal            | unsup   unsup   unsup  unsup  unsup unsup  unsup unsup
     signal, other     | unsup   unsup   unsup  unsup  unsup unsup  unsup unsup
     signal, known     | unsup   unsup   unsup  unsup  unsup unsup  unsup unsup
+    arrive            | same    same    same   same   same  comm   comm  same
+    arrive, one open  | same    same    same   same   same  comm   comm  same
+    arrive, failed    | same    same    same   same   same  comm   comm  same
     exhaust           | unsup   unsup   unsup  unsup  unsup comm   comm  unsup
     claim             | →r      early   park   stale  stale comm   comm  no
     start             | stale   stale   stale  note   same  comm   comm  stale
@@ -186,6 +197,7 @@ const leased: CommandTable = {
     cancel by holder  | stale   stale   stale  →F     →F    comm   comm  stale
     park              | note    note    same   →p     →p    comm   comm  ended
     redrive           | unsup   unsup   note   unsup  unsup note   comm  unsup
+    redrive, arrived  | unsup   unsup   note   unsup  unsup note   comm  unsup
     discard           | unsup   unsup   unsup  unsup  unsup comm   comm  unsup
     force to ready    | same    same    same   →p     →p    comm   comm  ended
     force aside       | →F      →F      →F     →F     →F    comm   comm  ended
@@ -225,6 +237,9 @@ const document: CommandTable = {
     signal            | unsup unsup unsup  unsup  unsup unsup unsup  unsup unsup  unsup unsup unsup
     signal, other     | unsup unsup unsup  unsup  unsup unsup unsup  unsup unsup  unsup unsup unsup
     signal, known     | unsup unsup unsup  unsup  unsup unsup unsup  unsup unsup  unsup unsup unsup
+    arrive            | same  same  same   same   same  same  comm   comm  same   same  same  same
+    arrive, one open  | same  same  same   same   same  same  comm   comm  same   same  same  same
+    arrive, failed    | same  same  same   same   same  same  comm   comm  same   same  same  same
     exhaust           | no    no    →F     no     no    no    comm   comm  same   no    park  no
     claim             | no    no    →r     stale  stale no    comm   comm  no     no    park  no
     start             | stale stale stale  note   same  stale comm   comm  stale  stale stale stale
@@ -250,6 +265,7 @@ const document: CommandTable = {
     cancel by holder  | stale stale stale  →F     →F    stale comm   comm  stale  stale stale stale
     park              | note  note  note   →t→q   →t→q  note  comm   comm  ended  same  same  same
     redrive           | unsup unsup unsup  unsup  unsup unsup note   comm  unsup  note  note  note
+    redrive, arrived  | unsup unsup unsup  unsup  unsup unsup note   comm  unsup  note  note  note
     discard           | unsup unsup unsup  unsup  unsup unsup comm   comm  unsup  unsup unsup unsup
     force to ready    | →q    →q    same   →q     →q    →q    comm   comm  ended  →q    same  →q
     force aside       | →F    →F    →F     →F     →F    →F    comm   comm  ended  →F    →F    →F
@@ -282,6 +298,9 @@ const task: CommandTable = {
     signal            | unsup   unsup   unsup  unsup  unsup unsup  unsup unsup
     signal, other     | unsup   unsup   unsup  unsup  unsup unsup  unsup unsup
     signal, known     | unsup   unsup   unsup  unsup  unsup unsup  unsup unsup
+    arrive            | same    same    same   same   same  comm   comm  same
+    arrive, one open  | same    same    same   same   same  comm   comm  same
+    arrive, failed    | same    same    same   same   same  comm   comm  same
     exhaust           | unsup   unsup   unsup  unsup  unsup comm   comm  unsup
     claim             | →r      early   park   stale  stale comm   comm  no
     start             | stale   stale   stale  note   same  comm   comm  stale
@@ -307,6 +326,7 @@ const task: CommandTable = {
     cancel by holder  | stale   stale   stale  →E     →E    comm   comm  stale
     park              | note    note    same   →p     →p    comm   comm  ended
     redrive           | same    same    note   no     no    note   comm  →p
+    redrive, arrived  | same    same    note   no     no    note   comm  →p
     discard           | unsup   unsup   unsup  unsup  unsup comm   comm  unsup
     force to ready    | same    same    same   →p     →p    comm   comm  ended
     force aside       | →E      →E      →E     →E     →E    comm   comm  ended

@@ -262,6 +262,9 @@ export const ROWS: Readonly<Record<string, Row>> = {
   signal: plain(SIGNAL),
   'signal, other': plain({ ...SIGNAL, name: 'payment' }),
   'signal, known': plain({ ...SIGNAL, known: true }),
+  arrive: plain({ kind: 'arrive', look: { open: false } }),
+  'arrive, one open': plain({ kind: 'arrive', look: { open: true } }),
+  'arrive, failed': plain({ kind: 'arrive', look: { open: true, failed: FOREIGN_CLAIM } }),
   exhaust: plain({ kind: 'exhaust' }),
   claim: { run: (script) => script.claim() },
   start: { run: fenced('start') },
@@ -295,6 +298,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
   },
   park: operated({ kind: 'park' }),
   redrive: operated({ kind: 'redrive' }),
+  'redrive, arrived': operated({ kind: 'redrive', arrived: true }),
   discard: operated({ kind: 'discard' }),
   'force to ready': {
     run: (script) => script.operate({ kind: 'force', to: script.lifecycle.ready }),

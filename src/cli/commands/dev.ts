@@ -129,7 +129,9 @@ function printEvent({ output }: Call, event: Extract<FromChild, { kind: 'event' 
   else if (name === 'reported') {
     const style = state === 'succeeded' || state === 'committed' ? 'green' : 'yellow'
     const became = output.style(style, visible(state ?? ''))
-    output.line(`${jobId} ${visible(type)} ${became} after ${attempt}${why}`)
+    output.line(`${jobId} ${visible(type)} ${became} in attempt ${attempt}${why}`)
+  } else if (name === 'threw') {
+    for (const line of (text ?? '').split('\n')) output.line(output.style('dim', visible(line)))
   } else output.line(`${[jobId, name].filter(Boolean).join(' ')}${why}`)
 }
 

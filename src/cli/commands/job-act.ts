@@ -130,7 +130,12 @@ function countsOf({ matched, done, same, asked, refused }: OperatorReport): stri
   return shown.map(([name, count]) => `${count} ${name}`).join(', ')
 }
 
-function report({ output, interrupted }: Call, verb: string, result: OperatorReport): ExitCode {
+/** Prints the report of a command, and returns its exit code. */
+export function report(
+  { output, interrupted }: Call,
+  verb: string,
+  result: OperatorReport,
+): ExitCode {
   const { ids: _, ...counts } = result
   if (output.json) output.record({ verb, ...counts })
   else printReport(output, verb, result)
@@ -248,7 +253,14 @@ const LINES: Readonly<Record<string, Line>> = {
     },
   },
   approve: {
-    examples: [[`pawl job approve ${ID} --reason "the host is gone"`, 'one job']],
+    examples: [
+      [`pawl job approve ${ID} --operator ann --reason "checked"`, 'what the job asks for'],
+      [`pawl job approve ${ID} --reason "the host is gone"`, 'the recovery of a stalled job'],
+      ['pawl job approve --waits-for approval --type refund --reason "checked"', 'many jobs'],
+    ],
+  },
+  reject: {
+    examples: [[`pawl job reject ${ID} --operator ann --reason "too expensive"`, 'one job']],
   },
 }
 

@@ -13,8 +13,9 @@ import { loadJobFiles } from '../job-files.ts'
 import { loggerOf, withPawl } from '../opening.ts'
 import { bundleLines, jobIn, readBundle } from '../replay/bundle.ts'
 import { play, type Replayed } from '../replay/play.ts'
-import { type RecordedFact, type RecordedJob, recordedJobOf } from '../replay/recorded.ts'
+import { othersOf, type RecordedFact, type RecordedJob, recordedJobOf } from '../replay/recorded.ts'
 import { type Call, type CommandSpec, hasFlag, textOf, textsOf } from '../spec.ts'
+import { thrownLines } from '../thrown-text.ts'
 import { shortened, visible, visibleJson } from '../visible.ts'
 
 const VALUE_MAX = 400
@@ -48,7 +49,12 @@ async function recordedOf(call: Call): Promise<RecordedJob> {
   return withPawl(call, async ({ store }) => {
     const entries: RecordedFact[] = []
     for await (const entry of entriesOf(store, [id])) entries.push(entry)
-    return recordedJobOf(entries, (why) => new UsageInvalid(`The job ${visible(why)}`))
+    const recorded = recordedJobOf(entries, (why) => new UsageInvalid(`The job ${visible(why)}`))
+    const { flow, links } = recorded.job
+    // Most jobs have neither dependencies nor children.
+    return flow === null && links === 0
+      ? recorded
+      : { ...recorded, others: await othersOf(store, id) }
   })
 }
 
@@ -103,8 +109,9 @@ function print({ output }: Call, { job }: RecordedJob, replayed: Replayed): void
     const how = outcome.isCommit ? '  (not committed)' : ''
     output.line(`replayed  ${output.style('green', 'succeeded')} ${shown(outcome.output)}${how}`)
   } else if (outcome.kind === 'failed') {
-    const { message } = outcome.failure
+    const { message, thrown } = outcome.failure
     output.line(`replayed  ${output.style('red', 'failed')} ${visible(message)}`)
+    if (thrown !== undefined) for (const line of thrownLines(thrown)) output.line(visible(line))
   } else output.line(`replayed  ${outcome.kind}`)
 }
 
@@ -134,10 +141,11 @@ export const commands: readonly CommandSpec[] = [
     summary: 'Run the last attempt at a job again on this machine, without any effect',
     details:
       'Calls the handler of your job file with the recorded input; steps return their recorded ' +
-      'results. Nothing is written to a store. Effects, new jobs and the commit are printed, not ' +
-      'done; a commit that runs SQL stops there. What your handler does by itself outside of ' +
-      'steps and commits, such as calls over the network, is done. Time-outs do not apply. The ' +
-      'exit code is 0 unless the handler fails.',
+      'results, and so do the jobs that it comes after or has invoked, if they have ended and ' +
+      'the job is read from a store. Nothing is written to a store. Effects, new jobs and the ' +
+      'commit are printed, not done; a commit that runs SQL stops there. What your handler does ' +
+      'by itself outside of steps and commits, such as calls over the network, is done. ' +
+      'Time-outs do not apply. The exit code is 0 unless the handler fails.',
     args: [{ flags: '[id]', says: 'the id of the job' }],
     options: [
       { flags: '--jobs <file>', says: 'a job file', repeats: true },

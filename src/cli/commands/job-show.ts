@@ -14,6 +14,7 @@ import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
 import { auditOf } from '../../engine/audit.ts'
 import type { JobDefinition } from '../../engine/define-job.ts'
 import { stamp } from '../../environment/times.ts'
+import { linksOf } from '../../http/links.ts'
 import { currentWait } from '../../http/waits.ts'
 import type { AuditEntry } from '../../stores/audit.ts'
 import type { Store } from '../../stores/contract/store.ts'
@@ -52,16 +53,17 @@ async function show(call: Call): Promise<undefined> {
       const explanation = await pawl.explain(id)
       const history = await store.waits.history(id)
       const wait = currentWait(pawl.internals.lifecycles, job, history)
+      const links = await linksOf(store, job)
       const now = store.now()
       if (!output.json) {
         const known = { job, facts, lifecycle, input, result, progress, effects }
-        printStory(output, { ...known, explanation, wait, now })
+        printStory(output, { ...known, explanation, wait, links, now })
         return
       }
       const lane = lifecycle && laneOf(lifecycle, job, now)
       const executions = executionsOf(facts)
       const unreadSignals = unreadIn(facts).map(({ seq, at, signal }) => ({ seq, at, ...signal }))
-      const waits = { waitsFor: wait, unreadSignals }
+      const waits = { waitsFor: wait, unreadSignals, links }
       const known = { job, lane, executions, facts, effects, explanation, ...waits }
       output.record(known, { input, result, progress })
     },
@@ -98,7 +100,7 @@ async function showPast(
     return
   }
   const left = { progress: undefined, effects: [], explanation: undefined, wait: undefined }
-  printStory(output, { job, facts, lifecycle, input, result, ...left, now })
+  printStory(output, { job, facts, lifecycle, input, result, ...left, links: undefined, now })
 }
 
 async function explain(call: Call): Promise<undefined> {
@@ -217,8 +219,9 @@ export const commands: readonly CommandSpec[] = [
     name: 'job show',
     summary: 'Show a job with all its facts, now or after any of them',
     details:
-      'Prints state, attempts, budgets, lease, error, payloads, what the job waits for, unread ' +
-      'signals, why the job is in its state, and every fact with its time, actor and reason.',
+      'Prints state, attempts, budgets, lease, error, payloads, what the job waits for, its ' +
+      'flow, parent, dependencies and children, unread signals, why the job is in its state, ' +
+      'and every fact with its time, actor and reason.',
     args: [ID_ARGUMENT],
     options: [
       JOBS_OPTION,

@@ -56,9 +56,9 @@ export const commands: readonly CommandSpec[] = [
     summary: 'Serve jobs and the doctor to an assistant, by the Model Context Protocol',
     details:
       'Reads JSON-RPC from stdin and answers on stdout, until stdin ends. Tools: list_jobs, ' +
-      'show_job, explain_job, stats and doctor_plan, which change nothing. With --allow operate ' +
-      'also act_on_job, which retries, redrives or cancels one job with a reason. Values of ' +
-      'members with names of usual secrets are not shown.',
+      'show_job, explain_job, show_flow, stats and doctor_plan, which change nothing. With ' +
+      '--allow operate also act_on_job, which retries, redrives or cancels one job with a ' +
+      'reason. Values of members with names of usual secrets are not shown.',
     options: [
       { flags: '--allow <what>', says: 'allow changes, too', choices: ['operate'] },
       { flags: '--operator <name>', says: 'the name under which changes are recorded' },

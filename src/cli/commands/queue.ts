@@ -51,7 +51,7 @@ async function listWorkers(call: Call): Promise<undefined> {
       for (const worker of workers) output.record({ ...worker, types: worker.types ?? [] })
       return
     }
-    if (workers.length === 0) output.say('No worker has reported to this store.')
+    if (workers.length === 0) output.say('No worker is known to this store.')
     const columns = [
       { head: 'worker' },
       { head: 'state' },

@@ -1,5 +1,6 @@
 /** `pawl serve`: the HTTP API as a process. */
 import { PrometheusMetrics } from '../../engine/watching/prometheus.ts'
+import { LOOPBACK_HOSTS } from '../../http/access.ts'
 import { serveHttp } from '../../http/node.ts'
 import { UsageInvalid } from '../errors.ts'
 import { EXIT, type ExitCode } from '../exit-codes.ts'
@@ -25,6 +26,10 @@ async function serve(call: Call): Promise<ExitCode> {
       await using server = await serveHttp({ pawl, metrics, ...options, ...own })
       if (output.json) output.record({ url: server.url })
       else output.line(server.url)
+      if (options.dashboard) output.say('Open it in a browser for the dashboard.')
+      if (!LOOPBACK_HOSTS.includes(options.host ?? '127.0.0.1')) {
+        output.say('Every request needs a token. To create one: pawl token create NAME --role read')
+      }
       output.say('Press Ctrl-C to stop.')
       await new Promise<void>((resolve) => {
         call.interrupted.addEventListener('abort', () => resolve(), { once: true })

@@ -185,7 +185,7 @@ function printEvent(
       const { type: name, ...rest } = event
       const why = event.error === undefined ? '' : `  ${short(event.error)}`
       if (output.json) output.record({ event: name, ...rest })
-      else output.line(`${visible(event.key)} ${event.result} after ${event.tries}${why}`)
+      else output.line(`${visible(event.key)} ${event.result} in try ${event.tries}${why}`)
       break
     }
     case 'lost':
@@ -212,7 +212,7 @@ function printEvent(
         output.explain(`${jobId} ${visible(type)} attempt ${attempt}`)
       } else {
         const became = hasSucceeded && outcome === null ? 'committed' : visible(state)
-        output.line(`${jobId} ${visible(type)} ${became} after ${attempt}${why}`)
+        output.line(`${jobId} ${visible(type)} ${became} in attempt ${attempt}${why}`)
       }
     }
   }

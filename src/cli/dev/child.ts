@@ -19,6 +19,7 @@ import { loadFiles } from '../job-files.ts'
 import { createOwnFolder } from '../opening.ts'
 import { loadRunFiles, servedRuns } from '../run-files.ts'
 import { resolveSettings, type Settings } from '../settings.ts'
+import { thrownLines } from '../thrown-text.ts'
 import type { FromChild, ToChild } from './messages.ts'
 
 const PORTS_TRIED = 20
@@ -157,6 +158,13 @@ function report(event: PawlEvent): void {
       const became = hasSucceeded && outcome === null ? 'committed' : state
       const text = error === null ? {} : { text: error.message }
       say({ kind: 'event', event: event.type, jobId, type, state: became, attempt, ...text })
+      break
+    }
+    case 'failed': {
+      const { job, attempt, thrown, error } = event
+      const lines = thrown === undefined ? [error.message] : thrownLines(thrown)
+      const about = { jobId: job.id, type: job.type, attempt, text: lines.join('\n') }
+      say({ kind: 'event', event: 'threw', ...about })
       break
     }
     case 'effect': {

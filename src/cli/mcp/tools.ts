@@ -3,11 +3,13 @@ import { name, oneOf, text, uuid } from '../../core/checks.ts'
 import { CommandInvalid, JobNotFound } from '../../core/errors.ts'
 import { checkFields, type FieldChecks } from '../../core/fields.ts'
 import type { Pawl } from '../../engine/pawl.ts'
+import { readFlow } from '../../http/flow-view.ts'
 import { PayloadRules, SECRET_KEYS } from '../../http/payloads.ts'
 import type { JobFilter } from '../../stores/contract/store.ts'
 import type { Tool } from './protocol.ts'
 
 const LIST_MAX = 100
+const PAGE = { limit: LIST_MAX }
 const FACTS_MAX = 200
 const FINDINGS_MAX = 100
 const PAYLOAD_MAX = 4096
@@ -35,7 +37,7 @@ function readingTools(pawl: Pawl): readonly Tool[] {
       name: 'list_jobs',
       description: `Lists up to ${LIST_MAX} jobs, newest first. All conditions must match.`,
       inputSchema: schema({
-        ...{ type: TEXT, queue: TEXT, state: TEXT, error: TEXT },
+        ...{ type: TEXT, queue: TEXT, state: TEXT, error: TEXT, flow: TEXT },
         lane: { enum: ['ready', 'waiting', 'held', 'parked', 'delivering', 'ended'] },
         outcome: { enum: ['succeeded', 'failed', 'cancelled'] },
       }),
@@ -58,8 +60,14 @@ function readingTools(pawl: Pawl): readonly Tool[] {
       },
     },
     {
+      name: 'show_flow',
+      description: 'Shows a flow or batch: progress, what waits for what, and the critical path.',
+      inputSchema: schema({ id: { ...ID, description: 'the id of the flow or batch' } }, ['id']),
+      run: (input) => showFlow(pawl, idOf(input)),
+    },
+    {
       name: 'stats',
-      description: 'Counts jobs by lane, and lists queues and workers.',
+      description: 'Counts jobs by lane, and lists queues, workers, and flows with a parked job.',
       inputSchema: schema({}),
       run: (input) => stats(pawl, input),
     },
@@ -125,7 +133,14 @@ async function stats(pawl: Pawl, input: object): Promise<unknown> {
   const { lanes, ended } = await pawl.store.counts()
   const queues = (await pawl.queues.list()).slice(0, LIST_MAX)
   const workers = (await pawl.workers.list()).slice(0, LIST_MAX)
-  return { lanes, ended, queues, workers }
+  const { items: parkedFlows } = await pawl.store.flows.list({ state: 'attention' }, PAGE)
+  return { lanes, ended, queues, workers, parkedFlows }
+}
+
+/** The graph, in which nodes of a large flow are folded. */
+async function showFlow(pawl: Pawl, id: string): Promise<unknown> {
+  const { flow, progress, graph } = await readFlow(pawl, id)
+  return { flow, progress, ...graph }
 }
 
 async function doctorPlan(pawl: Pawl, input: object): Promise<unknown> {

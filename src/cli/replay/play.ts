@@ -33,7 +33,7 @@ export interface PlayOptions {
 
 export async function play(
   definition: JobDefinition,
-  { job, input, steps }: RecordedJob,
+  { job, input, steps, others }: RecordedJob,
   { liveSteps, logger, signal }: PlayOptions,
 ): Promise<Replayed> {
   let statement: Statement | undefined
@@ -42,6 +42,7 @@ export async function play(
     environment: testEnvironment(),
     isReplay: true,
     steps: offered,
+    ...(others !== undefined && { children: others.children, afterEnds: others.after }),
     logger,
     signal,
     query: async (sql, values = []) => {

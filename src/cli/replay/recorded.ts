@@ -4,6 +4,11 @@ import { messageOf } from '../../core/errors.ts'
 import type { Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { decodeValue } from '../../core/values.ts'
+import { pagesOf } from '../../engine/pages.ts'
+import { readResult } from '../../engine/stored-values.ts'
+import type { AfterEnds } from '../../stores/contract/flows.ts'
+import type { Store } from '../../stores/contract/store.ts'
+import type { GivenOutcome, RunJobChildren } from '../../testing/given-jobs.ts'
 
 /** A fact and its payload, as the ledger or a bundle has them. */
 export interface RecordedFact {
@@ -24,6 +29,42 @@ export interface RecordedJob {
   /** JSON text. */
   readonly input: string
   readonly steps: readonly RecordedStep[]
+  /** What the store knows of the jobs that it comes after, and of those that it has invoked. */
+  readonly others?: RecordedOthers
+}
+
+/** Other jobs as the handler saw them; a bundle does not have them. */
+export interface RecordedOthers {
+  readonly after: readonly AfterEnds[]
+  readonly children: readonly RunJobChildren[]
+}
+
+/** Reads from a store how the jobs ended that a job comes after, or has invoked. */
+export async function othersOf(store: Store, id: string): Promise<RecordedOthers> {
+  const outcomes = new Map<string, GivenOutcome[]>()
+  for await (const { items } of pagesOf((page) => store.flows.nodes(id, page), { size: PAGE })) {
+    for (const { job, as } of items) {
+      if (as === undefined || job.outcome === null) continue
+      const known = outcomes.get(as) ?? []
+      outcomes.set(as, known)
+      known.push(await outcomeIn(store, job))
+    }
+  }
+  const children = [...outcomes].map(([as, own]) => {
+    const at = as.lastIndexOf('/')
+    return { name: as.slice(0, at), n: Number(as.slice(at + 1)), outcomes: own }
+  })
+  return { after: await store.flows.after(id), children }
+}
+
+const PAGE = 500
+
+async function outcomeIn(store: Store, job: Job): Promise<GivenOutcome> {
+  const { id, outcome, reason, error } = job
+  const why = reason === null ? {} : { reason }
+  if (outcome === 'failed') return { kind: 'failed', ...why, ...(error !== null && { error }) }
+  if (outcome !== 'succeeded') return { kind: 'cancelled', ...why }
+  return { kind: 'succeeded', output: readResult(id, (await store.payloads(id))?.result) }
 }
 
 /** Throws what `refuse` returns if the facts do not make a job. */

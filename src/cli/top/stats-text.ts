@@ -55,7 +55,8 @@ function headLines(stats: Stats, { store, retention }: Shown): Line[] {
     },
     {
       text:
-        `schedules  ${schedules.count}, ${schedules.paused} paused, ` +
+        `schedules  ${schedules.count}${schedules.more ? ' or more' : ''}, ` +
+        `${schedules.paused} paused, ` +
         `${schedules.late} late${late}`,
     },
     ...(retention === undefined ? [] : [{ text: `retention  ${retentionText(retention)}` }]),
@@ -111,6 +112,7 @@ function attentionLines({ attention }: Stats): Line[] {
     stuckHandlers: ['handlers that go on without their lease', 'pawl worker list'],
     pausedQueues: ['paused queues', 'pawl queue list'],
     unservedQueues: ['queues with ready jobs and no live worker', 'pawl queue list'],
+    parkedFlows: ['flows with a parked job', 'pawl flow list --state attention'],
     missedTicks: ['ticks that schedules missed in the last day', 'pawl schedule list'],
   }
   const names = Object.keys(says) as (keyof typeof counts)[]

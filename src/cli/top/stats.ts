@@ -41,7 +41,7 @@ export async function readStats(pawl: Pawl, call: Call) {
 }
 
 async function schedulesOf(store: Store, now: number) {
-  const { items } = await store.schedules.list({ limit: SCHEDULES_MAX })
+  const { items, next } = await store.schedules.list({ limit: SCHEDULES_MAX })
   const paused = items.filter(({ pausedAt }) => pausedAt !== undefined)
   const lateMs = items
     .filter(({ pausedAt }) => pausedAt === undefined)
@@ -49,6 +49,8 @@ async function schedulesOf(store: Store, now: number) {
     .filter((ms) => ms > LATE_MS)
   return {
     count: items.length,
+    /** There are more, and the other numbers are about the first ones. */
+    more: next !== undefined,
     paused: paused.length,
     late: lateMs.length,
     latestMs: lateMs.length === 0 ? null : Math.max(...lateMs),

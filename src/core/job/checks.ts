@@ -32,6 +32,8 @@ import {
   OPERATOR_COMMANDS,
 } from './commands.ts'
 import { ACTORS, type ActorKind } from './facts.ts'
+import { afterFault, flowPlace, INVOKED_MAX, lookFault } from './link-checks.ts'
+import { PARENT_ENDED } from './links.ts'
 import { AHEAD_MAX_MS } from './priority.ts'
 import type { Wait } from './waits.ts'
 
@@ -134,6 +136,18 @@ function commandFault(command: Command): CommandInvalid | undefined {
       return fault('name', name(command.name)) ?? fault('key', name(command.key))
     case 'wait':
       return waitFault(command.wait)
+    case 'arrive':
+      return fault('look', lookFault(command.look))
+    case 'cancel':
+      return fault(
+        'reason',
+        optional(command.reason, (reason) => oneOf(reason, [PARENT_ENDED])),
+      )
+    case 'redrive':
+      return (
+        fault('arrived', optional(command.arrived, flag)) ??
+        fault('missed', optional(command.missed, flag))
+      )
     case 'commit':
       return (
         fault('effects', optional(command.effects, effects)) ??
@@ -153,13 +167,28 @@ function commandFault(command: Command): CommandInvalid | undefined {
   }
 }
 
-function waitFault({ for: what, name: own, n, until }: Wait): CommandInvalid | undefined {
+function waitFault(wait: Wait): CommandInvalid | undefined {
+  const { for: what, name: own, n, until } = wait
   return (
-    fault('wait.for', oneOf(what, ['sleep', 'signal'])) ??
+    fault('wait.for', oneOf(what, ['sleep', 'signal', 'children'])) ??
     fault('wait.name', name(own)) ??
     fault('wait.n', count(n, 1, Number.MAX_SAFE_INTEGER)) ??
     // A sleep without an end would never be over.
-    fault('wait.until', what === 'sleep' || until !== null ? time(until as number) : undefined)
+    fault('wait.until', what === 'sleep' || until !== null ? time(until as number) : undefined) ??
+    (what === 'children' ? childrenFault(wait) : undefined)
+  )
+}
+
+/** A wait for children ends when they have ended. */
+function childrenFault({ until, children, concurrency, abandons }: Wait) {
+  return (
+    fault('wait.until', until === null ? undefined : 'must be null') ??
+    fault('wait.children', count(children as number, 0, INVOKED_MAX)) ??
+    fault(
+      'wait.concurrency',
+      optional(concurrency, (own) => count(own, 1, INVOKED_MAX)),
+    ) ??
+    fault('wait.abandons', optional(abandons, flag))
   )
 }
 
@@ -178,7 +207,20 @@ function createFault(command: CreateCommand): CommandInvalid | undefined {
     fault('deadlineAt', optional(command.deadlineAt, time)) ??
     fault('runAt', optional(command.runAt, time)) ??
     fault('hold', optional(command.hold, flag)) ??
-    fault('policy', optional(command.policy, policy))
+    fault('policy', optional(command.policy, policy)) ??
+    linksFault(command)
+  )
+}
+
+function linksFault({ flow, awaited, after, hold, runAt }: CreateCommand) {
+  if (flow === undefined && awaited === undefined && after === undefined) return undefined
+  const own = after && (hold !== undefined ? 'hold' : runAt !== undefined ? 'runAt' : undefined)
+  return (
+    fault('flow', optional(flow, flowPlace)) ??
+    fault('awaited', optional(awaited, flag)) ??
+    fault('after', optional(after, afterFault)) ??
+    fault('after', after && flow === undefined ? 'must be of a job with a flow' : undefined) ??
+    fault(own ?? '', own && 'must not be set for a job that waits for others')
   )
 }
 

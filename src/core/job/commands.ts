@@ -3,6 +3,7 @@ import type { Failure } from '../failure.ts'
 import type { LimitKey } from '../limits/keys.ts'
 import type { JobPolicy } from '../retry.ts'
 import type { ActorKind } from './facts.ts'
+import type { After, FlowPlace, Look } from './links.ts'
 import type { Wait } from './waits.ts'
 
 /** Proves that an execution holds the job: both values must match, and the lease must be valid. */
@@ -35,6 +36,12 @@ export interface CreateCommand {
   readonly runAt?: number
   /** If true, the job is only created. It runs after a `submit` or `schedule`. */
   readonly hold?: boolean
+  /** The flow, batch or invoke that the job belongs to. Only the verbs of flows set this. */
+  readonly flow?: FlowPlace
+  /** Others wait for its end. Only the verbs of flows set this. */
+  readonly awaited?: boolean
+  /** What the job waits for before its first attempt. Only the verbs of flows set this. */
+  readonly after?: After
 }
 
 /** The commands of an execution for its job, with its fence. */
@@ -88,6 +95,8 @@ export type Command =
       readonly wait: Wait
       readonly known?: boolean
       readonly next?: number
+      /** All children that the wait is for have ended. */
+      readonly ended?: boolean
     }
   | { readonly kind: 'submit' }
   | { readonly kind: 'schedule'; readonly runAt: number }
@@ -108,6 +117,11 @@ export type Command =
     }
   /** Replaces the input, which is stored beside this fact. Only before the first attempt. */
   | { readonly kind: 'replace'; readonly limitKeys?: readonly LimitKey[] }
+  /**
+   * Something that the job waits for has ended. The store says what it found, under the lock of the
+   * job.
+   */
+  | { readonly kind: 'arrive'; readonly look: Look }
   | { readonly kind: 'exhaust' }
   | {
       readonly kind: 'claim'
@@ -124,9 +138,18 @@ export type Command =
    */
   | { readonly kind: 'expire'; readonly fence: Fence; readonly approved?: boolean }
   /** With a fence: the holder carries out a cancel request. Without: ends the job at once. */
-  | { readonly kind: 'cancel'; readonly fence?: Fence }
+  | {
+      readonly kind: 'cancel'
+      readonly fence?: Fence
+      /** Why the engine cancels it; 'cancelled' if absent. */
+      readonly reason?: 'parent_ended'
+    }
   | { readonly kind: 'park' }
-  | { readonly kind: 'redrive' }
+  /**
+   * For a job that waits, the store says what it found: `arrived` if everything came out as needed,
+   * `missed` if the failure that it waits for cannot happen any more.
+   */
+  | { readonly kind: 'redrive'; readonly arrived?: boolean; readonly missed?: boolean }
   | { readonly kind: 'discard' }
   | { readonly kind: 'force'; readonly to: string }
   /** Without `to`, only records that the row was rebuilt. */
@@ -185,6 +208,7 @@ export const COMMAND_KINDS: readonly CommandKind[] = [
   'prioritise',
   'replace',
   'signal',
+  'arrive',
   'exhaust',
   'claim',
   ...FENCED_COMMANDS,

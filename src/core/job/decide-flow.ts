@@ -17,6 +17,7 @@ import {
 } from './decision.ts'
 import type { JobAttributes } from './job.ts'
 import { isDue } from './lanes.ts'
+import { linksOf } from './links.ts'
 import { RESUMED } from './waits.ts'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
@@ -38,11 +39,13 @@ export function decideCreate(
       ),
     )
   }
+  const { after, flow } = command
+  const stays = command.hold || after !== undefined
   const later = command.runAt !== undefined && command.runAt > context.now
   // Without a state for delayed jobs, the job waits in its initial state.
-  const path = command.hold ? undefined : pathOf(lifecycle, initial, later ? 'schedule' : 'submit')
+  const path = stays ? undefined : pathOf(lifecycle, initial, later ? 'schedule' : 'submit')
   const states = [initial, ...(path ?? [])]
-  const runAt = command.hold ? null : later ? (command.runAt as number) : context.now
+  const runAt = stays ? null : later ? (command.runAt as number) : context.now
   const to = states[states.length - 1] as string
   const fact = newFact(context, command.jobId, 1, 'create', null, to)
   if (states.length > 1) fact.via = states.slice(0, -1)
@@ -50,6 +53,10 @@ export function decideCreate(
   fact.priority = command.priority ?? 0
   if (command.aheadMs) fact.aheadMs = command.aheadMs
   fact.runAt = runAt
+  const links = linksOf(command.awaited, after)
+  if (links !== 0) fact.links = links
+  if (flow?.as !== undefined) fact.as = flow.as
+  if (after !== undefined) fact.after = after
   return { kind: 'fact', fact }
 }
 
@@ -71,6 +78,7 @@ function attributesOf(lifecycle: Lifecycle, command: CreateCommand): JobAttribut
     timeoutMs: command.timeoutMs ?? null,
     deadlineAt: command.deadlineAt ?? null,
     policy: command.policy ?? null,
+    ...(command.flow !== undefined && { flow: command.flow.id, node: command.flow.n }),
   }
 }
 
@@ -170,6 +178,7 @@ export function decideExhaust(situation: Situation): Decision {
 }
 
 /** Ends the job on request. An execution that holds the job loses it. */
-export function decideCancel(situation: Situation): Decision {
-  return follow(situation, 'cancel', { reason: 'cancelled' }, 'cancelled')
+export function decideCancel(situation: Situation, command: Of<'cancel'>): Decision {
+  const { reason = 'cancelled' } = command
+  return follow(situation, 'cancel', { reason }, 'cancelled')
 }

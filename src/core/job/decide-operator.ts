@@ -6,6 +6,7 @@
 import { Committed, InvalidTransition, JobEnded } from '../errors.ts'
 import { pathOf } from '../lifecycles/lifecycle.ts'
 import type { Command } from './commands.ts'
+import { cancelWaiter, release } from './decide-links.ts'
 import {
   abortChange,
   accept,
@@ -18,6 +19,7 @@ import {
   type Situation,
 } from './decision.ts'
 import { isCommitted } from './job.ts'
+import { isWaiter, NOT_NEEDED } from './links.ts'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
@@ -40,8 +42,13 @@ export function decidePark(situation: Situation): Decision {
 }
 
 /** Lets a parked or failed job run again with fresh budgets. Attempts keep counting. */
-export function decideRedrive(situation: Situation): Decision {
+export function decideRedrive(situation: Situation, command: Of<'redrive'>): Decision {
   const { lifecycle, job, context } = situation
+  if (command.missed && isWaiter(job)) return cancelWaiter(situation, { reason: NOT_NEEDED })
+  // A dependent that was parked before its first attempt starts as one that was not.
+  if (command.arrived && isWaiter(job) && job.state === lifecycle.machine.initial) {
+    return release(situation)
+  }
   // Rule G6: after the commit only the outbox is reset. The store does that together with this
   // fact.
   if (isCommitted(job)) {

@@ -9,7 +9,8 @@
  * 3. The fence must match, so that a late worker learns that it is late (G3).
  * 4. After the commit the job can only succeed (G6).
  * 5. Past the deadline of the job an attempt cannot start, record a step or commit.
- * 6. The lifecycle must have a path for the command.
+ * 6. A job that waits for others is started only by their end (P19).
+ * 7. The lifecycle must have a path for the command.
  */
 import { Committed, DeadlinePassed, JobExists, JobNotFound } from '../errors.ts'
 import type { Lifecycle } from '../lifecycles/lifecycle.ts'
@@ -37,6 +38,7 @@ import {
   decideSchedule,
   decideSubmit,
 } from './decide-flow.ts'
+import { decideArrive, guardWaiter } from './decide-links.ts'
 import {
   decideDiscard,
   decideForce,
@@ -84,7 +86,8 @@ function guard({ job, context }: Situation, command: Command): Decision | undefi
   const tooLate = committed && !COMMITTED_COMMANDS.includes(command.kind)
   if (tooLate) return reject(new Committed(job.id, command.kind))
   const isLate = isPastDeadline(job, context.now) && TIMELY_COMMANDS.includes(command.kind)
-  return isLate ? reject(new DeadlinePassed(job.id, job.deadlineAt as number)) : undefined
+  if (isLate) return reject(new DeadlinePassed(job.id, job.deadlineAt as number))
+  return guardWaiter(job, command)
 }
 
 /** The commands that do not apply past the deadline of the job. */
@@ -109,6 +112,8 @@ function dispatch(situation: Situation, command: Exclude<Command, { kind: 'creat
       return decideReplace(situation, command)
     case 'signal':
       return decideSignal(situation, command)
+    case 'arrive':
+      return decideArrive(situation, command)
     case 'exhaust':
       return decideExhaust(situation)
     case 'claim':
@@ -132,11 +137,11 @@ function dispatch(situation: Situation, command: Exclude<Command, { kind: 'creat
     case 'expire':
       return decideExpire(situation, command)
     case 'cancel':
-      return decideCancel(situation)
+      return decideCancel(situation, command)
     case 'park':
       return decidePark(situation)
     case 'redrive':
-      return decideRedrive(situation)
+      return decideRedrive(situation, command)
     case 'discard':
       return decideDiscard(situation)
     case 'force':

@@ -10,6 +10,7 @@ import type { JobPolicy } from '../retry.ts'
 import type { Context } from './commands.ts'
 import { type ExecutionChange, FACT_VERSION, type Fact, type FactTrigger } from './facts.ts'
 import type { Job } from './job.ts'
+import { arrivedLinks, isWaiter } from './links.ts'
 import { closesAttempt, timingOf } from './timing.ts'
 
 /** The result of a command: a fact, a no-op, or a rejection. */
@@ -73,6 +74,9 @@ export function accept(
   const fact = newFact(context, job.id, job.seq + 1, trigger, job.state, to)
   if (path.length > 1) fact.via = path.slice(0, -1)
   Object.assign(fact, fields)
+  if (isWaiter(job) && path.length > 0 && leavesWait(lifecycle, job, to)) {
+    fact.links = arrivedLinks(job.links)
+  }
   if (outcome !== undefined) {
     fact.outcome = outcome
     // An ended job is not parked.
@@ -83,6 +87,15 @@ export function accept(
     fact.timing = timingOf(job, execution, context.now)
   }
   return { kind: 'fact', fact }
+}
+
+/**
+ * Returns true if a job that moves waits no longer. A parent looks at its children again when its
+ * handler runs. A dependent that is parked or has ended still must not start.
+ */
+function leavesWait({ targets, roles }: Lifecycle, { state }: Job, to: string): boolean {
+  const role = roles.get(to)
+  return state === targets.get('wait') || role === 'ready' || role === 'waiting'
 }
 
 type Draft = { -readonly [Field in keyof Fact]: Fact[Field] }

@@ -13,10 +13,13 @@ import type { CurrentExecution, Job, JobAttributes } from './job.ts'
 export function evolve(job: Job | null, fact: Fact): Job {
   assertFollows(job, fact)
   if (fact.rebased !== undefined) {
-    // Facts of earlier releases lack `aheadMs`.
+    // Facts of earlier releases lack these four.
     return {
       ...fact.rebased,
       aheadMs: fact.rebased.aheadMs ?? 0,
+      flow: fact.rebased.flow ?? null,
+      node: fact.rebased.node ?? null,
+      links: fact.rebased.links ?? 0,
       seq: fact.seq,
       updatedAt: fact.at,
     }
@@ -62,6 +65,9 @@ export function evolve(job: Job | null, fact: Fact): Job {
     blockedReason: fact.blockedReason === undefined ? before.blockedReason : fact.blockedReason,
     stalled: fact.stalled ?? (moved ? false : before.stalled),
     execution,
+    flow: before.flow,
+    node: before.node,
+    links: fact.links ?? before.links,
   }
 }
 
@@ -193,5 +199,8 @@ function newJob(fact: Fact): Job {
     blockedReason: null,
     stalled: false,
     execution: null,
+    flow: created.flow ?? null,
+    node: created.node ?? null,
+    links: 0,
   }
 }

@@ -21,6 +21,7 @@ import type { AbortReason, ExecutionStatus } from '../execution.ts'
 import type { Outcome } from '../lifecycles/lifecycle.ts'
 import type { ThrownError } from '../thrown.ts'
 import type { Job, JobAttributes, JobError } from './job.ts'
+import type { After } from './links.ts'
 import type { Receipt, SentSignal, Wait } from './waits.ts'
 
 /** The version of the format of facts. */
@@ -37,6 +38,7 @@ export const FACT_CODES = {
   prioritise: 16,
   replace: 17,
   migrate: 18,
+  arrive: 19,
   claim: 20,
   start: 21,
   step: 22,
@@ -142,6 +144,14 @@ export interface Fact {
   readonly wait?: Wait
   /** The wait that is over, and how. */
   readonly received?: Receipt
+  /** In the fact that creates a job: what it waits for before its first attempt. */
+  readonly after?: After
+  /** In the fact that creates an invoked child: name and number of the invoke. */
+  readonly as?: string
+  /** What connects the job with others from here on, if the step changed it; see `links.ts`. */
+  readonly links?: number
+  /** The job whose end decided about this one, because it came out otherwise than needed. */
+  readonly dependency?: string
   /** How many effects the commit put into the outbox. */
   readonly effects?: number
   /**

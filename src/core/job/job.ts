@@ -49,6 +49,13 @@ export interface JobAttributes {
   readonly deadlineAt: number | null
   /** Null if the policy of the lifecycle applies. */
   readonly policy: JobPolicy | null
+  /**
+   * The flow or batch that the job was created in; for an invoked child, its parent. Absent in the
+   * fact if there is none.
+   */
+  readonly flow?: string | null
+  /** The number of the job in its flow, or among the children of its invoke, from 0. */
+  readonly node?: number | null
 }
 
 /** A job: the fold of its facts. */
@@ -80,6 +87,10 @@ export interface Job extends JobAttributes {
   /** True while a job with an expired lease waits for an operator's approval. */
   readonly stalled: boolean
   readonly execution: CurrentExecution | null
+  readonly flow: string | null
+  readonly node: number | null
+  /** What connects the job with others, as bits; 0 for most jobs. See `links.ts`. */
+  readonly links: number
 }
 
 /** Returns true if the deadline of the job has passed. It passes at the millisecond itself. */

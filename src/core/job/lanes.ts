@@ -31,7 +31,8 @@ export function laneOf(lifecycle: Lifecycle, job: Job, now: number): Lane {
     case 'idle':
       return job.runAt === null ? 'idle' : 'waiting'
     case 'ready':
-      return isDue(job, now) ? 'ready' : 'waiting'
+      // A dependent without a state of its own for waiting has no due time.
+      return job.runAt === null ? 'idle' : isDue(job, now) ? 'ready' : 'waiting'
     case 'waiting':
       // A job that waits for a signal without a time-out has no due time.
       return job.runAt === null ? 'idle' : 'waiting'

@@ -7,10 +7,12 @@ import { ownFailure } from '../failure.ts'
 import type { Lifecycle } from '../lifecycles/lifecycle.ts'
 import type { Command, Context } from './commands.ts'
 import { decide } from './decide.ts'
+import { failWaiter } from './decide-links.ts'
 import { evolve } from './evolve.ts'
 import type { Fact } from './facts.ts'
 import { isPastDeadline, type Job } from './job.ts'
 import { laneOf } from './lanes.ts'
+import { isWaiter } from './links.ts'
 
 /** How long the engine holds the lease: it ends in the same transaction. */
 const LEASE_MS = 1
@@ -27,6 +29,15 @@ export function overdueFacts(
 ): Fact[] {
   const { now } = context
   if (!isPastDeadline(job, now)) return []
+  const error = new DeadlinePassed(job.id, job.deadlineAt as number)
+  const failure = ownFailure(error, { class: 'terminal', kind: 'deadline' }, { type: job.type })
+  // A dependent is failed where it waits: it must not become ready.
+  if (isWaiter(job) && job.state === lifecycle.machine.initial) {
+    if (job.blockedReason !== null) return []
+    const { message, kind } = failure
+    const fields = { error: { message, kind, type: 'TERMINAL' } as const, reason: kind }
+    return [failWaiter({ lifecycle, job, context }, fields).fact]
+  }
   const facts: Fact[] = []
   let current = job
   const apply = (command: Command): void => {
@@ -42,8 +53,6 @@ export function overdueFacts(
   }
   if (!isReady()) return []
   apply({ kind: 'claim', claim, worker: 'engine', leaseUntil: now + LEASE_MS, start: false })
-  const error = new DeadlinePassed(job.id, job.deadlineAt as number)
-  const failure = ownFailure(error, { class: 'terminal', kind: 'deadline' }, { type: job.type })
   apply({ kind: 'fail', fence: { attempt: current.attempt, claim }, failure })
   return facts
 }

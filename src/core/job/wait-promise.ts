@@ -107,7 +107,8 @@ function receiptFaults(seen: Seen, { at }: Fact, receipt: Receipt): string[] {
     return [...twice, ...(fault === undefined ? [] : [`the wait ${own} ${fault}`])]
   }
   const until = seen.begun.find((one) => isSameWait(one, receipt))?.until
-  const isEarly = until === null || (until !== undefined && until > at)
+  const isTimed = what !== 'children'
+  const isEarly = isTimed && (until === null || (until !== undefined && until > at))
   return [
     ...twice,
     ...(what === 'signal' && next !== undefined
@@ -124,7 +125,7 @@ function readFault(
   signal: number,
   next: number | undefined,
 ): string | undefined {
-  if (what !== 'signal') return 'is a sleep and received a signal'
+  if (what !== 'signal') return 'is not for signals and received one'
   if (seen.read.has(signal)) return `received the signal of fact ${signal} a second time`
   if (signal === next || signal <= seen.since) return undefined
   if (next !== undefined && seen.unread.some(({ seq }) => seq === signal && seq > next)) {

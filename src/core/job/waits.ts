@@ -1,11 +1,12 @@
 /**
- * Waits of a job: sleeps, and waits for signals. A job that waits occupies no slot and has no
- * lease. Its handler starts from the top when the wait is over, and waits that are over are
- * answered from the ledger.
+ * Waits of a job: sleeps, and waits for signals and for children. A job that waits occupies no slot
+ * and has no lease. Its handler starts from the top when the wait is over, and waits that are over
+ * are answered from the ledger.
  *
  *   signal    a signal was sent; it stays unread until a wait receives it
  *   wait      the attempt ended because the job waits
- *   receive   a wait is over: a signal was received, its time has passed, or the sleep has ended
+ *   receive   a wait is over: a signal was received, its time has passed, the sleep has ended, or
+ *             all children have ended
  *
  * All three are decided under the lock of the job. So a signal and the time-out of its wait never
  * both count, and each signal is received once, in the order in which signals were sent.
@@ -15,16 +16,23 @@ import type { Command } from './commands.ts'
 import { type Decision, follow, note, reject, SAME, type Situation } from './decision.ts'
 import type { Fact } from './facts.ts'
 import { isCommitted } from './job.ts'
+import { LINKS } from './links.ts'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
-/** A sleep or a wait for a signal: the n-th of its name in a job. */
+/** A sleep, or a wait for a signal or for children: the n-th of its name in a job. */
 export interface Wait {
-  readonly for: 'sleep' | 'signal'
+  readonly for: 'sleep' | 'signal' | 'children'
   readonly name: string
   readonly n: number
   /** When it ends at the latest; null if it has no end. */
   readonly until: number | null
+  /** How many children the job waits for. */
+  readonly children?: number
+  /** How many of them may be under way at once; all if absent. */
+  readonly concurrency?: number
+  /** Children go on if their parent ends without success. */
+  readonly abandons?: true
 }
 
 /** A signal as its fact names it. A job has at most one signal of a name and key. */
@@ -44,7 +52,7 @@ export const RESUMED = 'resumed'
 
 /** The reason of a job that waits. */
 export function reasonOf({ for: what, name }: Pick<Wait, 'for' | 'name'>): string {
-  return what === 'sleep' ? 'sleep' : `signal:${name}`
+  return what === 'sleep' ? 'sleep' : `${what}:${name}`
 }
 
 /** What a wait is called in a job. */
@@ -111,9 +119,8 @@ export function decideWait(situation: Situation, command: Of<'wait'>): Decision 
   if (what === 'signal' && command.next !== undefined) {
     return note(situation, 'receive', { received: { ...receipt, signal: command.next } })
   }
-  if (until !== null && until <= context.now) {
-    return note(situation, 'receive', { received: receipt })
-  }
+  const isOver = what === 'children' ? command.ended : until !== null && until <= context.now
+  if (isOver) return note(situation, 'receive', { received: receipt })
   if (job.attempt >= ATTEMPTS_MAX) {
     const error = {
       message: 'Waited too often',
@@ -127,7 +134,12 @@ export function decideWait(situation: Situation, command: Of<'wait'>): Decision 
   return follow(
     situation,
     'wait',
-    { wait: { ...command.wait }, runAt, reason: reasonOf(command.wait) },
+    {
+      wait: { ...command.wait },
+      runAt,
+      reason: reasonOf(command.wait),
+      ...(what === 'children' && { links: job.links | LINKS.waits | LINKS.children }),
+    },
     'suspended',
   )
 }

@@ -84,12 +84,12 @@ export interface CrashRule {
   readonly everCounted?: boolean
 }
 
-export interface LifecycleSpec<S extends string = string> {
+export interface LifecycleSpec<S extends string = string, T extends JobTrigger = JobTrigger> {
   readonly name: string
   readonly version: number
   readonly initial: NoInfer<S>
   readonly states: Readonly<Record<S, { readonly role: Role; readonly meaning: string }>>
-  readonly edges: readonly EdgeSpec<NoInfer<S>, JobTrigger>[]
+  readonly edges: readonly EdgeSpec<NoInfer<S>, T>[]
   /** The default policy of jobs of this lifecycle. */
   readonly policy?: PolicyOverrides
   /** If true, a job type that overrides the retry policy is rejected. */
@@ -132,8 +132,11 @@ const STATE: FieldChecks<LifecycleSpec['states'][string]> = {
   meaning: unchecked,
 }
 
-/** A checked lifecycle with its compiled paths. */
-export interface Lifecycle<S extends string = string> {
+/**
+ * A checked lifecycle with its compiled paths. `CanWait` carries whether its jobs can wait to the
+ * type of their handlers' context; `boolean` if the compiler does not know.
+ */
+export interface Lifecycle<S extends string = string, CanWait extends boolean = boolean> {
   readonly name: string
   readonly version: number
   readonly machine: Machine<S, JobTrigger>
@@ -151,10 +154,21 @@ export interface Lifecycle<S extends string = string> {
   readonly crash: CrashRule
   /** For each earlier version that migrates to this one, the new names of renamed states. */
   readonly from: ReadonlyMap<number, ReadonlyMap<string, S>>
+  /** Whether a handler may sleep and wait: true if an edge carries `wait`. */
+  readonly canWait: CanWait
 }
 
+/** Whether some edge of these triggers carries `wait`. */
+type Waits<T extends JobTrigger> = [JobTrigger] extends [T]
+  ? boolean
+  : 'wait' extends T
+    ? true
+    : false
+
 /** Builds a lifecycle. Throws `MachineUnsound` with all problems of the definition. */
-export function defineLifecycle<const S extends string>(spec: LifecycleSpec<S>): Lifecycle<S> {
+export function defineLifecycle<const S extends string, const T extends JobTrigger>(
+  spec: LifecycleSpec<S, T>,
+): Lifecycle<S, Waits<T>> {
   checkDefinition('lifecycle', spec as LifecycleSpec, LIFECYCLE)
   const entries = Object.entries<LifecycleSpec['states'][string]>(spec.states)
   for (const [name, state] of entries) checkDefinition(`state ${name}`, state, STATE)
@@ -170,7 +184,7 @@ export function defineLifecycle<const S extends string>(spec: LifecycleSpec<S>):
         { meaning, terminal: outcomeOf(role) !== undefined },
       ]),
     ) as MachineSpecStates<S>,
-    edges: spec.edges,
+    edges: spec.edges as LifecycleSpec<S>['edges'],
   })
   const sole = (role: Role) => statesWith(roles, role)
   const [ready, held, succeeded] = [sole('ready'), sole('held'), sole('succeeded')]
@@ -184,7 +198,8 @@ export function defineLifecycle<const S extends string>(spec: LifecycleSpec<S>):
   if (problems.length > 0) throw new MachineUnsound(spec.name, problems)
 
   const paths = compilePaths(machine, held[0] as S)
-  const lifecycle: Lifecycle<S> = {
+  const targets = targetsOf(paths)
+  const lifecycle: Lifecycle<S, Waits<T>> = {
     name: spec.name,
     version: spec.version,
     machine,
@@ -193,7 +208,7 @@ export function defineLifecycle<const S extends string>(spec: LifecycleSpec<S>):
     held: held[0] as S,
     succeeded: succeeded[0] as S,
     parked: sole('parked')[0],
-    targets: targetsOf(paths),
+    targets,
     paths,
     policy: mergePolicy(DEFAULT_POLICY, spec.policy ?? {}),
     retryFixed: spec.retryFixed ?? false,
@@ -203,6 +218,7 @@ export function defineLifecycle<const S extends string>(spec: LifecycleSpec<S>):
         ([version, states]) => [Number(version), new Map(Object.entries(states))] as const,
       ),
     ),
+    canWait: targets.has('wait') as Waits<T>,
   }
   const pathProblems = findPathProblems(lifecycle)
   if (pathProblems.length > 0) throw new MachineUnsound(spec.name, pathProblems)

@@ -83,3 +83,9 @@ export const signalFacts = violationsOf({
   promise: 'P18',
   says: 'Every signal was received once and in order, or is reported as unread.',
 })
+
+export const waitersWereReleased = violationsOf({
+  name: 'waiters-were-released',
+  promise: 'P19',
+  says: 'No worker took a job while it waited for others.',
+})

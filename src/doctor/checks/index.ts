@@ -13,6 +13,7 @@ import {
   leasesRanOut,
   oneCommit,
   retriesWereDue,
+  waitersWereReleased,
   writesWereFenced,
 } from './facts-keep-promises.ts'
 import { heldJobsHaveLeases } from './held-jobs-have-leases.ts'
@@ -42,6 +43,7 @@ import { statesAreKnown } from './states-are-known.ts'
 import { storageIsSound } from './storage-is-sound.ts'
 import { ticksAreAccountedFor } from './ticks-are-accounted-for.ts'
 import { timesAgree } from './times-agree.ts'
+import { waitersAreReleased } from './waiters-are-released.ts'
 import { waitingJobsAreReleased } from './waiting-jobs-are-released.ts'
 import { workersHaveReported } from './workers-have-reported.ts'
 import { writesSurvive } from './writes-survive.ts'
@@ -64,6 +66,7 @@ export const JOB_CHECKS: readonly JobCheck[] = [
   effectsMove,
   retriesWereDue,
   signalsAreRead,
+  waitersWereReleased,
   dueJobsMove,
   stalledJobs,
 ]
@@ -95,6 +98,7 @@ export const FULL_CHECKS: readonly StoreCheck[] = [
   ticksAreAccountedFor,
   limitsAreAsRecorded,
   limitsHold,
+  waitersAreReleased,
   sealsHold,
   nothingVanished,
   storageIsSound,

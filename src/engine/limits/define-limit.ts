@@ -63,9 +63,13 @@ export function defineLimit(options: LimitOptions & { readonly keyed: true }): K
 export function defineLimit(options: LimitOptions & { readonly keyed?: false }): SharedLimit
 /** Defines a limit that jobs of several types can share. */
 export function defineLimit(options: LimitOptions): SharedLimit | KeyedLimit {
-  const refuse = (field: string, why: string) => new DefinitionInvalid(`limit ${field}`, why)
   const why = record(options)
-  if (why !== undefined) throw refuse('options', why)
+  if (why !== undefined) throw new DefinitionInvalid('a limit', why)
+  const { name: own } = options
+  const what = checkName(own) === undefined ? `limit "${own}"` : 'a limit without a name'
+  const refuse = (field: string, fault: string) => {
+    return new DefinitionInvalid(what, `${field}: ${fault}`)
+  }
   checkFields(options, OPTIONS, { what: 'limit', refuse })
   const { name, concurrency, keyed = false, version = 1 } = options
   const named = checkName(name) ?? reservedName(name)

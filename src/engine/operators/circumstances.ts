@@ -13,8 +13,9 @@ import { endOf } from '../../stores/machines.ts'
 import { type Versions, versionsOf } from '../../stores/versions.ts'
 import { workerOf } from '../../stores/worker-info.ts'
 import { ENQUEUED_BY } from '../worker/children.ts'
-import type { Circumstances } from './explain.ts'
+import { type Circumstances, explain } from './explain.ts'
 import { obstacleOf } from './explain-limits.ts'
+import { chainOf } from './explain-waits.ts'
 
 /** How many effects per state are read, the newest first. */
 const EFFECTS_MAX = 100
@@ -52,6 +53,9 @@ export async function circumstancesOf(
   const waitsFor = job.outcome === null ? await store.admissions.waiting(id) : undefined
   const faults = await faultsOf(store, versions, id, now)
   const obstacle = await obstacleOf(store, job)
+  const chain = await chainOf(store, job)
+  const last = chain?.jobs[chain.jobs.length - 1]
+  const end = last && explain(await circumstancesOf(store, lifecycles, last.id))
   return {
     ...{ job, lifecycle, queue, workers, effects, now },
     ...(faults.length > 0 && { faults }),
@@ -60,6 +64,7 @@ export async function circumstancesOf(
     ...(enqueuedBy !== undefined && { enqueuedBy }),
     ...(thrown !== undefined && { thrown }),
     ...(obstacle !== undefined && { obstacle }),
+    ...(chain !== undefined && end !== undefined && { chain: { ...chain, end } }),
     ...(time !== undefined && { time }),
     ...(migratesTo !== undefined && { migratesTo }),
   }

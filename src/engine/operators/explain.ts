@@ -10,7 +10,7 @@
  *   stalled             its lease has expired, and recovery waits for approval
  *   running, expired    a worker holds it; or its lease has expired and is not recovered yet
  *   parked, held-back   it waits for a person: after a failure, or because of `hold`
- *   waiting             it is not due yet, sleeps, or waits for a signal
+ *   waiting             it is not due yet, sleeps, or waits for a signal or for other jobs
  *   blocked, throttled  a limit blocks it; or a throttle lets it start later
  *   paused              it is ready, and its queue is paused
  *   no-worker, busy     it is ready, and no live worker runs its type; or all slots are occupied
@@ -22,6 +22,7 @@ import type { Timing } from '../../core/job/facts.ts'
 import { DAMAGED } from '../../core/job/isolate.ts'
 import { isCommitted, isPastDeadline, type Job } from '../../core/job/job.ts'
 import { isDue, laneOf } from '../../core/job/lanes.ts'
+import { LINKS } from '../../core/job/links.ts'
 import { reasonOf } from '../../core/job/waits.ts'
 import { type Lifecycle, pathOf } from '../../core/lifecycles/lifecycle.ts'
 import { parseScheduleKey, type ScheduledKey } from '../../core/schedule/keys.ts'
@@ -34,6 +35,7 @@ import { NOTICE } from '../../stores/notices.ts'
 import type { TimeStatus } from '../../stores/store-time.ts'
 import type { WorkerInfo } from '../../stores/worker-info.ts'
 import { explainObstacle, hasRoom, type Obstacle } from './explain-limits.ts'
+import { type Chain, sayChain } from './explain-waits.ts'
 import { counted, quoted, word } from './words.ts'
 
 /** The answer of `explain`. */
@@ -65,6 +67,8 @@ export interface Explanation {
   readonly schedule?: string
   /** The limit or throttle that blocks it. */
   readonly blockedBy?: Obstacle
+  /** The jobs that it waits for, directly and through others; the last one is the cause. */
+  readonly waitsFor?: readonly string[]
 }
 
 /** What an explanation is derived from. */
@@ -91,6 +95,8 @@ export interface Circumstances {
   readonly thrown?: ThrownError
   /** The limit or throttle that keeps it back. */
   readonly obstacle?: Obstacle
+  /** The chain of jobs that it waits for, and what is said of its end. */
+  readonly chain?: Chain & { readonly end: Explanation }
   /** The difference between the store's time and this process's clock, if they can differ. */
   readonly time?: TimeStatus
 }
@@ -195,6 +201,12 @@ function explainJob(circumstances: Circumstances): Explanation {
     }
   }
   if (job.execution !== null) return held(circumstances, job.execution)
+  const { chain } = circumstances
+  if (chain !== undefined) return explainChain(job, chain)
+  if ((job.links & LINKS.waits) !== 0 && job.blockedReason === null) {
+    const says = 'Every job that it waited for has ended; a live worker releases it within seconds.'
+    return { kind: 'waiting', says }
+  }
   if (job.state === lifecycle.targets.get('wait')) return explainWait(circumstances)
   switch (laneOf(lifecycle, job, now)) {
     case 'idle':
@@ -323,6 +335,18 @@ function explainWait({ job, now }: Circumstances): Explanation {
 
 /** What the reason of a job that waits for a signal begins with. */
 const SIGNAL = reasonOf({ for: 'signal', name: '' })
+
+/** A job that waits for others is released by what releases the end of the chain. */
+function explainChain(job: Job, chain: NonNullable<Circumstances['chain']>): Explanation {
+  const { end, jobs } = chain
+  const kind = job.blockedReason === null ? 'waiting' : 'parked'
+  return {
+    kind,
+    says: sayChain(job, chain, end.says),
+    ...(end.command !== undefined && { command: end.command }),
+    waitsFor: jobs.map(({ id }) => id),
+  }
+}
 
 /** A job of a singleton waits until the job before it has ended. */
 function singleton(job: Job, { job: before, key }: Waiting): Explanation {

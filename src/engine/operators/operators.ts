@@ -13,7 +13,6 @@ import {
   LeaseLive,
   LifecycleUnknown,
   type PawlError,
-  Unsupported,
 } from '../../core/errors.ts'
 import { checkFields, type FieldChecks } from '../../core/fields.ts'
 import { findFault } from '../../core/job/checks.ts'
@@ -22,16 +21,17 @@ import { decide } from '../../core/job/decide.ts'
 import { isCommitted, type Job } from '../../core/job/job.ts'
 import { type Priority, readPriority } from '../../core/job/priority.ts'
 import type { Lifecycle } from '../../core/lifecycles/lifecycle.ts'
-import { readKeys } from '../../core/limits/keys.ts'
 import type { Environment } from '../../environment/system.ts'
 import type { LimitRecord } from '../../stores/contract/limits.ts'
 import { contextOf } from '../../stores/contract/requester.ts'
 import type { ScheduleRecord } from '../../stores/contract/schedules.ts'
-import type { Answer, EnqueueItem, Requester, Store } from '../../stores/contract/store.ts'
+import type { Requester, Store } from '../../stores/contract/store.ts'
 import type { QueueRecord } from '../../stores/queue-records.ts'
 import { type JobAsDecided, type Versions, versionsOf } from '../../stores/versions.ts'
+import type { AnySignal, SentOf } from '../define-signal.ts'
 import { type EffectSelection, type EffectsReport, retryEffects } from '../effects/retry-effects.ts'
 import { JobChanged, JobNotEnded } from '../errors.ts'
+import { signalRequest } from '../job-handle.ts'
 import {
   type LimitReference,
   resetLimit,
@@ -50,10 +50,14 @@ import {
   Schedules,
 } from '../schedules/schedules.ts'
 import type { PawlEvent } from '../watching/events.ts'
+import { copyOf } from './copy.ts'
+import { cancelFlow, type FlowCommand, redriveFlow } from './flows.ts'
 import { type MigrationReport, type MigrationSelection, migrateJobs } from './migrate.ts'
-import { planApproval, planCancel, planRetry, type Step } from './plan.ts'
+import { explain, outcomeOf } from './outcomes.ts'
+import { commandOf, planApproval, planCancel, planRejection, planRetry, type Step } from './plan.ts'
 import { type OperatorReport, type Outcome, Tally } from './report.ts'
 import { type Batch, batchesOf, checkSelection, type Selection } from './selection.ts'
+import { bounded, sendStep } from './send.ts'
 
 /** The name and reason that the ledger records for each change. */
 export interface OperatorIdentity {
@@ -170,9 +174,34 @@ export class Operator {
     return this.#apply(selection, options, { kind: 'prioritise', ...readPriority(priority) })
   }
 
-  /** Recovers jobs whose lease has expired and whose recovery waits for approval. */
+  /**
+   * Approves jobs that wait for an approval (`waitForApproval`), and the recovery of jobs whose
+   * lease has expired and whose recovery waits for approval.
+   */
   approve(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
     return this.#each('approve', selection, options, planApproval)
+  }
+
+  /** Rejects jobs that wait for an approval: their handlers go on with the rejection. */
+  reject(selection: Selection, options?: OperatorOptions): Promise<OperatorReport> {
+    return this.#each('reject', selection, options, planRejection)
+  }
+
+  /**
+   * Sends a signal to each selected job, once per key and job. A filter sends it to at most
+   * 10,000 jobs, unless its `limit` says otherwise; `more` says whether others match.
+   */
+  async signalMany<S extends AnySignal>(
+    selection: Selection,
+    signal: S,
+    payload: NoInfer<SentOf<S>>,
+    { key, ...options }: OperatorOptions & { readonly key?: string } = {},
+  ): Promise<OperatorReport> {
+    const request = await signalRequest(this.#parts, { signal, payload, key })
+    return this.#each('signal', bounded(selection), options, () => ({
+      kind: 'signal',
+      signal: request,
+    }))
   }
 
   /** Makes jobs ready that were enqueued with `hold`. */
@@ -187,6 +216,22 @@ export class Operator {
       job.outcome === null
         ? { kind: 'refuse', error: new JobNotEnded(job.id, 'copy') }
         : { kind: 'copy', id: ids.next() },
+    )
+  }
+
+  /** Cancels all jobs of a flow or batch that have not ended, and closes an open batch. */
+  cancelFlow(id: string, options: OperatorOptions = {}): Promise<OperatorReport> {
+    return cancelFlow(
+      this.#onFlow(options, (ids, own) => this.cancel({ ids }, own)),
+      id,
+    )
+  }
+
+  /** Redrives the failed and parked jobs of a flow; jobs that wait for them then go on. */
+  redriveFlow(id: string, options: OperatorOptions = {}): Promise<OperatorReport> {
+    return redriveFlow(
+      this.#onFlow(options, (ids, own) => this.redrive({ ids }, own)),
+      id,
     )
   }
 
@@ -272,6 +317,11 @@ export class Operator {
     return this.#schedules.remove(name)
   }
 
+  #onFlow(options: OperatorOptions, act: FlowCommand['act']): FlowCommand {
+    checkFields(options, OPTIONS, { what: 'options' })
+    return { store: this.#parts.store, requester: this.#requester, options, act }
+  }
+
   async #apply(
     selection: Selection,
     options: OperatorOptions | undefined,
@@ -347,7 +397,7 @@ export class Operator {
     }
     const isHeld = job.execution !== null && !isCommitted(job)
     if (step.kind === 'cancel' && isHeld) return { kind: 'asked' }
-    const command: Command = step.kind === 'cancel' ? { kind: 'cancel' } : step.command
+    const command = commandOf(step)
     const decided = this.#decided(job)
     if (!('lifecycle' in decided)) return { kind: 'refused', error: decided }
     const decision = decide(decided.lifecycle, decided.job, command, this.#context())
@@ -364,7 +414,8 @@ export class Operator {
     const outcomes: [string, Outcome][] = []
     const groups = new Map<string, { step: Step; jobs: (Job | string)[] }>()
     for (const [job, step] of steps) {
-      const likeness = step.kind === 'apply' ? JSON.stringify(step.command) : step.kind
+      const likeness =
+        step.kind === 'apply' || step.kind === 'signal' ? JSON.stringify(step) : step.kind
       const unique = step.kind === 'refuse' || step.kind === 'copy' ? `/${groups.size}` : ''
       const group = groups.get(likeness + unique) ?? { step, jobs: [] }
       group.jobs.push(job)
@@ -394,6 +445,8 @@ export class Operator {
         return [await this.#enqueueCopy(jobs[0] as Job, step.id)]
       case 'cancel':
         return (await store.cancel(ids, this.#requester, seqs)).map(outcomeOf)
+      case 'signal':
+        return (await sendStep(store, ids, step, this.#requester)).map(outcomeOf)
       case 'apply':
         return (await store.applyCommand(ids, step.command, this.#requester, seqs)).map(outcomeOf)
     }
@@ -411,34 +464,12 @@ export class Operator {
     const { store } = this.#parts
     const texts = await store.payloads(job.id)
     if (texts === undefined) return { kind: 'refused', error: new JobNotFound(job.id) }
-    const item = this.#copyOf(job, copyId, texts.input)
+    const lifecycle = this.#versions?.lifecycleFor(job) as Lifecycle
+    const item = copyOf(job, { id: copyId, input: texts.input, lifecycle, now: store.now() })
     const [enqueued] = await store.enqueue([item], { requester: this.#requester })
     if (enqueued?.kind !== 'rejected') return { kind: 'done', copyId }
     const { error } = enqueued
     return error instanceof JobExists ? { kind: 'same', copyId } : { kind: 'refused', error }
-  }
-
-  /** The key stays with the original. A deadline that has passed would fail the copy at once. */
-  #copyOf(job: Job, jobId: string, input: string): EnqueueItem {
-    const { deadlineAt, timeoutMs, limitKey, policy } = job
-    const isInTime = deadlineAt !== null && deadlineAt > this.#parts.store.now()
-    return {
-      lifecycle: this.#versions?.lifecycleFor(job) as Lifecycle,
-      input,
-      command: {
-        jobId,
-        type: job.type,
-        queue: job.queue,
-        priority: job.priority,
-        aheadMs: job.aheadMs,
-        tags: job.tags,
-        retryOf: job.id,
-        ...(limitKey !== null && { limitKeys: readKeys(limitKey) }),
-        ...(timeoutMs !== null && { timeoutMs }),
-        ...(isInTime && { deadlineAt }),
-        ...(policy !== null && { policy }),
-      },
-    }
   }
 
   /** The job under the version of its lifecycle that this process has, migrated if necessary. */
@@ -462,16 +493,4 @@ function idOf(job: Job | string): string {
 
 function refusedBy(step: Step): Outcome {
   return { kind: 'refused', error: (step as Extract<Step, { kind: 'refuse' }>).error }
-}
-
-function outcomeOf(answer: Answer): Outcome {
-  if (answer.kind !== 'rejected') return { kind: answer.kind }
-  return { kind: 'refused', error: explain(answer.error) }
-}
-
-/** If the lifecycle has no redrive, the hint points to a retry, which enqueues a copy. */
-function explain(error: PawlError): PawlError {
-  const { command, lifecycle } = error.details
-  if (!(error instanceof Unsupported) || command !== 'redrive') return error
-  return new Unsupported(String(lifecycle), command, 'Retry the job: that enqueues a copy of it.')
 }

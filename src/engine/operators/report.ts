@@ -39,6 +39,24 @@ const SAMPLE_MAX = 20
 /** The largest number of ids in the report of a dry run. */
 export const LISTED_MAX = 100_000
 
+/** Returns the report of commands that belong together. */
+export function joinReports(reports: readonly OperatorReport[]): OperatorReport {
+  const sum = (count: (report: OperatorReport) => number) =>
+    reports.reduce((all, report) => all + count(report), 0)
+  return {
+    dryRun: reports.some(({ dryRun }) => dryRun),
+    matched: sum(({ matched }) => matched),
+    done: sum(({ done }) => done),
+    same: sum(({ same }) => same),
+    asked: sum(({ asked }) => asked),
+    refused: sum(({ refused }) => refused),
+    refusals: reports.flatMap(({ refusals }) => refusals).slice(0, SAMPLE_MAX),
+    sample: reports.flatMap(({ sample }) => sample).slice(0, SAMPLE_MAX),
+    copies: reports.flatMap(({ copies }) => copies).slice(0, SAMPLE_MAX),
+    more: reports.some(({ more }) => more),
+  }
+}
+
 /** The result for one job. */
 export type Outcome =
   | { readonly kind: 'done' | 'same' | 'asked'; readonly copyId?: string }

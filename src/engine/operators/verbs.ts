@@ -97,7 +97,16 @@ export const OPERATOR_VERBS: readonly OperatorVerb[] = [
   },
   {
     name: 'approve',
-    summary: 'Approve the recovery of stalled jobs, whose lease has expired',
+    summary: 'Approve jobs that wait for an approval, and the recovery of stalled jobs',
+    details:
+      'A job that waits for an approval goes on, and its handler learns who approved it. The ' +
+      'recovery of a job whose lease has expired may wait for an approval as well.',
     act: (operator, selection, options) => operator.approve(selection, options),
+  },
+  {
+    name: 'reject',
+    summary: 'Reject jobs that wait for an approval',
+    details: 'A rejected job goes on: its handler decides what follows from the rejection.',
+    act: (operator, selection, options) => operator.reject(selection, options),
   },
 ]

@@ -30,6 +30,11 @@ export function ticksOf(timing: Timing): TickSource {
   return ticks
 }
 
+/** What the parser found, without its own name. */
+function faultIn(error: unknown): string {
+  return messageOf(error).replace(/^(?:\w*Error: )?CronPattern: /, '')
+}
+
 function cronTicks(expression: string, timezone: string): TickSource {
   checkZone(timezone)
   checkExpression(expression)
@@ -37,7 +42,7 @@ function cronTicks(expression: string, timezone: string): TickSource {
   try {
     cron = new Cron(expression, { timezone, paused: true })
   } catch (error) {
-    throw new CommandInvalid('cron', `is not a cron expression: ${messageOf(error)}`, CRON_HINT)
+    throw new CommandInvalid('cron', `is not a cron expression: ${faultIn(error)}`, CRON_HINT)
   }
   return {
     next(after) {

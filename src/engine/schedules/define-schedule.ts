@@ -132,6 +132,9 @@ function invalid(name: unknown): (field: string, why: string, hint?: string) => 
 function rulesOf(options: Options): ScheduleRules {
   const { job, overlap = 'skip', jitter = 0, pauseOnFailure = false } = options
   checkJobType(job as AnyJob)
+  if ((job as AnyJob).groups !== undefined) {
+    throw new CommandInvalid('job', 'must not have `after`: only pawl.flow makes such jobs')
+  }
   const { name: type, queue, priority, aheadMs, timeoutMs, policy, lifecycle } = job as AnyJob
   return {
     timing: timingOf(options),

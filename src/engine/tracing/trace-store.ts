@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../../core/ports.ts'
 import { contextIn, type TraceContext } from '../../core/trace.ts'
+import type { FlowItem, FlowTables } from '../../stores/contract/flows.ts'
 import { CLIENT } from '../../stores/contract/requester.ts'
 import type { ScheduleTables } from '../../stores/contract/schedules.ts'
 import type {
@@ -66,6 +67,7 @@ export function traceStore(store: Store, tracer: Tracer, clock: Clock): Store {
       store.applyCommand(ids, command, inSpan(tracer, requester), seqs),
     cancel: (ids, requester, seqs) => store.cancel(ids, inSpan(tracer, requester), seqs),
     schedules: traceSchedules(store.schedules, tracer),
+    flows: traceFlows(store.flows, tracer),
   }
   return wrapStore(store, traced)
 }
@@ -132,10 +134,41 @@ function traceSchedules(schedules: ScheduleTables, tracer: Tracer): ScheduleTabl
     },
     run: (name, requester) => schedules.run(name, inSpan(tracer, requester)),
   }
-  return new Proxy(schedules, {
+  return withOwn(schedules, traced)
+}
+
+/** The jobs of a flow, or members of a batch, are one span; children keep that of their parent. */
+function traceFlows(flows: FlowTables, tracer: Tracer): FlowTables {
+  const during = <T>(
+    items: readonly FlowItem[],
+    requester: Requester = CLIENT,
+    work: (by: Requester) => Promise<T>,
+  ) => {
+    const sent = items.map((item) => ({ ...item, command: { ...item.command, jobId: '' } }))
+    const start = sendSpan(sent, contextIn(requester))
+    return tracer.during(start, (span) => work({ ...requester, ...span.trace }))
+  }
+  const traced: Partial<FlowTables> = {
+    create: (flow, options = {}) =>
+      during(
+        flow.nodes.map(({ item }) => item),
+        options.requester,
+        (requester) => flows.create(flow, { ...options, requester }),
+      ),
+    add: (id, members, options = {}) =>
+      during(members, options.requester, (requester) =>
+        flows.add(id, members, { ...options, requester }),
+      ),
+  }
+  return withOwn(flows, traced)
+}
+
+/** The tables with some functions replaced. */
+function withOwn<T extends object>(tables: T, own: Partial<T>): T {
+  return new Proxy(tables, {
     get(target, name) {
-      const own = traced[name as keyof ScheduleTables]
-      if (own !== undefined) return own
+      const replaced = own[name as keyof T]
+      if (replaced !== undefined) return replaced
       const value: unknown = Reflect.get(target, name, target)
       return typeof value === 'function' ? value.bind(target) : value
     },

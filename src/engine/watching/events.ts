@@ -130,6 +130,22 @@ export interface SilentEvent {
   readonly silentMs: number
 }
 
+/** A job that ended before it had received all of its signals. */
+export interface UnreadEvent {
+  readonly type: 'unread'
+  readonly worker: string | null
+  /** The job after its end. */
+  readonly job: Job
+  readonly signals: readonly UnreadSignal[]
+}
+
+/** A signal that was not received; `seq` is the number of its fact. */
+export interface UnreadSignal {
+  readonly seq: number
+  readonly name: string
+  readonly key: string
+}
+
 /** The result of one delivery of an effect or a notice. */
 export interface EffectEvent {
   readonly type: 'effect'
@@ -150,6 +166,21 @@ export interface EffectEvent {
   readonly thrown?: ThrownError
   /** The very value that the function threw; not redacted. */
   readonly original?: unknown
+}
+
+/** What became of a job that waits for others, when these had ended or one of them had failed. */
+export interface ArrivedEvent {
+  readonly type: 'arrived'
+  readonly worker: string | null
+  /** The job after the change. */
+  readonly job: Job
+  /**
+   * released: it may start, or go on. dependency-failed: it is parked or has ended, because another
+   * job did not succeed. ended: it was cancelled, because it is not needed or its parent has ended.
+   */
+  readonly result: 'released' | 'dependency-failed' | 'ended'
+  /** The job whose end decided it; null if all had to end. */
+  readonly dependency: string | null
 }
 
 /** A damaged job that was set aside: its stored row cannot be read or trusted. */
@@ -231,6 +262,7 @@ export type PawlEvent =
   | LeftoverEvent
   | StuckEvent
   | SilentEvent
+  | UnreadEvent
   | MovedEvent
   | MigratedEvent
   | RefusedEvent
@@ -246,6 +278,7 @@ export type PawlEvent =
     }
   | ExpiredEvent
   | EffectEvent
+  | ArrivedEvent
   | IsolatedEvent
   | QueueEvent
   | ScheduleEvent

@@ -31,6 +31,7 @@ import { chainOf, describeThrown, textOf } from '../../core/thrown.ts'
 import type { Finding } from '../../doctor/finding.ts'
 import { codeOf } from '../../stores/outage.ts'
 import type {
+  ArrivedEvent,
   EffectEvent,
   ExpiredEvent,
   FailedEvent,
@@ -59,17 +60,9 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
     case 'asked':
       logUnmoved(logger, event)
       break
-    case 'migrated': {
-      const { worker, job, from, to, path } = event
-      const fields = {
-        event: 'job.migrated',
-        ...fieldsOf(job, worker),
-        lifecycle: job.lifecycle,
-        ...{ from_version: from, to_version: to, from: path[0], to: path[1] },
-      }
-      logger.info(fields, 'The job was migrated to a later version of its lifecycle')
+    case 'migrated':
+      logMigrated(logger, event)
       break
-    }
     case 'moved':
       logMoved(logger, event)
       break
@@ -92,8 +85,14 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
     case 'silent':
       logSilent(logger, event)
       break
+    case 'unread':
+      logUnread(logger, event)
+      break
     case 'effect':
       logEffect(logger, event)
+      break
+    case 'arrived':
+      logArrived(logger, event)
       break
     case 'isolated':
       logIsolated(logger, event)
@@ -114,6 +113,17 @@ export function logEvent(logger: Logger, event: PawlEvent): void {
     case 'error':
       logError(logger, event)
   }
+}
+
+function logMigrated(logger: Logger, event: Extract<PawlEvent, { type: 'migrated' }>): void {
+  const { worker, job, from, to, path } = event
+  const fields = {
+    event: 'job.migrated',
+    ...fieldsOf(job, worker),
+    lifecycle: job.lifecycle,
+    ...{ from_version: from, to_version: to, from: path[0], to: path[1] },
+  }
+  logger.info(fields, 'The job was migrated to a later version of its lifecycle')
 }
 
 type ControlEvent = Extract<
@@ -137,6 +147,19 @@ function logControl(logger: Logger, event: ControlEvent): void {
       logSchedules(logger, event)
   }
 }
+
+function logUnread(
+  logger: Logger,
+  { worker, job, signals }: Extract<PawlEvent, { type: 'unread' }>,
+): void {
+  const names = [...new Set(signals.map(({ name }) => name))].slice(0, NAMES_MAX)
+  const own = { signals: names, count: signals.length }
+  const fields = { event: 'signals.unread', ...fieldsOf(job, worker), ...own }
+  logger.warn(fields, `The job ended with ${signals.length} unread signals`)
+}
+
+/** How many names of signals a line of the log has. */
+const NAMES_MAX = 10
 
 function logSilent(logger: Logger, { worker, job, silentMs }: SilentEvent): void {
   const fields = { event: 'job.silent', ...fieldsOf(job, worker), silent_ms: silentMs }
@@ -185,6 +208,18 @@ function logQueue(logger: Logger, { worker, record }: QueueEvent): void {
 function logIsolated(logger: Logger, { worker, jobId, lane, why }: IsolatedEvent): void {
   const fields = { event: 'job.isolated', job_id: jobId, worker_id: worker, lane, why }
   logger.error(fields, `A damaged job was set aside: ${why}. Run "pawl doctor --full --plan"`)
+}
+
+const ARRIVALS = {
+  released: 'Everything that the job waited for has ended: it is ready',
+  'dependency-failed': 'A job that this one comes after did not succeed',
+  ended: 'The job was cancelled: it is not needed, or its parent has ended',
+} as const
+
+function logArrived(logger: Logger, { worker, job, result, dependency }: ArrivedEvent): void {
+  const event = result === 'released' ? 'job.released' : 'job.not_released'
+  const fields = { event, ...fieldsOf(job, worker), result, dependency, state: job.state }
+  logger[result === 'dependency-failed' ? 'warn' : 'debug'](fields, ARRIVALS[result])
 }
 
 function logRetention(logger: Logger, event: RetentionEvent): void {

@@ -77,6 +77,11 @@ export const METRICS = {
     labels: ['queue', 'kind'],
     help: 'Warnings about handlers without activity under a valid lease (`stallWarning`).',
   },
+  pawl_signals_unread_total: {
+    kind: 'counter',
+    labels: ['queue', 'kind'],
+    help: 'Signals that jobs of types with `signals` had not received when they ended here.',
+  },
   pawl_queue_changes_total: {
     kind: 'counter',
     labels: ['queue', 'action'],
@@ -120,6 +125,13 @@ export const METRICS = {
     kind: 'counter',
     labels: ['queue', 'kind'],
     help: 'Attempts that closed a throttle of their job type (`throttled`).',
+  },
+  pawl_dependents_total: {
+    kind: 'counter',
+    labels: ['queue', 'kind', 'result'],
+    help:
+      'Jobs that waited for others, by result: released, dependency-failed, or ended if they ' +
+      'were not needed.',
   },
   pawl_jobs_isolated_total: {
     kind: 'counter',
@@ -220,6 +232,9 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
     case 'silent':
       metrics.count('pawl_handlers_silent_total', kindOf(event.job))
       break
+    case 'unread':
+      metrics.count('pawl_signals_unread_total', kindOf(event.job), event.signals.length)
+      break
     case 'queue':
     case 'schedule':
     case 'schedule-failed':
@@ -227,6 +242,9 @@ export function measure(metrics: Metrics, event: PawlEvent): void {
     case 'retention':
     case 'limit':
       measureControl(metrics, event)
+      break
+    case 'arrived':
+      metrics.count('pawl_dependents_total', { ...kindOf(event.job), result: event.result })
       break
     case 'isolated':
       metrics.count('pawl_jobs_isolated_total', { lane: event.lane ?? '' })

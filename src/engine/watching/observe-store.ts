@@ -30,6 +30,7 @@ import type { QueueRecord } from '../../stores/queue-records.ts'
 import { wrapStore } from '../../stores/wrap-store.ts'
 import { checkStates } from '../known-states.ts'
 import type { PawlEvent } from './events.ts'
+import { observeFlows } from './observe-flows.ts'
 import { observeLimits } from './observe-limits.ts'
 import { observeSchedules } from './observe-schedules.ts'
 
@@ -37,6 +38,8 @@ export interface Watch {
   /** Null if the program itself calls the store. */
   readonly worker: string | null
   readonly observe: (event: PawlEvent) => void
+  /** Whether the events of each job are received: `enqueued` and `moved`. If absent, they are. */
+  readonly isHeard?: boolean
   /** The lifecycles of the jobs; used to derive the states that a job passed through. */
   readonly lifecycles: readonly Lifecycle[]
 }
@@ -110,6 +113,7 @@ export function observeStore(store: Store, watch: Watch): Store {
     ...observeMaintenance(store, watch),
     schedules,
     waits: observeWaits(store, watch),
+    flows: observeFlows(store.flows, watch, noteFlow),
     limits: observeLimits(store.limits, watch),
     ...observeQueues(store, watch),
     ...checkFilters(store, watch),
@@ -139,8 +143,8 @@ function observeMaintenance(store: Store, watch: Watch): Partial<Store> {
 /** Signals, and what waits do to their jobs. */
 function observeWaits({ waits }: Store, watch: Watch): WaitTables {
   return {
-    async signal(ids, signal, requester) {
-      const answers = await waits.signal(ids, signal, requester)
+    async signal(ids, signal, requester, tx) {
+      const answers = await waits.signal(ids, signal, requester, tx)
       noteAll(watch, answers, (i) => ({ jobId: ids[i] as string, command: 'signal' }))
       return answers
     },
@@ -160,6 +164,8 @@ function movedBy(answer: Exclude<WaitAnswer, { kind: 'rejected' }>): Answer | un
   const { fact, job } = answer
   return fact && { kind: 'done', job, fact }
 }
+
+const noteFlow = { noteCreated, noteMovedAll, noteAll }
 
 /** The verbs with filters by state. */
 function checkFilters(store: Store, { lifecycles }: Watch): Partial<Store> {
@@ -262,6 +268,7 @@ function noteDone(
   const { job, fact } = answer
   noteMigrated(watch, job, answer.migrated)
   if (fact !== undefined) noteMoved(watch, { job, fact }, answer.since ?? held?.startedAt)
+  if (watch.isHeard === false) return
   if (fact !== undefined || held === undefined || held.state === job.state) return
   const via = lifecycleOf(watch, job)?.paths.get(held.state)?.get('succeed') ?? [job.state]
   const stayedMs = job.updatedAt - (held.startedAt ?? job.updatedAt)
@@ -274,6 +281,7 @@ function noteMoved(
   { job, fact }: { readonly job: Job; readonly fact: Fact },
   since?: number | null,
 ): void {
+  if (watch.isHeard === false) return
   const hops = hopsOf(fact)
   const [first] = hops
   if (first === undefined) return
@@ -285,6 +293,7 @@ function noteMoved(
 function noteClaimed(watch: Watch, claimed: readonly Held[]): void {
   for (const { job, migrated } of claimed) {
     noteMigrated(watch, job, migrated)
+    if (watch.isHeard === false) continue
     const lifecycle = lifecycleOf(watch, job)
     if (lifecycle === undefined) continue
     // The row does not keep the time of its last change. A job can be claimed from its due time on.
@@ -345,6 +354,7 @@ function noteAdmissions(
 
 /** Emits the edges from the initial state of the lifecycle to the state after the enqueue. */
 function noteCreated(watch: Watch, job: Job, { actor, operator }: Requester): void {
+  if (watch.isHeard === false) return
   watch.observe({ type: 'enqueued', job })
   const lifecycle = lifecycleOf(watch, job)
   const initial = lifecycle?.machine.initial

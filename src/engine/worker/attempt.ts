@@ -28,25 +28,35 @@ import { encodeValue, notStoredIn } from '../../core/values.ts'
 import type { Held, Settlement } from '../../stores/contract/store.ts'
 import { isOutage, JobDamaged } from '../../stores/errors.ts'
 import { assertOutside, runInside } from '../../stores/inside-commit.ts'
-import type { Handler, JobDefinition } from '../define-job.ts'
-import { type EnqueueInside, type Tx, toHandlerTx } from '../effects/effects.ts'
-import { AttemptStalled, AttemptTimeout, Cancelled, ShuttingDown } from '../errors.ts'
+import type { JobDefinition } from '../define-job.ts'
+import { type Effects, type EnqueueInside, type Tx, toHandlerTx } from '../effects/effects.ts'
+import {
+  AttemptStalled,
+  AttemptTimeout,
+  Cancelled,
+  DependencyUnmet,
+  ShuttingDown,
+} from '../errors.ts'
+import { afterValuesOf } from '../flows/read-after.ts'
+import type { Handler } from '../job-context.ts'
 import type { ScheduleContext } from '../schedules/schedule-context.ts'
 import { readResult } from '../stored-values.ts'
 import { commitIn, fieldIn, runIn } from '../tracing/attempt-trace.ts'
 import type { AttemptParts } from './attempt-parts.ts'
-import { Children, parentOf } from './children.ts'
+import { parentOf } from './children.ts'
 import { findDeadline } from './deadline.ts'
 import { HandedPromises } from './handed.ts'
 import { handlerContext } from './handler-context.ts'
+import { HandlerTools } from './handler-tools.ts'
+import { invokeJobs } from './invoking.ts'
 import { LazyAbort } from './lazy-abort.ts'
 import { readInput, resultTextOf } from './payloads.ts'
 import type { Report, SettleReport } from './report.ts'
 import { stallFailure } from './stall.ts'
-import { Steps } from './steps.ts'
 import { suspendCommand } from './throttled.ts'
+import { tokensOf } from './tokens.ts'
 import { UsageCounters } from './usage.ts'
-import { mayHaveWaited, Waits } from './waits.ts'
+import { mayHaveWaited } from './waits.ts'
 
 const PARKED = { class: 'invalid_input', kind: 'invalid_input' } as const
 
@@ -66,9 +76,7 @@ export class Attempt {
   readonly #usage = new UsageCounters()
   readonly #timers: Timer[] = []
   #handed: HandedPromises | undefined
-  #steps: Steps | undefined
-  #children: Children | undefined
-  #waits: Waits | undefined
+  #opened: HandlerTools | undefined
   /** The job after the last step of this attempt: each step adds a fact. */
   #job: Job
   #settle: (report: Report) => void = () => {}
@@ -133,43 +141,20 @@ export class Attempt {
     this.#after(graceMs, () => this.#conclude(this.#released()))
   }
 
-  #openSteps(): Steps {
-    const { bounds, store: inner, trace } = this.#parts
-    return new Steps({
-      held: () => this.#heldNow(),
-      fence: this.fence,
-      bounds,
-      store: {
-        isReplay: inner.isReplay === true,
-        settle: (...values) => this.#inStore(() => inner.settle(...values)),
-        steps: (...values) => this.#inStore(() => inner.steps(...values)),
-      },
-      signal: this.#abort.signal,
-      ...(trace && { during: (name, work) => trace.during(name, work) }),
-      assertLive: () => this.#assertLive('step'),
-      onStored: (job) => this.#advance(job),
-      onLost: () => this.loseLease(),
-    })
-  }
-
   #advance(job: Job): void {
     if (job.seq > this.#job.seq) this.#job = job
   }
 
-  /** Opened by the first wait, or at the end if earlier attempts may have waited. */
-  #openWaits(): Waits {
-    const { store, now, trace } = this.#parts
-    this.#waits ??= new Waits({
-      job: () => this.#job,
+  /** Opened by the first call, because most handlers need none of it. */
+  get #tools(): HandlerTools {
+    this.#opened ??= new HandlerTools({
+      ...this.#parts,
+      held: this.held,
       fence: this.fence,
-      isReplay: store.isReplay === true,
-      store: {
-        wait: (request) => this.#inStore(() => store.waits.wait(request)),
-        history: (id) => this.#inStore(() => store.waits.history(id)),
-      },
-      now,
-      trace: () => fieldIn(trace).trace,
-      assertLive: () => this.#assertLive('wait'),
+      abort: this.#abort,
+      job: () => this.#job,
+      inStore: (work) => this.#inStore(work),
+      assertLive: (command) => this.#assertLive(command),
       onStored: (job) => this.#advance(job),
       onSuspended: (job, error) => {
         this.#conclude({ kind: 'suspended', job })
@@ -177,20 +162,12 @@ export class Attempt {
       },
       onLost: () => this.loseLease(),
     })
-    return this.#waits
+    return this.#opened
   }
 
   /** The job with the facts of its steps; the store compares it with the stored row. */
   #heldNow(): Held {
     return { ...this.held, job: this.#job }
-  }
-
-  #openChildren(): Children {
-    return new Children({
-      job: this.held.job,
-      enqueue: this.#parts.enqueue,
-      assertLive: () => this.#assertLive('enqueue'),
-    })
   }
 
   /** Throws if the attempt is over: a later step would be rejected or run twice. */
@@ -296,11 +273,12 @@ export class Attempt {
       // Most jobs have no key, and then no schedule.
       const find = async () => this.#parts.scheduleOf?.(this.held.job)
       const schedule = this.held.job.key === null ? undefined : await this.#inStore(find)
-      const run = this.#definition.run as Handler<unknown, unknown>
-      const call = () => run(this.#context(input.value, schedule)) as Promise<unknown>
+      const after = this.#definition.groups === undefined ? undefined : await this.#readAfter()
+      const run = this.#definition.run as Handler<unknown, unknown, Effects, string, true>
+      const call = () => run(this.#context(input.value, schedule, after)) as Promise<unknown>
       const output = await runIn(this.#parts.trace, call)
-      if (!this.#isClear && this.#children !== undefined) await this.#children.settled()
-      if (!this.#isClear && mayHaveWaited(this.held.job)) await this.#openWaits().assertComplete()
+      if (!this.#isClear && this.#opened?.hasChildren) await this.#opened.children.settled()
+      if (!this.#isClear && mayHaveWaited(this.held.job)) await this.#tools.waits.assertComplete()
       hasReturned = true
       this.#conclude(this.#committed(output))
     } catch (error) {
@@ -310,31 +288,38 @@ export class Attempt {
     }
   }
 
-  #context(input: unknown, schedule: ScheduleContext | undefined) {
+  /** The outputs of the jobs that this one comes after. */
+  async #readAfter(): Promise<Readonly<Record<string, unknown>>> {
+    const { id } = this.held.job
+    const ends = await this.#inStore(() => this.#parts.store.flows.after(id))
+    return afterValuesOf(id, this.#definition.groups ?? [], ends)
+  }
+
+  #context(input: unknown, schedule: ScheduleContext | undefined, after: object | undefined) {
     const { trace, logger } = this.#parts
     const showLife = () => this.#showLife()
     return handlerContext({
       input,
       schedule,
+      after,
       job: this.held.job,
       definition: this.#definition,
       abort: this.#abort,
       logger,
       trace,
       give: (what, work) => this.#give(what, work()),
-      steps: () => {
+      tools: () => {
         showLife()
-        this.#steps ??= this.#openSteps()
-        return this.#steps
+        return this.#tools
       },
-      waits: () => {
+      invoke: (asked, options) => {
         showLife()
-        return this.#openWaits()
+        return invokeJobs(this.#tools.waits, this.#parts, asked, options)
       },
+      token: tokensOf(this.held.job.id, this.#parts),
       enqueue: (definition, input, options) => {
         showLife()
-        this.#children ??= this.#openChildren()
-        const children = this.#children
+        const { children } = this.#tools
         return this.#inStore(() => children.enqueue(definition, input, options))
       },
       commit: (work) => {
@@ -344,7 +329,7 @@ export class Attempt {
         showLife()
         if (this.#isClear) return
         this.#progress = encodeValue(value, this.#parts.bounds)
-        this.#parts.onProgress(this.#progress)
+        this.#parts.onProgress(this.held, this.#progress)
       },
       count: (name, by) => {
         showLife()
@@ -355,7 +340,7 @@ export class Attempt {
 
   /** Hands a promise to the handler, which may forget to await it. */
   #give<T>(what: string, work: Promise<T>): Promise<T> {
-    this.#handed ??= new HandedPromises((leftover) => this.#parts.onLeftover?.(leftover))
+    this.#handed ??= new HandedPromises((leftover) => this.#parts.onLeftover?.(this.held, leftover))
     return this.#handed.give(what, work)
   }
 
@@ -369,7 +354,7 @@ export class Attempt {
     if (reason instanceof Cancelled) return this.#cancelled()
     if (reason instanceof ShuttingDown || this.#hasStoreFailed) return this.#released()
     if (error instanceof Snooze || error instanceof Throttled) return this.#suspended(error)
-    if (error instanceof ReplayMismatch) {
+    if (error instanceof ReplayMismatch || error instanceof DependencyUnmet) {
       // Parked as input is that no retry can use: a person has to decide.
       return this.#failed(ownFailure(error, PARKED, this.#failing()))
     }

@@ -8,11 +8,11 @@
  * The store does not check the fence for such an enqueue. An attempt that has lost its lease
  * without knowing it can still enqueue a job, but only the one that the next attempt would enqueue.
  */
-import { createHash } from 'node:crypto'
 import { name as checkName } from '../../core/checks.ts'
 import { CommandInvalid, JobExists } from '../../core/errors.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Requester } from '../../stores/contract/store.ts'
+import { childId } from '../../stores/derived-ids.ts'
 import type { JobHandle } from '../job-handle.ts'
 import type { AnyJob } from '../job-types.ts'
 import { type ChildOptions, checkChildOptions, type EnqueueOptions } from '../options.ts'
@@ -125,12 +125,4 @@ export class Children {
     if (found.type === type) return enqueue.handleOf(found)
     throw new CommandInvalid('name', `must be another one: ${as} is a job of type ${found.type}`)
   }
-}
-
-/** The same id for the same arguments. */
-export function childId(parentId: string, as: string): string {
-  const hash = createHash('sha256').update(`pawl/child/${parentId}/${as}`).digest('hex')
-  const variant = ((Number.parseInt(hash[3] as string, 16) & 0x3) | 0x8).toString(16)
-  const rest = `8${hash.slice(0, 3)}-${variant}${hash.slice(4, 7)}-${hash.slice(7, 19)}`
-  return `${parentId.slice(0, 13)}-${rest}`
 }

@@ -44,7 +44,7 @@ export async function drain(draining: Draining): Promise<void> {
       })
     if (reports.count === 0) await nudge.wait(ERROR_WAIT_MS)
     try {
-      if (reports.count > 0) await reports.send(undefined)
+      if (reports.count > 0) await reports.send(reports.take())
     } catch (error) {
       noteError(error)
       const mayEnd = isLasting(error) && running.areAllOver

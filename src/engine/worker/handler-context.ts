@@ -2,20 +2,28 @@
 import { Snooze } from '../../core/failure.ts'
 import type { Job } from '../../core/job/job.ts'
 import type { Logger } from '../../core/ports.ts'
-import type { JobContext, JobDefinition } from '../define-job.ts'
+import { approval } from '../approvals.ts'
+import type { JobDefinition } from '../define-job.ts'
+import { type AnySignal, checkDeclared } from '../define-signal.ts'
 import type { Effects, Tx } from '../effects/effects.ts'
+import type { JobContext } from '../job-context.ts'
+import type { AnyJob } from '../job-types.ts'
+import { checkInvokeManyOptions, checkInvokeOptions, type InvokeManyOptions } from '../options.ts'
+import type { ChildOutcome } from '../outcome.ts'
 import type { ScheduleContext } from '../schedules/schedule-context.ts'
+import type { SignalToken, TokenOptions } from '../signal-tokens.ts'
 import type { AttemptTrace } from '../tracing/attempt-trace.ts'
 import { jobLogger } from '../watching/log.ts'
 import type { Children } from './children.ts'
+import type { HandlerTools } from './handler-tools.ts'
 import type { LazyAbort } from './lazy-abort.ts'
-import type { Steps } from './steps.ts'
 import { throttledError } from './throttled.ts'
-import type { Waits } from './waits.ts'
 
 interface ContextParts {
   readonly input: unknown
   readonly schedule: ScheduleContext | undefined
+  /** The outputs of the jobs that it comes after; undefined if it comes after nothing. */
+  readonly after: object | undefined
   readonly job: Job
   readonly definition: JobDefinition
   readonly abort: LazyAbort
@@ -23,20 +31,27 @@ interface ContextParts {
   readonly trace: AttemptTrace | undefined
   /** Hands a promise to the handler, which may forget to await it. */
   readonly give: <T>(what: string, work: () => Promise<T>) => Promise<T>
-  readonly steps: () => Steps
-  readonly waits: () => Waits
+  readonly tools: () => HandlerTools
+  readonly token: (signal: AnySignal, options?: TokenOptions) => SignalToken
+  readonly invoke: (
+    asked: { name: string; definition: AnyJob; inputs: readonly unknown[] },
+    options: InvokeManyOptions,
+  ) => Promise<readonly ChildOutcome[]>
   readonly enqueue: Children['enqueue']
   readonly commit: <Output>(work: (tx: Tx) => Output | Promise<Output>) => Promise<Output>
   readonly progress: (value: unknown) => void
   readonly count: (name: string, by: number) => void
 }
 
-export function handlerContext(parts: ContextParts): JobContext<unknown, Effects, string> {
+export function handlerContext(
+  parts: ContextParts,
+): JobContext<unknown, Effects, string, true, undefined, AnySignal> {
   const { input, schedule, job, definition, abort, logger, trace, give } = parts
   const { id, type, queue, attempt, tags } = job
   return {
     input,
-    step: (name, work) => give(`step "${name}"`, () => parts.steps().run(name, work)),
+    ...(parts.after !== undefined && { after: parts.after }),
+    step: (name, work) => give(`step "${name}"`, () => parts.tools().steps.run(name, work)),
     commit: (work) => give('commit', () => parts.commit(work)),
     snooze: (delay) => {
       throw new Snooze(delay)
@@ -44,9 +59,32 @@ export function handlerContext(parts: ContextParts): JobContext<unknown, Effects
     throttled: (throttle, options) => throttledError(definition, job, throttle, options),
     enqueue: (definition, input, options) =>
       give('enqueue', () => parts.enqueue(definition, input, options)) as never,
-    sleep: (name, time) => give(`sleep "${name}"`, () => parts.waits().sleep(name, time)),
+    sleep: (name, time) => give(`sleep "${name}"`, () => parts.tools().waits.sleep(name, time)),
     waitForSignal: (signal, options) =>
-      give(`signal "${signal.name}"`, () => parts.waits().signal(signal, options)),
+      give(`signal "${signal.name}"`, async () => {
+        checkDeclared(definition, signal)
+        return parts.tools().waits.signal(signal, options)
+      }),
+    waitForApproval: (options) =>
+      give('approval', async () => {
+        checkDeclared(definition, approval)
+        return parts.tools().waits.approval(options)
+      }),
+    token: (signal, options) => {
+      checkDeclared(definition, signal)
+      return parts.token(signal, options)
+    },
+    invoke: (name, definition, input, options = {}) =>
+      give(`invoke "${name}"`, async () => {
+        checkInvokeOptions(options)
+        const [outcome] = await parts.invoke({ name, definition, inputs: [input] }, options)
+        return outcome as never
+      }),
+    invokeMany: (name, definition, inputs, options = {}) =>
+      give(`invokeMany "${name}"`, async () => {
+        checkInvokeManyOptions(options)
+        return (await parts.invoke({ name, definition, inputs }, options)) as never
+      }),
     jobId: id,
     type,
     queue,

@@ -3,6 +3,9 @@
  * event loop keeps its lease. This is the host in the worker's thread, which forwards calls. The
  * code of the thread, in which a `TimerHeartbeat` renews the leases, is an entry of the package
  * (`src/entries/heartbeat-thread.ts`), so that bundled programs can bring it as a file.
+ *
+ * Leases go to the thread by memory that both share (`lease-board.ts`), which the thread reads
+ * before a lease is due for renewal. All else goes by messages.
  */
 import { Worker } from 'node:worker_threads'
 import { type Moment, momentNow } from '../../environment/moments.ts'
@@ -10,17 +13,14 @@ import { VERSION } from '../../environment/version.ts'
 import type { Beat, Ref } from '../../stores/contract/store.ts'
 import type { Place } from '../store-options.ts'
 import type { HeartbeatEvents, HeartbeatHost } from './heartbeat.ts'
+import { LeaseBoard } from './lease-board.ts'
 
 export type Order =
-  | {
-      readonly kind: 'track'
-      readonly beats: readonly Beat[]
-      /** How long before `at` each lease was renewed; empty for leases that are new at `at`. */
-      readonly agesMs: readonly number[]
-      /** When the order was sent. */
-      readonly at: Moment
-    }
-  | { readonly kind: 'untrack'; readonly refs: readonly Ref[] }
+  /** A lease that does not fit on the board, renewed at that moment. */
+  | { readonly kind: 'track'; readonly beat: Beat; readonly renewed: Moment }
+  | { readonly kind: 'untrack'; readonly ref: Ref }
+  /** A larger board replaces the one before. */
+  | { readonly kind: 'board'; readonly board: SharedArrayBuffer }
   | { readonly kind: 'progress'; readonly ref: Ref; readonly text: string }
   | { readonly kind: 'close' }
 
@@ -50,6 +50,8 @@ export interface Renewing {
 
 export interface ThreadData {
   readonly pawlHeartbeat: Renewing
+  /** The leases when the thread starts. */
+  readonly board: SharedArrayBuffer
   /** The version of the package that starts the thread. */
   readonly version: string
 }
@@ -59,22 +61,30 @@ export function threadFileBy(url: string): URL {
   return new URL('../../entries/heartbeat-thread.js', url)
 }
 
+interface Tracked {
+  readonly beat: Beat
+  /** Its entry on the board; undefined if it does not fit there. */
+  readonly entry: number | undefined
+  renewed: Moment
+}
+
 /** The delay before an ended thread is replaced. */
 const RESTART_MS = 500
 /** How long a worker waits for its thread. After that it works without, until the thread starts. */
 const READY_MAX_MS = 10_000
 
 /**
- * The host in the worker's thread. If the thread ends, it is replaced, and the new one receives all
+ * The host in the worker's thread. If the thread ends, it is replaced, and the new one finds all
  * leases with the times of their last renewals. So a lease that no thread could renew is reported
  * as lost: by the new thread, or here before each start if threads keep ending early.
  */
 export class ThreadHeartbeat implements HeartbeatHost {
-  readonly #data: ThreadData
+  readonly #renewing: Renewing
   readonly #events: HeartbeatEvents
   /** The file of the thread's code. */
   readonly #file: URL
-  readonly #tracked = new Map<Ref, { readonly beat: Beat; renewedAt: number }>()
+  readonly #tracked = new Map<Ref, Tracked>()
+  readonly #board: LeaseBoard
   #thread: Worker
   #exited: Promise<void>
   #isClosing = false
@@ -82,9 +92,10 @@ export class ThreadHeartbeat implements HeartbeatHost {
   readonly #readyTimer: NodeJS.Timeout
 
   constructor(renewing: Renewing, events: HeartbeatEvents, file = threadFileBy(import.meta.url)) {
-    this.#data = { pawlHeartbeat: renewing, version: VERSION }
+    this.#renewing = renewing
     this.#file = file
     this.#events = events
+    this.#board = new LeaseBoard((board) => this.#order({ kind: 'board', board }))
     this.#thread = this.#start()
     this.#exited = exitOf(this.#thread)
     this.#readyTimer = setTimeout(() => this.#becomeReady(), READY_MAX_MS)
@@ -95,14 +106,25 @@ export class ThreadHeartbeat implements HeartbeatHost {
   }
 
   track(beats: readonly Beat[]): void {
-    const renewedAt = momentNow().elapsedMs
-    for (const beat of beats) this.#tracked.set(beat.ref, { beat, renewedAt })
-    this.#order({ kind: 'track', beats, agesMs: [], at: momentNow() })
+    const renewed = momentNow()
+    for (const beat of beats) {
+      this.#untrackOne(beat.ref)
+      const entry = this.#board.put(beat, renewed)
+      if (entry === undefined) this.#order({ kind: 'track', beat, renewed })
+      this.#tracked.set(beat.ref, { beat, entry, renewed })
+    }
   }
 
   untrack(refs: readonly Ref[]): void {
-    for (const ref of refs) this.#tracked.delete(ref)
-    this.#order({ kind: 'untrack', refs })
+    for (const ref of refs) this.#untrackOne(ref)
+  }
+
+  #untrackOne(ref: Ref): void {
+    const tracked = this.#tracked.get(ref)
+    if (tracked === undefined) return
+    this.#tracked.delete(ref)
+    if (tracked.entry === undefined) this.#order({ kind: 'untrack', ref })
+    else this.#board.clear(tracked.entry)
   }
 
   progress(ref: Ref, text: string): void {
@@ -118,7 +140,12 @@ export class ThreadHeartbeat implements HeartbeatHost {
 
   #start(): Worker {
     // Options of the Node command line must not apply to the thread.
-    const options = { workerData: this.#data, execArgv: [] }
+    const workerData: ThreadData = {
+      pawlHeartbeat: this.#renewing,
+      board: this.#board.buffer,
+      version: VERSION,
+    }
+    const options = { workerData, execArgv: [] }
     const thread = new Worker(this.#file, options)
     thread.on('message', (message: Message) => this.#receive(message))
     thread.on('error', this.#events.onError)
@@ -142,10 +169,13 @@ export class ThreadHeartbeat implements HeartbeatHost {
   }
 
   #noteRenewed(refs: readonly Ref[], agoMs: number): void {
-    const renewedAt = momentNow().elapsedMs - agoMs
+    const now = momentNow()
+    const renewed = { ...now, elapsedMs: now.elapsedMs - agoMs }
     for (const ref of refs) {
       const tracked = this.#tracked.get(ref)
-      if (tracked !== undefined) tracked.renewedAt = Math.max(tracked.renewedAt, renewedAt)
+      if (tracked === undefined || tracked.renewed.elapsedMs > renewed.elapsedMs) continue
+      tracked.renewed = renewed
+      if (tracked.entry !== undefined) this.#board.renew(tracked.entry, renewed)
     }
   }
 
@@ -156,22 +186,20 @@ export class ThreadHeartbeat implements HeartbeatHost {
     this.#events.onError(new Error('The thread that renews leases has ended; starting another'))
     setTimeout(() => {
       if (this.#isClosing) return
+      this.#giveUp()
       this.#thread = this.#start()
       this.#exited = exitOf(this.#thread)
-      this.#giveUp()
-      const all = [...this.#tracked.values()]
-      const now = momentNow().elapsedMs
-      const agesMs = all.map(({ renewedAt }) => Math.ceil(now - renewedAt))
-      const beats = all.map(({ beat }) => beat)
-      this.#order({ kind: 'track', beats, agesMs, at: momentNow() })
+      for (const { beat, entry, renewed } of this.#tracked.values()) {
+        if (entry === undefined) this.#order({ kind: 'track', beat, renewed })
+      }
     }, RESTART_MS)
   }
 
   #giveUp(): void {
-    const before = momentNow().elapsedMs - this.#data.pawlHeartbeat.leaseMs
-    for (const { beat, renewedAt } of [...this.#tracked.values()]) {
-      if (renewedAt > before) continue
-      this.#tracked.delete(beat.ref)
+    const before = momentNow().elapsedMs - this.#renewing.leaseMs
+    for (const { beat, renewed } of [...this.#tracked.values()]) {
+      if (renewed.elapsedMs > before) continue
+      this.#untrackOne(beat.ref)
       this.#events.onLost(beat)
     }
   }

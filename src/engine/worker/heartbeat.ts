@@ -20,6 +20,8 @@ export interface HeartbeatEvents {
   readonly onCancel: (beat: Beat) => void
   /** A renewal failed. The leases are valid until they expire. */
   readonly onError: (error: unknown) => void
+  /** Leases are about to be renewed; executions may be registered and removed now. */
+  readonly onBeat?: () => void
   /** These leases were renewed by a request that was sent `agoMs` ago. */
   readonly onRenewed?: (refs: readonly Ref[], agoMs: number) => void
   /** The host has become ready. Not called if it was ready from the start. */
@@ -124,12 +126,20 @@ export class TimerHeartbeat implements HeartbeatHost {
     const delay = Math.max(0, at - this.#environment.clock.now())
     const timer = this.#environment.timers.after(delay, () => {
       this.#timer = undefined
+      this.#events.onBeat?.()
+      // What was registered now is part of this renewal, or of the next one that it plans.
+      this.#disarm()
       this.#beating = this.#beat().finally(() => {
         this.#beating = undefined
         this.#armForFirst()
       })
     })
     this.#timer = { at, timer }
+  }
+
+  #disarm(): void {
+    this.#timer?.timer.cancel()
+    this.#timer = undefined
   }
 
   #armForFirst(): void {

@@ -4,6 +4,7 @@ import type { JobTypeDeclaration } from '../../stores/contract/job-types.ts'
 import type { Store } from '../../stores/contract/store.ts'
 import type { JobDefinition } from '../define-job.ts'
 import type { Dispatcher } from '../effects/dispatcher.ts'
+import type { SignalTokens } from '../signal-tokens.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import type { PawlEvent } from '../watching/events.ts'
 import type { AttemptParts } from './attempt-parts.ts'
@@ -40,6 +41,7 @@ export interface WorkerParts {
   readonly logger: AttemptParts['logger']
   readonly enqueue: AttemptParts['enqueue']
   readonly redact: AttemptParts['redact']
+  readonly tokens?: SignalTokens
   readonly heartbeats: (events: HeartbeatEvents) => HeartbeatHost
   /** Whether a separate thread renews the leases, or a timer of the main thread. */
   /** The names of the schedules of this process; absent if there are many. */
@@ -52,6 +54,8 @@ export interface WorkerParts {
   /** Makes spans; absent without tracing. */
   readonly tracer: Tracer | undefined
   readonly observe: (event: PawlEvent) => void
+  /** Whether the events of each job are received: its start, its report and moves of slots. */
+  readonly isHeard: boolean
   /** Called after the store has recorded a report, with the job after it. */
   readonly onReported: (job: Job) => void
   readonly onStopped: () => void

@@ -2,10 +2,12 @@
  * The worker's Recovery state: maintenance for all jobs of the store, done by any worker. It makes
  * the jobs of schedules, promotes due jobs, sets damaged jobs aside, recovers expired leases, ends
  * jobs that wait past their deadline or exceeded the `maxWait` of their queue, and releases jobs
- * that waited for the end of another one (`singleton`). Each is done in bounded batches.
+ * that waited for the end of others (`singleton`, flows, invoked jobs). Each is done in bounded
+ * batches.
  */
 import type { Environment } from '../../environment/system.ts'
 import type { Store } from '../../stores/contract/store.ts'
+import { wakeAll } from '../flows/wake-store.ts'
 import { ticksOf } from '../schedules/cron.ts'
 
 const RECOVER_BATCH = 100
@@ -46,6 +48,11 @@ export class Recovery {
     return this.#now() >= this.#at
   }
 
+  /** Whether a job or a schedule is due, as far as the worker knows. */
+  get isUrgent(): boolean {
+    return this.#now() >= Math.min(this.#dueAt, this.#tickAt)
+  }
+
   /** Returns how long there is nothing to do. */
   async untilNext(): Promise<number> {
     const due = (await this.#store.nextDue()) ?? Number.POSITIVE_INFINITY
@@ -66,6 +73,8 @@ export class Recovery {
     }
     this.#dueAt = Number.POSITIVE_INFINITY
     if (!this.isDue) return 'recovery-skipped'
+    // The process that ends a job wakes what waits for it; this is for one that died in between.
+    await wakeAll(store.flows, BATCHES_MAX)
     this.#at = this.#now() + this.#everyMs
     if (this.#now() >= this.#isolateAt) {
       this.#isolateAt = this.#now() + ISOLATE_MS

@@ -11,7 +11,8 @@ import type { Report } from './report.ts'
 import type { Running, RunningAttempts } from './running.ts'
 import type { Slots } from './slots.ts'
 
-interface WaitingReport {
+/** A report that the store has not recorded yet. */
+export interface WaitingReport {
   readonly running: Running
   readonly settlement: Settlement
   /** What the handler threw, if that is why the attempt failed. */
@@ -37,9 +38,9 @@ export class Reports {
     return this.#waiting.length
   }
 
-  /** How many slots become free when these are recorded. A stuck handler keeps its slot. */
-  get slotsFreed(): number {
-    return this.#waiting.filter(({ running }) => !running.attempt.isStuck).length
+  /** Takes the oldest reports, in order to send them. */
+  take(count = this.#waiting.length): readonly WaitingReport[] {
+    return this.#waiting.splice(0, count)
   }
 
   /** Adds the outcome of an attempt. What the store has recorded needs no further report. */
@@ -58,21 +59,27 @@ export class Reports {
     this.#running.release(running)
   }
 
-  /** Sends the reports, together with a claim if one is given. Returns the claimed jobs. */
-  async send(request: ClaimRequest | undefined): Promise<readonly Held[]> {
-    const reports = this.#waiting
-    this.#waiting = []
-    const settlements = reports.map(({ settlement }) => settlement)
+  /**
+   * Sends reports that were taken, together with a claim if one is given. Calls `onClaimed` with
+   * the claimed jobs in the same moment in which the slots of the reports become free. If the call
+   * fails, the reports wait again.
+   */
+  async send(
+    sent: readonly WaitingReport[],
+    request?: ClaimRequest,
+    onClaimed?: (claimed: readonly Held[]) => void,
+  ): Promise<void> {
+    const settlements = sent.map(({ settlement }) => settlement)
     const { answers, claimed } = await this.#parts.store
       .settle(settlements, request)
       .catch((error: unknown) => {
-        this.#waiting = [...reports, ...this.#waiting]
+        this.#waiting = [...sent, ...this.#waiting]
         throw error
       })
     this.#parts.environment.crashPoint?.('worker.reported')
-    this.#running.untrack(reports.map(({ running }) => running))
-    for (const [i, report] of reports.entries()) this.#take(report, answers[i])
-    return claimed
+    this.#running.untrack(sent.map(({ running }) => running))
+    for (const [i, report] of sent.entries()) this.#take(report, answers[i])
+    onClaimed?.(claimed)
   }
 
   #take(report: WaitingReport, answer: Answer | undefined): void {
@@ -110,6 +117,11 @@ export class Reports {
       ...(thrown !== undefined && { original: thrown.error }),
     })
   }
+}
+
+/** How many slots become free when these are recorded. A stuck handler keeps its slot. */
+export function slotsFreedBy(reports: readonly WaitingReport[]): number {
+  return reports.filter(({ running }) => !running.attempt.isStuck).length
 }
 
 /** Whether the attempt did what the handler wanted: it was committed or snoozed. */

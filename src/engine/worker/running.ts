@@ -9,6 +9,7 @@ import { scheduleOf } from '../schedules/schedule-context.ts'
 import { AttemptTrace } from '../tracing/attempt-trace.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { Attempt } from './attempt.ts'
+import type { AttemptParts } from './attempt-parts.ts'
 import type { HeartbeatHost } from './heartbeat.ts'
 import type { WorkerParts } from './parts.ts'
 import type { Report } from './report.ts'
@@ -43,6 +44,7 @@ export class RunningAttempts {
   /** Handlers that still run although their attempts are over. */
   readonly #stuck: StuckHandlers
   readonly #heartbeats: HeartbeatHost
+  readonly #attemptParts: AttemptParts
 
   constructor(parts: WorkerParts, slots: Slots, events: RunningEvents) {
     this.#parts = parts
@@ -66,6 +68,28 @@ export class RunningAttempts {
       onError: (error) => events.onError(new HeartbeatFailed(error)),
       onReady: events.onReady,
     })
+    this.#attemptParts = this.#sharedParts()
+  }
+
+  /** What all attempts of the worker have in common. */
+  #sharedParts(): AttemptParts {
+    const { environment, bounds, store, logger, enqueue, observe, settings } = this.#parts
+    const { redact, tokens } = this.#parts
+    return {
+      environment,
+      bounds,
+      store,
+      now: () => store.now(),
+      scheduleOf: (job) => scheduleOf(job, store),
+      deadlineBy: async ({ id, seq }) => (await store.asOf(id, seq))?.deadlineAt ?? null,
+      onProgress: ({ ref }, text) => this.#heartbeats.progress(ref, text),
+      onLeftover: ({ job }, leftover) =>
+        observe({ type: 'leftover', worker: settings.id, job, ...leftover }),
+      ...(redact !== undefined && { redact }),
+      ...(tokens !== undefined && { tokens }),
+      logger,
+      enqueue,
+    }
   }
 
   /** Whether the leases of jobs can be renewed. */
@@ -93,31 +117,18 @@ export class RunningAttempts {
 
   /** Starts a handler for each job; there must be a free slot for each. Returns their number. */
   start(claimed: readonly Held[]): number {
-    const { jobs, environment, bounds, store, logger, enqueue, observe, settings, redact } =
-      this.#parts
-    const { tracer } = this.#parts
+    const { jobs, environment, observe, settings, tracer, isHeard } = this.#parts
     // Renewal begins before any handler runs: a handler may block this thread beyond its lease.
     if (claimed.length > 0) {
       environment.crashPoint?.('worker.claimed')
       this.#heartbeats.track(claimed.map(beatOf))
     }
     for (const held of claimed) {
-      observe({ type: 'started', worker: settings.id, job: held.job })
-      const attempt = new Attempt(held, jobs.get(held.job.type) as JobDefinition, {
-        environment,
-        bounds,
-        store,
-        now: () => store.now(),
-        scheduleOf: (job) => scheduleOf(job, store),
-        deadlineBy: async ({ id, seq }) => (await store.asOf(id, seq))?.deadlineAt ?? null,
-        onProgress: (text) => this.#heartbeats.progress(held.ref, text),
-        onLeftover: (leftover) =>
-          observe({ type: 'leftover', worker: settings.id, job: held.job, ...leftover }),
-        ...(redact !== undefined && { redact }),
-        logger,
-        enqueue,
-        ...(tracer !== undefined && { trace: traceOf(tracer, held, this.#parts) }),
-      })
+      if (isHeard) observe({ type: 'started', worker: settings.id, job: held.job })
+      const definition = jobs.get(held.job.type) as JobDefinition
+      const shared = this.#attemptParts
+      const trace = tracer && traceOf(tracer, held, this.#parts)
+      const attempt = new Attempt(held, definition, trace ? { ...shared, trace } : shared)
       const running: Running = { slot: this.#slots.take(), attempt }
       // An earlier attempt at this job has lost its lease, even if no heartbeat has said so yet.
       this.#lose(this.#byRef.get(held.ref))

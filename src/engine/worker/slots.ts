@@ -29,13 +29,18 @@ export interface SlotMove {
 export class Slots {
   /** The states of slots with jobs; undefined for free slots, null for closed ones. */
   readonly #own: (WorkerState | undefined | null)[]
-  readonly #observe: (move: SlotMove) => void
+  readonly #observe: ((move: SlotMove) => void) | undefined
   #shared: WorkerState = 'Startup'
+  /** How many slots have no job and are not claiming. */
+  #free: number
+  /** No slot before this one is free. */
+  #firstFree = 0
   /** The slot that has found a job and waits for its lease. */
   #claiming: number | undefined
 
-  constructor(count: number, observe: (move: SlotMove) => void) {
+  constructor(count: number, observe?: (move: SlotMove) => void) {
     this.#own = Array.from({ length: count }, () => undefined)
+    this.#free = count
     this.#observe = observe
   }
 
@@ -50,22 +55,23 @@ export class Slots {
 
   /** How many slots have no job, including one that is claiming. */
   get free(): number {
-    const claiming = this.#claiming === undefined ? 0 : 1
-    return this.#own.filter((own) => own === undefined).length + claiming
+    return this.#free + (this.#claiming === undefined ? 0 : 1)
   }
 
   /** Moves the claiming loop and every slot without a job. */
   moveShared(on: WorkerTrigger): void {
     const from = this.#shared
     this.#shared = targetOf(from, on)
-    this.#observe({ slot: 'idle', from, to: this.#shared, on })
+    this.#observe?.({ slot: 'idle', from, to: this.#shared, on })
   }
 
   /** A job was found: one free slot moves to the claiming state. */
   find(): void {
     if (this.#claiming !== undefined) return
-    const slot = this.#own.indexOf(undefined)
+    const slot = this.#own.indexOf(undefined, this.#firstFree)
     if (slot < 0) return
+    this.#firstFree = slot + 1
+    this.#free--
     this.#own[slot] = this.#shared
     this.moveOne(slot, 'task-found')
     this.#claiming = slot
@@ -79,8 +85,8 @@ export class Slots {
     const slot = this.#claiming
     if (slot === undefined) return
     this.moveOne(slot, on)
-    this.#own[slot] = undefined
     this.#claiming = undefined
+    this.#setFree(slot)
   }
 
   /** Assigns a claimed job to the slot that found it, or to a free one. Returns the slot. */
@@ -99,29 +105,38 @@ export class Slots {
     if (from === undefined || from === null) throw new Error(`Slot ${slot} has no job`)
     const to = targetOf(from, on)
     this.#own[slot] = to
-    this.#observe({ slot, from, to, on })
+    this.#observe?.({ slot, from, to, on })
   }
 
   /** Frees a slot whose job is reported; it shares the state of the claiming loop again. */
   release(slot: number): void {
     this.moveOne(slot, 'reported')
     if (this.#shared === 'Draining') this.moveOne(slot, 'drain')
-    this.#own[slot] = undefined
+    this.#setFree(slot)
   }
 
   open(): void {
     const closed = this.#own.indexOf(null)
-    this.#own[closed < 0 ? this.#own.length : closed] = undefined
+    this.#setFree(closed < 0 ? this.#own.length : closed)
   }
 
   /** Removes a slot whose job is reported. */
   close(slot: number): void {
     this.release(slot)
     this.#own[slot] = null
+    this.#free--
+  }
+
+  #setFree(slot: number): void {
+    this.#own[slot] = undefined
+    this.#free++
+    this.#firstFree = Math.min(this.#firstFree, slot)
   }
 }
 
 function targetOf(from: WorkerState, on: WorkerTrigger): WorkerState {
+  const known = workerMachine.byTrigger.get(from)?.get(on)
+  if (known !== undefined) return known.to
   const found = move(workerMachine, from, { on })
   if (found.kind === 'invalid') throw found.error
   if (found.kind === 'same') return from

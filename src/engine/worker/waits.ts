@@ -1,7 +1,8 @@
 /**
- * Sleeps and waits for signals. A wait that is not over ends the attempt: the store records it, the
- * slot becomes free, and the handler is unwound by `Suspended`, so that its `finally` blocks run.
- * When the wait is over, the handler starts from the top, and waits that are over return at once.
+ * Sleeps, and waits for signals and for invoked jobs. A wait that is not over ends the attempt: the
+ * store records it, the slot becomes free, and the handler is unwound by `Suspended`, so that its
+ * `finally` blocks run. When the wait is over, the handler starts from the top, and waits that are
+ * over return at once.
  *
  * Waits of one attempt run one after another, in the order of the calls. In every attempt a handler
  * must wait for the same things in the same order; `ReplayMismatch` is thrown if it does not.
@@ -16,6 +17,12 @@ import type { Job } from '../../core/job/job.ts'
 import type { TraceContext } from '../../core/trace.ts'
 import { decodeValue } from '../../core/values.ts'
 import type {
+  DependencyEnd,
+  FlowItem,
+  InvokeAnswer,
+  InvokeRequest,
+} from '../../stores/contract/flows.ts'
+import type {
   WaitAnswer,
   WaitEnd,
   WaitHistory,
@@ -23,6 +30,7 @@ import type {
   WaitRequest,
   WaitTables,
 } from '../../stores/contract/waits.ts'
+import { type ApprovalAnswer, approval } from '../approvals.ts'
 import type { Signal, SignalAnswer, SignalWaitOptions } from '../define-signal.ts'
 import { Suspended } from '../errors.ts'
 import { validate } from '../schema.ts'
@@ -34,9 +42,27 @@ type Answered = WaitAnswer extends infer A
     : Omit<A, 'fact'>
   : never
 
+/** What an attempt needs of the answer of an invoke. */
+type InvokeAnswered = InvokeAnswer extends infer A
+  ? A extends { readonly kind: 'rejected' }
+    ? A
+    : Omit<A, 'fact'>
+  : never
+
 /** @internal */
 export type WaitStore = Pick<WaitTables, 'history'> & {
   wait(request: WaitRequest): Promise<Answered>
+  invoke(request: InvokeRequest): Promise<InvokeAnswered>
+}
+
+/** Jobs that a handler invokes. @internal */
+export interface Invocation {
+  readonly name: string
+  /** Checks the inputs; called unless the jobs have ended already. */
+  readonly children: () => Promise<readonly FlowItem[]>
+  readonly count: number
+  readonly concurrency?: number | undefined
+  readonly onParentEnd?: 'cancel' | 'abandon' | undefined
 }
 
 /** What waits need from their attempt. @internal */
@@ -109,11 +135,20 @@ export class Waits {
     const end = await this.#wait({ for: 'signal', name: signal.name }, () =>
       timeoutMs === undefined ? null : this.#parts.now() + timeoutMs,
     )
-    if (end.kind === 'passed') return { kind: 'timeout' }
+    if (end.kind !== 'received') return { kind: 'timeout' }
+    const { by, note } = end
     const checked = await validate(signal.schema, decodeValue(end.payload))
-    if (checked.ok) return { kind: 'received', payload: checked.value as Received }
+    if (checked.ok) return { kind: 'received', payload: checked.value as Received, by, note }
     const message = `The payload of signal "${signal.name}" is invalid: ${checked.why}`
     throw new Terminal(message, 'validation')
+  }
+
+  /** Returns the next decision of a person, or says that the time has passed. */
+  async approval(options?: SignalWaitOptions): Promise<ApprovalAnswer> {
+    const answer = await this.signal(approval, options)
+    if (answer.kind === 'timeout') return answer
+    const { payload, by, note } = answer
+    return { kind: payload.approved ? 'approved' : 'rejected', by, note: payload.note ?? note }
   }
 
   /** Throws `ReplayMismatch` if earlier attempts have waited for more than this one. */
@@ -122,7 +157,35 @@ export class Waits {
     if (waits.length > this.#calls.length) throw this.#mismatch(waits)
   }
 
+  /** Returns how the invoked jobs ended, in order. */
+  async invoke(invocation: Invocation): Promise<readonly DependencyEnd[]> {
+    const { name, children, concurrency, onParentEnd } = invocation
+    const why = checkName(name)
+    if (why !== undefined) throw new CommandInvalid('name', why)
+    // No jobs, nothing to wait for.
+    if (invocation.count === 0) return []
+    const own = {
+      name,
+      ...(concurrency !== undefined && { concurrency }),
+      ...(onParentEnd !== undefined && { onParentEnd }),
+    }
+    return this.#enter({ for: 'children', name }, async (n) => {
+      return this.#invoke({ ...own, n, children: await children() })
+    })
+  }
+
   #wait(what: What, until: () => number | null): Promise<WaitEnd> {
+    return this.#enter(what, async (n, recorded) => {
+      if (recorded?.end !== undefined) return recorded.end
+      return this.#ask({ ...what, n, until: recorded === undefined ? until() : recorded.until })
+    })
+  }
+
+  /** Calls the function with the number of the wait, and what earlier attempts know of it. */
+  #enter<T>(
+    what: What,
+    ask: (n: number, recorded: WaitRecord | undefined) => Promise<T>,
+  ): Promise<T> {
     this.#parts.assertLive()
     if (this.#calls.push(what) > WAITS_MAX) {
       throw new CommandInvalid('wait', `must not be called more than ${WAITS_MAX} times`)
@@ -131,44 +194,59 @@ export class Waits {
     const key = `${what.for}/${what.name}`
     const n = (this.#counts.get(key) ?? 0) + 1
     this.#counts.set(key, n)
-    const waited = this.#last.then(() => this.#answer(what, n, index, until))
+    const waited = this.#last.then(() => this.#answer(what, n, index, ask))
     // A wait after one that failed fails in its own way.
     this.#last = waited.catch(() => {})
     return waited
   }
 
-  async #answer(
+  async #answer<T>(
     what: What,
     n: number,
     index: number,
-    until: () => number | null,
-  ): Promise<WaitEnd> {
+    ask: (n: number, recorded: WaitRecord | undefined) => Promise<T>,
+  ): Promise<T> {
     const { waits } = await this.#load()
     const recorded = waits[index]
     if (recorded !== undefined && !(recorded.for === what.for && recorded.name === what.name)) {
       throw this.#mismatch(waits)
     }
-    if (recorded?.end !== undefined) return recorded.end
-    return this.#ask({ ...what, n, until: recorded === undefined ? until() : recorded.until })
+    return ask(n, recorded)
   }
 
   async #ask(wait: WaitRecord): Promise<WaitEnd> {
-    const { job, fence, store, trace, assertLive, onStored, onSuspended, onLost } = this.#parts
+    const { store } = this.#parts
+    return (await this.#put(wait, (own) => store.wait({ ...own, wait }))).end
+  }
+
+  async #invoke(
+    request: Omit<InvokeRequest, 'id' | 'fence' | 'trace'>,
+  ): Promise<readonly DependencyEnd[]> {
+    const { store } = this.#parts
+    const what = { for: 'children', name: request.name } as const
+    return (await this.#put(what, (own) => store.invoke({ ...request, ...own }))).ends
+  }
+
+  /** Asks the store. Throws `Suspended` if the attempt has ended by it. */
+  async #put<A extends Answered | InvokeAnswered>(
+    what: What,
+    ask: (own: Pick<WaitRequest, 'id' | 'fence' | 'trace'>) => Promise<A>,
+  ): Promise<Extract<A, { kind: 'over' }>> {
+    const { job, fence, trace, assertLive, onStored, onSuspended, onLost } = this.#parts
     assertLive()
     const span = trace()
-    const own = span === undefined ? {} : { trace: span }
-    const answer = await store.wait({ id: job().id, fence, wait, ...own })
+    const answer = await ask({ id: job().id, fence, ...(span !== undefined && { trace: span }) })
     if (answer.kind === 'rejected') {
       if (answer.error instanceof StaleFence) onLost()
       throw answer.error
     }
     if (answer.kind === 'suspended') {
-      const error = new Suspended(answer.job.id, wait.for, wait.name)
+      const error = new Suspended(answer.job.id, what.for, what.name)
       onSuspended(answer.job, error)
       throw error
     }
     onStored(answer.job)
-    return answer.end
+    return answer as Extract<A, { kind: 'over' }>
   }
 
   #mismatch(waits: readonly WaitRecord[]): ReplayMismatch {

@@ -2,6 +2,7 @@
  * A worker: the loop of the worker-loop requirements (R3) around the store. The states are those of
  * its machine (`slots.ts`); comments in the code name the state that each part belongs to.
  *
+ *   flights.ts   the calls that report and claim
  *   running.ts   the running attempts, with their slots and leases
  *   reports.ts   the reports that the store has not recorded yet
  *   drain.ts     how a worker stops
@@ -17,19 +18,19 @@
 import type { Timer } from '../../core/ports.ts'
 import { ERROR_WAIT_MS } from '../../core/worker.ts'
 import { VERSION } from '../../environment/version.ts'
-import type { ClaimRequest, Held, Settlement } from '../../stores/contract/store.ts'
 import { isOutage, StoreUnsafe } from '../../stores/errors.ts'
 import { WorkerStuck } from '../errors.ts'
 import { Nudge } from '../nudge.ts'
 import { zoneDataVersion } from '../schedules/cron.ts'
 import { drain } from './drain.ts'
+import { Flights } from './flights.ts'
 import { Pace } from './pace.ts'
 import type { WorkerParts } from './parts.ts'
 import { Recovery } from './recovery.ts'
 import { Reports } from './reports.ts'
-import { beatOf, RunningAttempts } from './running.ts'
+import { RunningAttempts } from './running.ts'
 import { SilentHandlers } from './silence.ts'
-import { Slots, type WorkerState } from './slots.ts'
+import { type SlotMove, Slots, type WorkerState } from './slots.ts'
 
 const IDLE_MIN_MS = 20
 /** The longest delay after a hint if earlier hints led to nothing. */
@@ -46,6 +47,7 @@ export class JobWorker implements AsyncDisposable {
   readonly #slots: Slots
   readonly #running: RunningAttempts
   readonly #reports: Reports
+  readonly #flights: Flights
   readonly #silent: SilentHandlers
   readonly #nudge: Nudge
   readonly #pace = new Pace(HINT_MAX_MS)
@@ -61,6 +63,8 @@ export class JobWorker implements AsyncDisposable {
   readonly ended: Promise<void>
   #endedBy: WorkerStuck | StoreUnsafe | undefined
   #isStopping = false
+  /** The store has said that there may be work, after the last look for due jobs. */
+  #isHinted = false
   #idleMs = IDLE_MIN_MS
   #rowAt = 0
   #row = ''
@@ -70,9 +74,8 @@ export class JobWorker implements AsyncDisposable {
     this.#parts = parts
     const { environment, settings, store, observe } = parts
     const worker = settings.id
-    this.#slots = new Slots(settings.concurrency, (move) =>
-      observe({ type: 'state', worker, ...move }),
-    )
+    const onMove = (move: SlotMove) => observe({ type: 'state', worker, ...move })
+    this.#slots = new Slots(settings.concurrency, parts.isHeard ? onMove : undefined)
     this.#nudge = new Nudge(environment.timers)
     this.#recovery = new Recovery(store, environment, settings.recoverMs)
     this.#running = new RunningAttempts(parts, this.#slots, {
@@ -86,6 +89,17 @@ export class JobWorker implements AsyncDisposable {
       onReady: () => this.#nudge.now(),
     })
     this.#reports = new Reports(parts, this.#slots, this.#running)
+    this.#flights = new Flights({
+      worker: parts,
+      slots: this.#slots,
+      running: this.#running,
+      reports: this.#reports,
+      onLanded: (found) => {
+        this.#pace.looked(this.#now(), found > 0)
+        if (found > 0) this.#idleMs = IDLE_MIN_MS
+        this.#nudge.now()
+      },
+    })
     const { stallWarningMs } = settings
     this.#silent = new SilentHandlers({ worker, stallWarningMs, observe, now: () => store.now() })
     const unsubscribe = [store.onWake(() => this.#takeHint()), this.#reportOutages()]
@@ -157,35 +171,46 @@ export class JobWorker implements AsyncDisposable {
 
   /** From Connecting until there is nothing to do, or until the worker has to stop. */
   async #loop(): Promise<void> {
-    // Connecting
-    await this.#reportRow()
+    // Connecting. The first row, and the first one after an error, show that the store is there.
+    // All others are written by `#idle` and `#recover`: a found job must not wait for a row.
+    if (this.#rowAt === 0) await this.#reportRow()
     // A handler may block this thread at once, so the lease must be renewable before the claim.
     const mayGoOn = () => this.#running.isReady || this.#isStopping
     while (!mayGoOn()) await this.#nudge.wait(WORKER_ROW_MS, { onlyIf: mayGoOn })
     this.#slots.moveShared('connected')
-    // Recovery
-    this.#slots.moveShared(await this.#recovery.run())
+    // Recovery. A new job does not wait for the periodic part, which then follows the claim.
+    const isSkipped = this.#isHinted && !this.#recovery.isUrgent
+    this.#isHinted = false
+    this.#slots.moveShared(isSkipped ? 'recovery-skipped' : await this.#recovery.run())
     // Polling
+    this.#flights.expect()
     while (!this.#isStopping) {
-      const found = await this.#poll()
-      this.#pace.looked(this.#now(), found > 0)
-      if (this.#recovery.isDue) {
-        this.#slots.moveShared('recovery-due')
-        this.#slots.moveShared(await this.#recovery.run())
-        // A worker that is never idle must also show that it is alive.
-        await this.#reportRow()
-      }
-      if (found > 0) this.#idleMs = IDLE_MIN_MS
-      else if (this.#slots.free > 0 && this.#reports.count === 0) return this.#idle()
-      if (this.#slots.free === 0) await this.#nudge.wait(this.#recovery.at - this.#now())
+      this.#flights.launch()
+      if (this.#recovery.isDue) await this.#recover()
+      else if (this.#flights.isIdle) return this.#idle()
+      // Until a call or a handler has ended.
+      else await this.#nudge.wait(this.#recovery.at - this.#now())
+      if (this.#flights.hasFailed) await this.#flights.land()
       // Waits for one turn, so that jobs that finish together are reported in one call.
       await new Promise<void>((turn) => this.#parts.environment.timers.defer(turn))
     }
+    await this.#flights.land()
+  }
+
+  /** Between two claims, because a worker that is never idle must recover leases too. */
+  async #recover(): Promise<void> {
+    await this.#flights.land()
+    this.#slots.moveShared('recovery-due')
+    this.#slots.moveShared(await this.#recovery.run())
+    this.#flights.expect()
+    // It must also show that it is alive.
+    await this.#reportRow()
   }
 
   async #idle(): Promise<void> {
     const { environment, settings } = this.#parts
     this.#slots.moveShared('no-task-found')
+    await this.#reportRow()
     // Backoff
     this.#idleMs = Math.min(this.#idleMs * 2, settings.pollMaxMs)
     const jittered = this.#idleMs * (0.5 + environment.random.next() / 2)
@@ -196,54 +221,6 @@ export class JobWorker implements AsyncDisposable {
     if (!this.#isStopping) this.#slots.moveShared('sleep-done')
   }
 
-  /** Sends reports and claims jobs for the free slots. Returns the number of claimed jobs. */
-  async #poll(): Promise<number> {
-    const limit = this.#slots.free + this.#reports.slotsFreed
-    const request = limit > 0 ? this.#request(limit) : undefined
-    if (this.#reports.count === 0) return request === undefined ? 0 : this.#claim(request)
-    const claimed = await this.#reports.send(request)
-    // If a report was rejected, fewer slots are free than expected.
-    const room = this.#slots.free
-    const started = this.#running.start(claimed.slice(0, room))
-    await this.#returnUnstarted(claimed.slice(room))
-    return started
-  }
-
-  /** The state Claiming begins when the store has found a ready job, and ends with its lease. */
-  async #claim(request: ClaimRequest): Promise<number> {
-    const { store } = this.#parts
-    const onFound = () => this.#slots.find()
-    try {
-      const started = this.#running.start(await store.claim({ ...request, onFound }))
-      this.#slots.miss('claim-lost')
-      return started
-    } catch (error) {
-      this.#slots.miss('exception')
-      throw error
-    }
-  }
-
-  /** Releases jobs for which no slot is free. */
-  async #returnUnstarted(unstarted: readonly Held[]): Promise<void> {
-    if (unstarted.length === 0) return
-    const release = (held: Held): Settlement => {
-      return { held, command: { kind: 'release', fence: beatOf(held).fence } }
-    }
-    await this.#parts.store.settle(unstarted.map(release))
-  }
-
-  #request(limit: number): ClaimRequest {
-    const { settings, jobs } = this.#parts
-    return {
-      worker: settings.id,
-      limit,
-      leaseMs: settings.leaseMs,
-      start: true,
-      types: [...jobs.keys()],
-      ...(settings.queues !== undefined && { queues: settings.queues }),
-    }
-  }
-
   /**
    * Claims again after a hint. If no slot is free, the next claim follows when one becomes free.
    */
@@ -252,6 +229,8 @@ export class JobWorker implements AsyncDisposable {
     const delay = this.#pace.delay(this.#now())
     const follow = () => {
       this.#hint = undefined
+      this.#isHinted = true
+      this.#flights.expect()
       this.#nudge.now()
     }
     if (delay <= 0) follow()

@@ -39,6 +39,7 @@ export const JOB_FILTER: Readonly<Record<string, JsonSchema>> = {
   key: name('jobs with this key'),
   error: note('jobs whose last error has this text in its message, code or fingerprint'),
   waitsFor: name('jobs that wait for a signal of this name'),
+  flow: name('jobs of this flow or batch, or invoked children of this job'),
   createdFrom: time('created at or after this time'),
   createdBefore: time('created before this time'),
 }

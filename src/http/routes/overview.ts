@@ -25,6 +25,7 @@ const ATTENTION = record({
   pausedQueues: whole(),
   unservedQueues: whole('queues with ready jobs and without a live worker'),
   missedTicks: whole('of schedules in the last day, among the last 200 ticks'),
+  parkedFlows: whole('flows and batches with a parked job, counted up to 100'),
   longBlocked: list(
     record(
       {

@@ -7,19 +7,27 @@
  */
 import { JobNotFound } from '../../core/errors.ts'
 import { decodeValue, encodeValue } from '../../core/values.ts'
-import { defineSignal } from '../../engine/define-signal.ts'
+import type { Requester } from '../../stores/contract/store.ts'
 import type { SignalRecord } from '../../stores/contract/waits.ts'
 import { RequestRefused } from '../errors.ts'
-import { requesterOf } from '../operating.ts'
+import { operatorName, requesterOf, WHO } from '../operating.ts'
 import { ENQUEUE, PAGING, pageOf, READ, type Route, type RouteCall } from '../route.ts'
-import { anything, name, nullable, oneOf, page, record, ref, text } from '../schema.ts'
-import { currentWait } from '../waits.ts'
+import { anything, name, note, nullable, oneOf, page, record, ref, text } from '../schema.ts'
+import { currentWait, signalFor } from '../waits.ts'
 
 /** A signal in a request. */
 interface SignalBody {
   readonly name: string
   readonly key?: string
   readonly payload?: unknown
+  readonly reason?: string
+}
+
+/** A caller with a reason acts as an operator; the ledger names the operator. */
+function senderOf(call: RouteCall): Requester {
+  const { reason } = call.body
+  if (reason === undefined) return requesterOf(call)
+  return { ...requesterOf(call), actor: 'operator', operator: operatorName(call), note: reason }
 }
 
 async function sendSignal(call: RouteCall): Promise<unknown> {
@@ -33,8 +41,8 @@ async function sendSignal(call: RouteCall): Promise<unknown> {
   }
   // Tags such as {"@pawl:date":…} become their values, as in inputs of jobs.
   const payload = decodeValue(JSON.stringify(body.payload ?? null))
-  const signal = defineSignal({ name: body.name })
-  const options = { key, requester: requesterOf(call) }
+  const signal = await signalFor(pawl, id, body.name)
+  const options = { key, requester: senderOf(call) }
   const { kind, job } = await pawl.job(id).signal(signal, payload, options)
   if (kind === 'same' && header !== undefined) {
     const { signals } = await pawl.store.waits.history(id)
@@ -89,6 +97,8 @@ export const routes: readonly Route[] = [
       {
         key: name('at most one signal per name and key; a new key if absent'),
         payload: anything('its payload as JSON; null if absent'),
+        reason: note('sends it as an operator, with this reason in the ledger'),
+        ...WHO,
       },
     ),
     errors: [404, 409],

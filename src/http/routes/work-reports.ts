@@ -13,6 +13,7 @@ import { DELAY_MAX_MS } from '../../core/retry.ts'
 import { decodeValue, encodeValue } from '../../core/values.ts'
 import type { Closing } from '../../stores/contract/commit.ts'
 import type { Answer, Held, Settlement } from '../../stores/contract/store.ts'
+import type { WaitEnd } from '../../stores/contract/waits.ts'
 import { RequestRefused } from '../errors.ts'
 import { type Lease, readLease } from '../lease-text.ts'
 import { type Route, type RouteCall, WORK } from '../route.ts'
@@ -100,6 +101,50 @@ const fail = settling(({ body, pawl }, { fence }, job) => ({
     ...(body.usage && { usage: body.usage }),
   },
 }))
+
+interface WaitBody {
+  readonly for: 'sleep' | 'signal'
+  readonly name: string
+  readonly n?: number
+  readonly timeoutMs?: number
+  readonly until?: number
+}
+
+/**
+ * Waits under a lease. The end of a wait is fixed by the first request for it, so a later attempt
+ * may send the same request. What is over is answered at once, also in later attempts.
+ */
+async function wait(call: RouteCall): Promise<unknown> {
+  const { pawl, header } = call
+  const body: WaitBody = call.body
+  const { for: what, name: own, n = 1, timeoutMs } = body
+  if (body.until !== undefined && timeoutMs !== undefined) {
+    throw new RequestRefused(400, 'The body may have timeoutMs or until, not both')
+  }
+  const until = body.until ?? (timeoutMs === undefined ? null : pawl.store.now() + timeoutMs)
+  if (what === 'sleep' && until === null) {
+    throw new RequestRefused(400, 'A sleep needs timeoutMs or until')
+  }
+  const { jobId, fence } = readLease(call.body.lease)
+  const trace = traceIn(header)
+  const asked = { for: what, name: own, n, until }
+  const answer = await pawl.store.waits.wait({
+    id: jobId,
+    fence,
+    wait: asked,
+    ...(trace && { trace }),
+  })
+  if (answer.kind === 'rejected') throw answer.error
+  const { id, state, runAt } = answer.job
+  if (answer.kind === 'suspended') return { kind: 'suspended', id, state, runAt }
+  return { kind: 'over', id, state, runAt, end: endView(answer.end) }
+}
+
+/** How a wait ended, for workers. */
+export function endView(end: WaitEnd): unknown {
+  if (end.kind !== 'received') return end
+  return { ...end, payload: JSON.parse(end.payload) }
+}
 
 interface FailureRequest {
   readonly message: string
@@ -260,7 +305,43 @@ const REPORTS: readonly Report[] = [
   },
 ]
 
-export const reports: readonly Route[] = REPORTS.map(
+/** How a wait ended. */
+export const WAIT_END = record(
+  { kind: oneOf(['received', 'passed'], 'passed: the sleep is over, or the time-out has passed') },
+  {
+    payload: anything('the payload of the signal'),
+    by: text('who sent the signal'),
+    note: text('the reason of an operator'),
+  },
+)
+
+const WAIT_ROUTE: Route = {
+  method: 'POST',
+  path: '/api/v1/leases/wait',
+  roles: WORK,
+  headers: TRACE_HEADERS,
+  errors: [404, 409],
+  operation: 'waitFor',
+  summary: 'Sleeps, or waits for a signal. If the wait is not over, the attempt ends.',
+  details:
+    'With `suspended` the lease is gone: stop, and report nothing more. When the wait is over, ' +
+    'the job is claimed again; the same request is then answered with `over`.',
+  body: record(
+    { ...LEASE, for: oneOf(['sleep', 'signal']), name: name('of the sleep or of the signal') },
+    {
+      n: count('it is the n-th wait of its name; 1 if absent', 1, Number.MAX_SAFE_INTEGER),
+      timeoutMs: count('how long to wait; or give until', 0, DELAY_MAX_MS),
+      until: time('when the wait ends; or give timeoutMs'),
+    },
+  ),
+  answer: record(
+    { kind: oneOf(['over', 'suspended']), id: text(), state: text(), runAt: NULLABLE_WHOLE },
+    { end: WAIT_END },
+  ),
+  run: wait,
+}
+
+const settled: readonly Route[] = REPORTS.map(
   ({ verb, ...own }): Route => ({
     method: 'POST',
     path: `/api/v1/leases/${verb}`,
@@ -271,3 +352,5 @@ export const reports: readonly Route[] = REPORTS.map(
     ...own,
   }),
 )
+
+export const reports: readonly Route[] = [...settled, WAIT_ROUTE]

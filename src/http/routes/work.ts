@@ -6,6 +6,7 @@
 import { LEASE_MAX_MS } from '../../core/job/fence.ts'
 import { type TraceContext, traceparentOf } from '../../core/trace.ts'
 import { untilWoken } from '../../engine/following.ts'
+import { mayHaveWaited } from '../../engine/worker/waits.ts'
 import type {
   ClaimRequest,
   Held,
@@ -19,7 +20,15 @@ import { RequestRefused } from '../errors.ts'
 import { leaseText, readLease } from '../lease-text.ts'
 import { type Route, type RouteCall, WORK } from '../route.ts'
 import { anything, count, flag, list, name, oneOf, record, text, time, whole } from '../schema.ts'
-import { LEASE, NULLABLE_TEXT, NULLABLE_WHOLE, reports, storable } from './work-reports.ts'
+import {
+  endView,
+  LEASE,
+  NULLABLE_TEXT,
+  NULLABLE_WHOLE,
+  reports,
+  storable,
+  WAIT_END,
+} from './work-reports.ts'
 
 const CLAIM_MAX = 100
 const WAIT_MAX_MS = 30_000
@@ -114,6 +123,7 @@ async function jobWithSteps(
   const { job, ref, input } = held
   const { id, type, queue, attempt, tags, key, timeoutMs, deadlineAt, execution } = job
   const steps: readonly StepResult[] = attempt > 1 ? await pawl.store.steps(ref, 'json') : []
+  const waits = mayHaveWaited(job) ? (await pawl.store.waits.history(id)).waits : []
   return {
     ...{ id, type, queue, attempt, tags, key, timeoutMs, deadlineAt },
     lease: leaseText(held),
@@ -127,6 +137,7 @@ async function jobWithSteps(
       n,
       result: JSON.parse(payload),
     })),
+    waits: waits.map(({ end, ...own }) => ({ ...own, ...(end && { end: endView(end) }) })),
   }
 }
 
@@ -187,6 +198,15 @@ const CLAIMED = record({
   tracestate: NULLABLE_TEXT,
   input: anything('the input as JSON'),
   steps: list(record({ name: text(), n: whole(), result: anything() })),
+  waits: list(
+    record(
+      { for: text(), name: text(), n: whole(), until: NULLABLE_WHOLE },
+      {
+        end: { ...WAIT_END, description: 'how it ended; absent if the job has waited for it last' },
+      },
+    ),
+    { description: 'the waits of earlier attempts, in the order in which they began' },
+  ),
 })
 
 const names = (says: string) => list(name(), { maxItems: NAMES_MAX, description: says })

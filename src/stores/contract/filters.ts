@@ -28,6 +28,8 @@ const JOB_FILTER: FieldChecks<JobFilter> = {
   key: nameText,
   error: noteText,
   waitsFor: nameText,
+  flow: nameText,
+  waitsForSignal: (value) => (value === true ? undefined : 'must be true'),
   createdFrom: time,
   createdBefore: time,
 }

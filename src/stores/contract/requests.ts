@@ -102,6 +102,9 @@ const CREATE: FieldChecks<EnqueueItem['command']> = {
   policy: unchecked,
   runAt: unchecked,
   hold: unchecked,
+  flow: unchecked,
+  awaited: unchecked,
+  after: unchecked,
 }
 
 /** Returns what is wrong with the fields of a job to enqueue. */

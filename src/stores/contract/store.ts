@@ -37,6 +37,7 @@ import type { Admissions } from './admissions.ts'
 import type { Closing, CommitAnswer, CommitWork, StoreTx } from './commit.ts'
 import type { Isolated, UnreadableFact } from './damaged.ts'
 import type { Examination } from './examination.ts'
+import type { FlowTables } from './flows.ts'
 import type { WorkerReport } from './job-types.ts'
 import type { LimitTables } from './limits.ts'
 import type { EffectClaim, EffectFilter, EffectInfo, EffectReport, HeldEffect } from './outbox.ts'
@@ -216,6 +217,10 @@ export interface JobFilter {
   readonly error?: string
   /** Jobs that wait for a signal of this name now. */
   readonly waitsFor?: string
+  /** Jobs of this flow or batch, or invoked children of this job. */
+  readonly flow?: string
+  /** Jobs that wait for a signal, whatever its name. */
+  readonly waitsForSignal?: true
   readonly createdFrom?: number
   readonly createdBefore?: number
 }
@@ -247,6 +252,16 @@ export interface QueueLimits {
 }
 
 /**
+ * How many calls of one worker, which report and claim, a store can use at once.
+ * @internal
+ */
+export interface FlightLimits {
+  readonly max: number
+  /** A call with fewer reports is not worth a round trip beside others. */
+  readonly reportsMin: number
+}
+
+/**
  * A store. The declarations of the package leave out the verbs that are marked as internal: they
  * belong to the engine and may change in any release.
  */
@@ -266,6 +281,9 @@ export interface Store extends StoreTime, AsyncDisposable {
     requester: Requester,
     seqs?: readonly number[],
   ): Promise<Answer[]>
+
+  /** What the store can use of calls that claim at once for one worker. @internal */
+  readonly flights?: FlightLimits
 
   /** Takes leases on jobs that are ready and due, by priority, then time. */
   claim(request: ClaimRequest): Promise<Held[]>
@@ -410,6 +428,8 @@ export interface Store extends StoreTime, AsyncDisposable {
   readonly tokens: TokenTables
   /** Waits and signals of jobs. @internal */
   readonly waits: WaitTables
+  /** Flows, batches and invoked children. @internal */
+  readonly flows: FlowTables
 
   /** Removes ended jobs with their facts, after archiving if asked, and leaves a record. */
   prune(request: PruneRequest): Promise<number>

@@ -18,11 +18,21 @@ export interface SignalRequest {
   readonly payload: string
 }
 
+/** Who sent a signal, by its fact. */
+export interface SignalSender {
+  /** The operator, the caller of the HTTP API, or the kind of the sender. */
+  readonly by: string
+  /** The reason of an operator. */
+  readonly note?: string
+}
+
 /** How a wait ended. */
 export type WaitEnd =
-  | { readonly kind: 'received'; readonly payload: string }
+  | ({ readonly kind: 'received'; readonly payload: string } & SignalSender)
   /** Its time has passed: the wait has timed out, or the sleep is over. */
   | { readonly kind: 'passed' }
+  /** All children have ended; the verb `invoke` returns how. */
+  | { readonly kind: 'ended' }
 
 /** The result of a wait: it is over, or the attempt has ended because the job waits. */
 export type WaitAnswer =
@@ -46,7 +56,7 @@ export interface WaitRecord extends Wait {
 }
 
 /** A signal of a job, in the order in which they were sent. */
-export interface SignalRecord {
+export interface SignalRecord extends SignalSender {
   readonly seq: number
   readonly at: number
   readonly name: string
@@ -66,9 +76,14 @@ export interface WaitTables {
   /**
    * Sends a signal to each of these jobs; durable when it resolves. A job that waits for it becomes
    * ready in the same transaction. A signal with a key that the job has already is answered with
-   * "same".
+   * "same". With `tx`, a transaction as for `enqueue`, it is durable when that commits.
    */
-  signal(ids: readonly string[], signal: SignalRequest, requester: Requester): Promise<Answer[]>
+  signal(
+    ids: readonly string[],
+    signal: SignalRequest,
+    requester: Requester,
+    tx?: unknown,
+  ): Promise<Answer[]>
   /**
    * Waits under the fence of an attempt. Whether the wait is over is decided in one transaction.
    * The same wait under the same fence again has the same result, so it may be repeated if its

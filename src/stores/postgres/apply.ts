@@ -18,6 +18,7 @@ import type { Patience } from './busy.ts'
 import { type Database, type Session, statement, type Trail } from './connect.ts'
 import { arrayOf, arraysOf, type Column, columnOf, namesOf, unnest } from './rows-at-once.ts'
 import { freeSlots } from './statements/gates.ts'
+import { writeLinks } from './statements/links.ts'
 import { insertNotices } from './statements/notices.ts'
 
 interface Row extends JobFold {
@@ -127,6 +128,8 @@ export async function writeChanges(session: Session, changes: Changes): Promise<
     changes.notices.map(({ notice }) => notice),
   )
   await freeSlots(session, changes.now, changes.freed(), changes.closed, changes.left())
+  const links = changes.links()
+  if (links !== undefined) await writeLinks(session, links)
 }
 
 function byId({ job: a }: Row, { job: b }: Row): number {

@@ -32,8 +32,17 @@ const wordsOf = (s: string): AuditWords => ({
 const WIDTH = 32
 const GROWTH = 4
 
+/** A window may be that much denser than the last one; more facts than this are not counted. */
+const DENSER = 16
+
+/**
+ * Bounded: after transactions without facts, a wide window can reach into ones with millions, and
+ * an unbounded count would read all of them.
+ */
 const COUNT = statement(
-  (s) => `SELECT count(*) AS seen FROM ${s}.ledger WHERE tx >= $1 AND tx < $2`,
+  (s) => `
+  SELECT count(*) AS seen FROM (
+    SELECT 1 FROM ${s}.ledger WHERE tx >= $1 AND tx < $2 LIMIT $3) AS bounded`,
 )
 
 type Position = readonly [tx: number, job: string, seq: number]
@@ -63,7 +72,8 @@ export async function audit(
     const low = isNewest ? Math.max(0, highOf(tx, job, open) - width) : tx
     const high = isNewest ? highOf(tx, job, open) : Math.min(open, tx + width)
     if (low >= high) return page.end()
-    const [counted] = await session.query<{ seen: number }>(COUNT, [low, high])
+    const most = DENSER * GROWTH * page.chunk
+    const [counted] = await session.query<{ seen: number }>(COUNT, [low, high, most])
     const seen = counted?.seen ?? 0
     if (seen > GROWTH * page.chunk && high - low > 1) {
       width = Math.max(1, Math.floor(((high - low) * page.chunk) / seen))

@@ -221,9 +221,8 @@ async function joinedAt(session: Session): Promise<JoinedAt | undefined> {
 /** Columns with whole numbers, which drivers may return as texts. */
 const NUMBERS = new Set(
   `machine timeout_ms deadline_at seq attempt failures crashes releases priority ahead_ms
-  run_at created_at started_at ended_at updated_at stalled lease_until cancel_asked_at at`.split(
-    /\s+/,
-  ),
+  run_at created_at started_at ended_at updated_at stalled lease_until cancel_asked_at at
+  node links size callbacks open parked live`.split(/\s+/),
 )
 
 /** A transaction of ours while a job is enqueued in it; throws once that must not go on. */

@@ -25,13 +25,13 @@ export function channelOf(schema: string): { readonly channel: string; readonly 
   return { channel: `pawl_${hash.toString('hex', 0, 8)}`, lock: hash.readInt32BE(8) }
 }
 
-/** A statement that notifies if a process listens. */
-export function notifySql(schema: string): string {
+/** A statement that notifies if a process listens, except by the connection of `ownPid`. */
+export function notifySql(schema: string, ownPid: number | undefined): string {
   const { channel, lock } = channelOf(schema)
   return `SELECT pg_notify('${channel}', '') WHERE EXISTS (
     SELECT 1 FROM pg_locks
     WHERE locktype = 'advisory' AND classid = ${LOCK_CLASS} AND objid::int8 = ${lock >>> 0}
-      AND objsubid = 2 AND mode = 'ShareLock' AND granted
+      AND objsubid = 2 AND mode = 'ShareLock' AND granted AND pid <> ${ownPid ?? 0}
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`
 }
 
@@ -51,6 +51,11 @@ export class Listener {
     this.#environment = environment
     this.#onHint = onHint
     void this.#connect()
+  }
+
+  /** The server process of the connection, if there is one. */
+  get pid(): number | undefined {
+    return (this.#client as { readonly processID?: number } | undefined)?.processID
   }
 
   /** Ends the connection. */

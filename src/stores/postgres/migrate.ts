@@ -26,6 +26,7 @@ import { sql as deadlines } from './migrations/0015-deadlines.ts'
 import { sql as groups } from './migrations/0016-groups.ts'
 import { sql as ahead } from './migrations/0017-ahead.ts'
 import { sql as enqueue } from './migrations/0018-enqueue.ts'
+import { sql as flows } from './migrations/0019-flows.ts'
 
 /** Every migration, in order; the first has number 1. */
 const MIGRATIONS: readonly ((schema: string) => string)[] = [
@@ -47,6 +48,7 @@ const MIGRATIONS: readonly ((schema: string) => string)[] = [
   groups,
   ahead,
   enqueue,
+  flows,
 ]
 
 /** The texts of which checksums are made, the same for every name of a schema. */

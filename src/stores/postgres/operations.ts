@@ -8,6 +8,7 @@ import type { At } from './statements/at.ts'
 import { CLAIM_LIMITED } from './statements/claim-limited.ts'
 import { EFFECTS } from './statements/effects.ts'
 import { EXAMINE } from './statements/examine.ts'
+import { FLOWS } from './statements/flows.ts'
 import { GATES } from './statements/gates.ts'
 import { GROUPS } from './statements/groups.ts'
 import { ISOLATE } from './statements/isolate.ts'
@@ -38,6 +39,7 @@ const DIALECT: AsyncDialect<At> = {
   ...ADMISSIONS,
   ...EFFECTS,
   ...EXAMINE,
+  ...FLOWS,
   ...GATES,
   ...GROUPS,
   ...ISOLATE,

@@ -313,7 +313,8 @@ export async function list(
   expired: () => boolean,
 ): Promise<Page<Job>> {
   const limit = Math.min(options.limit ?? PAGE_DEFAULT, PAGE_MAX)
-  if (limit === 0) return { items: [] }
+  const isNone = filter.flow !== undefined && !isUuid(filter.flow)
+  if (limit === 0 || isNone) return { items: [] }
   const page = new JobPage(limit)
   let cursor = options.after
   for (;;) {
@@ -341,12 +342,15 @@ function windowOf(filter: JobFilter, after: string | undefined): [Statement, Val
   const matches = ['true', ...conditions].join(' AND ')
   const values = given.map(([, value]) => value as Value)
   const older = after === undefined ? `<= '${LAST_JOB}'` : `< $${values.push(after)}`
+  // The jobs of a flow are few, and found by their index.
+  const { flow } = filter
+  const within = flow === undefined ? '' : `jobs.flow = $${values.push(flow)}::uuid AND`
   const text = statement(
     (s) => `
     SELECT * FROM (
       SELECT *, (${matches}) IS TRUE AS matches FROM (
         SELECT *, count(*) OVER () AS seen, min(id::text) OVER () AS last FROM (
-          ${selectJob(s)} WHERE jobs.id ${older} ORDER BY jobs.id DESC LIMIT ${SCAN_CHUNK}
+          ${selectJob(s)} WHERE ${within} jobs.id ${older} ORDER BY jobs.id DESC LIMIT ${SCAN_CHUNK}
         ) AS scanned
       ) AS counted
     ) AS judged WHERE matches OR id::text = last ORDER BY id DESC`,
@@ -364,6 +368,7 @@ function conditionsOf(filter: JobFilter): Record<string, Value | undefined> {
     'type = ?': filter.type,
     'key = ?': filter.key,
     'reason = ?': reasonToFind(filter.waitsFor),
+    'reason LIKE ?': filter.waitsForSignal && `${reasonToFind('')}%`,
     'created_at >= ?': filter.createdFrom,
     'created_at < ?': filter.createdBefore,
     // JSON columns are searched in this process: they may contain what the JSON of PostgreSQL

@@ -1,8 +1,8 @@
 /**
  * Applies what attempts report.
  *
- * `writeSuccesses` and `writeSteps` are fast paths. They equal `decideCommit`, without effects and
- * without a notice, and `decideStep` in `src/core/job/decide-attempt.ts`. The job must not have
+ * `writeSuccesses` and `writeSteps` are fast paths. They equal `decideCommit`, without effects,
+ * notice and waiters, and `decideStep` in `src/core/job/decide-attempt.ts`. The job must not have
  * changed since its holder read it: the decision is made on the job that the holder has, and the
  * statement finds the row only if it is the same. A batch of successes is one statement with the
  * next claim, and a batch of steps is one statement: one round trip, one transaction.
@@ -18,6 +18,7 @@ import { evolve } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
 import { LANES } from '../../core/job/lanes.ts'
+import { LINKS } from '../../core/job/links.ts'
 import { contextOf, workerIn } from '../contract/requester.ts'
 import { findPayloadFault } from '../contract/requests.ts'
 import type { Answer, ClaimRequest, Ref, Settled, Settlement } from '../contract/store.ts'
@@ -108,6 +109,13 @@ const withTiming = `left(data, -1) || ',"timing":{"queueMs":' || queue_ms || ',"
       || duration_ms || '}}'`
 
 /**
+ * Not `jobs.slots IS NULL`: without statistics the planner expects that of one row in 200, so it
+ * joins by a nested loop, which compares each row of a batch with each. It expects a CASE of every
+ * second row, and then merges by id. `test/stores/postgres-plans.test.ts` looks at the plan.
+ */
+const HAS_NO_SLOTS = 'CASE WHEN jobs.slots IS NULL THEN true ELSE false END'
+
+/**
  * Under the whole fence and the lease. The WHERE clause must not mention `lane`: the generic plan
  * would then use the wrong index.
  */
@@ -124,7 +132,7 @@ const succeed = (s: string, first: number, limited = false) => `
     WHERE jobs.id = item.id AND jobs.id = ANY ($${first + 1}::uuid[]) AND jobs.seq = item.before
       AND jobs.attempt = item.attempt AND jobs.claim = item.claim
       AND jobs.lease_until = item.lease_until
-      AND ${limited ? 'jobs.slots = item.slots' : 'jobs.slots IS NULL'}
+      AND ${limited ? 'jobs.slots = item.slots' : HAS_NO_SLOTS}
     RETURNING jobs.id, jobs.queue, jobs.state, jobs.seq, jobs.attempt, jobs.claim, jobs.place,
       item.lease_until, item.path, item.statuses, item.data, item.queue_ms, item.duration_ms,
       item.payload
@@ -242,8 +250,10 @@ function decideOne(shared: Shared, now: number, settlement: Settlement): Plain |
   return { settlement, before: job, after, fact, payload: payload ?? null }
 }
 
-function canBePlain({ policy }: Job, command: Settlement['command']): boolean {
+function canBePlain({ policy, links }: Job, command: Settlement['command']): boolean {
   if (command.kind === 'step') return isStorable(command.name)
+  // The end of an awaited job concerns others.
+  if (links & LINKS.awaited) return false
   return command.kind === 'commit' && !command.effects && !policy?.notify
 }
 

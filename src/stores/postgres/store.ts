@@ -10,6 +10,7 @@ import { VerbSide } from '../verb-side.ts'
 import { mayWake, type VerbName } from '../verb-table.ts'
 import { StoredAdmissions } from '../verbs/admission-tables.ts'
 import { admit } from '../verbs/admit.ts'
+import { type Join, StoredFlows } from '../verbs/flow-tables.ts'
 import { StoredLimits } from '../verbs/limit-tables.ts'
 import type { Performed, Step, Tx } from '../verbs/operations.ts'
 import { StoredRetention } from '../verbs/retention-tables.ts'
@@ -60,6 +61,7 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
   readonly admissions: StoredAdmissions
   readonly tokens: StoredTokens
   readonly waits: StoredWaits
+  readonly flows: StoredFlows
   readonly #parts: Parts
   readonly #writer = new Writer()
   readonly #runner: Runner
@@ -100,6 +102,7 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
       look: (verb) => this.look(verb),
       write: (name, verb) => this.performEach(name, verb),
       change: (name, verb) => this.perform(name, verb),
+      join: (tx, verb) => this.#join({ tx }, verb),
     }
     this.runs = new StoredRuns(tables)
     this.schedules = new StoredSchedules(tables)
@@ -109,6 +112,13 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
     this.admissions = new StoredAdmissions(tables)
     this.tokens = new StoredTokens(tables)
     this.waits = new StoredWaits(tables, parts.shared.payloadBounds)
+    const join: Join = (options, verb) => this.#join(options, verb)
+    this.flows = new StoredFlows({
+      access: tables,
+      join,
+      bounds: parts.shared.payloadBounds,
+      store: this,
+    })
     this.examination = new PostgresExamination(
       {
         now: () => this.now(),
@@ -123,6 +133,15 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
 
   now(): number {
     return this.#parts.clock.now()
+  }
+
+  /**
+   * More than two calls were not faster, and smaller batches cost more than they gain: see decision
+   * 0044. Small pools are left to others.
+   * @internal
+   */
+  get flights(): contract.FlightLimits {
+    return { max: this.#parts.database.size > 3 ? 2 : 1, reportsMin: 50 }
   }
 
   onWake(listener: () => void): () => void {
@@ -202,6 +221,19 @@ export class PostgresStore extends VerbSide<Session> implements contract.Store {
     return this.#write('enqueue', () =>
       isSubject ? this.#accept(offers) : this.#enqueues.add(offers),
     )
+  }
+
+  /** Runs a verb in a transaction that the caller has opened; durable when that commits. */
+  async #join<T>(
+    { tx, onJoined }: Pick<contract.EnqueueOptions, 'tx' | 'onJoined'>,
+    verb: Performed<T>,
+  ): Promise<T> {
+    const { shared, database, storeId, clock } = this.#parts
+    const { value, hasEnded } = await insideTransaction(tx, database, storeId, (session) =>
+      perform(atOf(shared, session, clock.now()), (own) => verb(own, false)),
+    )
+    onJoined?.(hasEnded)
+    return value
   }
 
   /** In the user's transaction, or in that of a commit, in which no other verb may run. */

@@ -4,7 +4,7 @@
  *
  *   this process      every commit of its own signals at once
  *   other processes   a notification after the commit, never inside it, at most one every five
- *                     milliseconds for each process, and only while a process listens
+ *                     milliseconds for each process, and only while another process listens
  *   back-stop         a hint every second while there is a listener; five times as often behind a
  *                     pooler, where notifications do not arrive
  */
@@ -125,9 +125,9 @@ export class WakeUps {
     })
   }
 
-  /** Whether a process listened. If a hint cannot be sent, it is lost. */
+  /** Whether another process listened. If a hint cannot be sent, it is lost. */
   async #send(): Promise<boolean> {
-    const text = notifySql(this.#database.schema)
+    const text = notifySql(this.#database.schema, this.#listener?.pid)
     try {
       return (await this.#database.atOnce((session) => session.raw(text, []))).length > 0
     } catch {

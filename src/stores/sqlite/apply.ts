@@ -23,6 +23,7 @@ import { type Changes, EndedCounts } from '../verbs/changes.ts'
 import type { Connection } from './connect.ts'
 import { blocksOf, insertBlock, insertInto } from './rows-at-once.ts'
 import { freeSlots } from './statements/gates.ts'
+import { writeLinks } from './statements/links.ts'
 import { insertNotice } from './statements/notices.ts'
 
 /** The lane is the first of the columns that change. */
@@ -67,6 +68,8 @@ export function writeChanges(connection: Connection, changes: Changes, pending?:
   for (const { ref, fact, payload } of changes.facts) written.add(ref as number, fact, payload)
   written.free(changes.freed(), changes.left())
   for (const [gate, until] of changes.closed) written.close(gate, until)
+  const links = changes.links()
+  if (links !== undefined) writeLinks(connection, links)
   if (pending === undefined) written.write(connection, changes.now)
 }
 
@@ -119,6 +122,28 @@ export function applySuccess(
   pending.add(rid, fact, payload)
   pending.count(before, job)
   return job
+}
+
+/** Notes a step, under the same fence; a step changes nothing else of its job. */
+const UPDATE_STEPPED = `
+  UPDATE pawl_jobs SET seq = seq + 1, updated_at = ?1
+  WHERE rid = ?2 AND id = ?3 AND seq = ?4 AND attempt = ?5 AND claim = ?6 AND lease_until = ?7`
+
+/** The same for the result of a step. */
+export function applyStep(
+  connection: Connection,
+  { ref, job: before }: Held,
+  fact: Fact,
+  payload: string | null,
+  pending: Pending,
+): Job | undefined {
+  const rid = Number(ref)
+  const { id, seq, attempt, execution } = before
+  if (execution === null) return undefined
+  const fence = [rid, id, seq, attempt, execution.claim, execution.leaseUntil] as const
+  if (connection.run(UPDATE_STEPPED, fact.at, ...fence) === 0) return undefined
+  pending.add(rid, fact, payload)
+  return evolve(before, fact)
 }
 
 function mutableColumns(job: Job, lane: number): Value[] {

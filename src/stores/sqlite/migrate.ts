@@ -25,6 +25,7 @@ import { sql as deadlines } from './migrations/0015-deadlines.ts'
 import { sql as groups } from './migrations/0016-groups.ts'
 import { sql as ahead } from './migrations/0017-ahead.ts'
 import { sql as enqueue } from './migrations/0018-enqueue.ts'
+import { sql as flows } from './migrations/0019-flows.ts'
 
 /** Every migration, in order; the first has number 1. */
 const MIGRATIONS: readonly string[] = [
@@ -46,6 +47,7 @@ const MIGRATIONS: readonly string[] = [
   groups,
   ahead,
   enqueue,
+  flows,
 ]
 
 const RECORD_TABLE = `CREATE TABLE IF NOT EXISTS pawl_migrations (

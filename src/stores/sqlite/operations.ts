@@ -1,20 +1,25 @@
 /** The operations of verbs on SQLite, by the files of their statements. */
-import type { Enqueued } from '../contract/store.ts'
+import type { Enqueued, EnqueueOptions } from '../contract/store.ts'
 import { admit } from '../verbs/admit.ts'
-import type { Dialect } from '../verbs/operations.ts'
+import type { Dialect, Performed } from '../verbs/operations.ts'
 import { syncDriver } from '../verbs/run.ts'
 import { writeChanges } from './apply.ts'
+import { typed } from './busy.ts'
+import type { Connection } from './connect.ts'
+import { atOf, type Shared } from './context.ts'
+import { endOf, joinTransaction } from './join.ts'
 import { ADMISSIONS } from './statements/admissions.ts'
 import type { At } from './statements/at.ts'
 import { CLAIM_LIMITED } from './statements/claim-limited.ts'
 import { EFFECTS } from './statements/effects.ts'
 import { EXAMINE } from './statements/examine.ts'
+import { FLOWS } from './statements/flows.ts'
 import { GATES } from './statements/gates.ts'
 import { GROUPS } from './statements/groups.ts'
 import { ISOLATE } from './statements/isolate.ts'
 import { JOBS } from './statements/jobs.ts'
 import { LIMITS } from './statements/limits.ts'
-import { MACHINES } from './statements/machines.ts'
+import { atomically, MACHINES } from './statements/machines.ts'
 import { MEND } from './statements/mend.ts'
 import { MIGRATE } from './statements/migrate-jobs.ts'
 import { NOTICES } from './statements/notices.ts'
@@ -39,6 +44,7 @@ const DIALECT: Dialect<At> = {
   ...ADMISSIONS,
   ...EFFECTS,
   ...EXAMINE,
+  ...FLOWS,
   ...GATES,
   ...GROUPS,
   ...ISOLATE,
@@ -75,3 +81,20 @@ const DIALECT: Dialect<At> = {
 
 /** Runs a verb inside the writer's transaction. */
 export const perform = syncDriver(DIALECT)
+
+/** Runs a verb inside a transaction of the user; if it throws, nothing of it remains. */
+export function performJoined<T>(
+  shared: Shared,
+  own: Connection,
+  { tx, onJoined }: Pick<EnqueueOptions, 'tx' | 'onJoined'>,
+  verb: Performed<T>,
+): T {
+  const connection = joinTransaction(tx, own)
+  return typed(() => {
+    shared.clock.refresh(connection)
+    const at = atOf(shared, connection, shared.clock.nowInside())
+    const done = atomically(connection, () => perform(at, (own) => verb(own, false)))
+    onJoined?.(endOf(tx as object, connection))
+    return done
+  })
+}

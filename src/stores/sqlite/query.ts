@@ -1,4 +1,6 @@
 /** Reads jobs, their facts and payloads, lists, counts and the tail of the ledger. */
+
+import { uuid } from '../../core/checks.ts'
 import { fold } from '../../core/job/evolve.ts'
 import { FACT_CODES, type Fact } from '../../core/job/facts.ts'
 import type { Job } from '../../core/job/job.ts'
@@ -223,7 +225,7 @@ export function list(
   if (limit === 0) return { items: [] }
   const [conditions, values] = conditionsOf(filter)
   const page = new JobPage(limit)
-  const few = ifFew(connection, laneIn(filter))
+  const few = filter.flow === undefined ? ifFew(connection, laneIn(filter)) : ofFlow(filter.flow)
   // The window is chosen by rid alone, so that a rare match cannot make one statement long.
   const window = `
     SELECT min(rid) AS first, count(*) AS seen
@@ -264,6 +266,12 @@ function ifFew(connection: Connection, lane: Lane | undefined): string {
   return found > FEW_MAX ? '' : `AND rid IN (${those})`
 }
 
+/** The jobs of a flow are found by their index. A text that is not an id matches nothing. */
+function ofFlow(flow: string): string {
+  const isId = uuid(flow) === undefined
+  return `AND rid IN (SELECT rid FROM pawl_jobs WHERE ${isId ? `flow = '${flow}'` : 'false'})`
+}
+
 /** What a filter by error looks through: the message, the code and the fingerprint. */
 const ERROR_TEXT = ['message', 'code', 'fingerprint']
   .map((field) => `coalesce(json_extract(${ifJson('error')}, '$.${field}'), '')`)
@@ -281,6 +289,8 @@ function conditionsOf(filter: JobFilter): [string[], Value[]] {
     [`EXISTS (SELECT 1 FROM json_each(${ifJson('tags')}) WHERE value = ?)`, filter.tag],
     [`instr(${ERROR_TEXT}, ?) > 0`, filter.error],
     ['reason = ?', reasonToFind(filter.waitsFor)],
+    ['flow = ?', filter.flow],
+    ['reason GLOB ?', filter.waitsForSignal && `${reasonToFind('')}*`],
     ['created_at >= ?', filter.createdFrom],
     ['created_at < ?', filter.createdBefore],
   ]

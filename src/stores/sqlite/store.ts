@@ -24,6 +24,7 @@ import { VerbSide } from '../verb-side.ts'
 import { mayWake, type VerbName } from '../verb-table.ts'
 import { StoredAdmissions } from '../verbs/admission-tables.ts'
 import { admit } from '../verbs/admit.ts'
+import { type Join, StoredFlows } from '../verbs/flow-tables.ts'
 import { StoredLimits } from '../verbs/limit-tables.ts'
 import { registerMachines } from '../verbs/machines.ts'
 import type { Performed, Step, Tx } from '../verbs/operations.ts'
@@ -46,11 +47,11 @@ import { GivingWay } from './give-way.ts'
 import { heartbeat } from './heartbeat.ts'
 import { fileOf, isInTransaction } from './join.ts'
 import { migrate } from './migrate.ts'
-import { perform } from './operations.ts'
+import { perform, performJoined } from './operations.ts'
 import { checkSqliteOptions, type SqliteOptions } from './options.ts'
 import { CURSORS, QUERIES } from './reads.ts'
 import { drift, restore } from './schema.ts'
-import { settle } from './settle.ts'
+import { settle, settleLists } from './settle.ts'
 import { FORMS, withNumbers } from './statements/machines.ts'
 import { findDueEffects } from './statements/outbox.ts'
 import { allOf, runTransaction } from './transaction.ts'
@@ -171,6 +172,7 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
   readonly admissions: StoredAdmissions
   readonly tokens: StoredTokens
   readonly waits: StoredWaits
+  readonly flows: StoredFlows
   readonly #shared: Shared
   readonly #writing: Connection
   readonly #reading: Connection
@@ -183,6 +185,7 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
   readonly #givingWay: GivingWay
   readonly #admit: Admit
   readonly #enqueue: JointWork<Order, contract.Enqueued[]>
+  readonly #settleLists: JointWork<readonly contract.Settlement[], contract.Answer[]>
   #closing: Promise<void> | undefined
 
   constructor({ shared, writing, reading, writer, busyTimeoutMs, path, guard }: Parts) {
@@ -201,8 +204,10 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     }
     this.#enqueue = (connection, now, orders) =>
       enqueue(shared, connection, now, orders, this.#admit)
+    this.#settleLists = (connection, now, lists) => settleLists(shared, connection, now, lists)
     const write: TableAccess['write'] = (name, verb) => this.perform(name, verb)
-    const tables: TableAccess = { look: (verb) => this.look(verb), write, change: write }
+    const join: TableAccess['join'] = (tx, verb) => this.#join({ tx }, verb)
+    const tables: TableAccess = { look: (verb) => this.look(verb), write, change: write, join }
     this.runs = new StoredRuns(tables)
     this.schedules = new StoredSchedules(tables)
     this.seals = new StoredSeals(tables, 'pos')
@@ -211,6 +216,13 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     this.admissions = new StoredAdmissions(tables)
     this.tokens = new StoredTokens(tables)
     this.waits = new StoredWaits(tables, shared.payloadBounds)
+    const joinFlow: Join = (options, verb) => this.#join(options, verb)
+    this.flows = new StoredFlows({
+      access: tables,
+      join: joinFlow,
+      bounds: shared.payloadBounds,
+      store: this,
+    })
     this.examination = new ExaminationSide({
       look: (verb) => this.look(verb),
       perform: (name, verb) => this.perform(name, verb),
@@ -288,6 +300,15 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     return answers
   }
 
+  /** Runs a verb in a transaction that the caller has opened; durable when that commits. */
+  async #join<T>(
+    { tx, onJoined }: Pick<contract.EnqueueOptions, 'tx' | 'onJoined'>,
+    verb: Performed<T>,
+  ): Promise<T> {
+    this.#hasJoined = true
+    return performJoined(this.#shared, this.#writing, { tx, ...(onJoined && { onJoined }) }, verb)
+  }
+
   async claim(request: contract.ClaimRequest): Promise<contract.Held[]> {
     checkClaim(request)
     // Idle workers claim after every commit; a read does not take the write lock.
@@ -318,9 +339,13 @@ class SqliteStore extends VerbSide<Connection> implements contract.Store {
     next: contract.ClaimRequest | undefined,
   ): Promise<contract.Settled> {
     try {
+      if (next === undefined) {
+        const answers = await this.#writer.writeTogether('settle', this.#settleLists, settlements)
+        return { answers, claimed: [] }
+      }
       return await this.#writer.write('settle', (db, now) => ({
         answers: settle(this.#shared, db, now, settlements),
-        claimed: next === undefined ? [] : claimAll(this.#shared, db, now, next),
+        claimed: claimAll(this.#shared, db, now, next),
       }))
     } catch (error) {
       if (!isDamage(error)) throw error

@@ -11,10 +11,12 @@ import { evolve } from '../../core/job/evolve.ts'
 import type { Fact } from '../../core/job/facts.ts'
 import { enteredAt, isCommitted, type Job } from '../../core/job/job.ts'
 import { LANES, laneOf } from '../../core/job/lanes.ts'
+import { LINKS } from '../../core/job/links.ts'
 import { groupsLeft } from '../../core/limits/strict.ts'
 import type { FactEntry, JobFold } from '../columns.ts'
 import { contextOf, ENGINE } from '../contract/requester.ts'
 import type { Answer, Ref, Requester } from '../contract/store.ts'
+import type { LinkChanges } from '../link-rows.ts'
 import { endOf, followRoute, type Migrated, type Route } from '../machines.ts'
 import { type NoticeRow, noticeOf } from '../notices.ts'
 import type { Moment } from './operations.ts'
@@ -127,6 +129,25 @@ export class Changes {
       if (before.limitKey === null || before.outcome !== null || isCommitted(before)) return []
       return groupsLeft(before.limitKey, job.limitKey, laneOf(lifecycle, job, at))
     })
+  }
+
+  /** How the links of these jobs change; `undefined` if none of them has links. */
+  links(): LinkChanges | undefined {
+    const linked = Array.from(this.#rows.values()).filter(({ read }) => read.job.links !== 0)
+    const moved = linked.filter(({ before, read }) => before.outcome !== read.job.outcome)
+    if (moved.length === 0) return undefined
+    const awaited = moved.filter(({ read }) => read.job.links & LINKS.awaited)
+    const parents = moved.filter(({ read }) => read.job.links & LINKS.children)
+    return {
+      ended: awaited.flatMap(({ read: { job } }) => {
+        const { id, outcome, seq } = job
+        return outcome === null ? [] : { id, outcome, seq }
+      }),
+      revived: awaited.flatMap(({ read: { job } }) => (job.outcome === null ? job.id : [])),
+      orphaning: parents.flatMap(({ read: { job } }) =>
+        job.outcome === null || job.outcome === 'succeeded' ? [] : job.id,
+      ),
+    }
   }
 
   /** The rows that changed. */

@@ -1,5 +1,5 @@
 /** How blocked jobs are made ready again. */
-import { type Gate, LOOK_AGAIN_MS, open } from '../../core/limits/gates.ts'
+import { close, type Gate, LOOK_AGAIN_MS, open, release } from '../../core/limits/gates.ts'
 import type { GroupPlace } from '../contract/limits.ts'
 import type { Ref } from '../contract/store.ts'
 import type { LockedGates } from '../gate-rows.ts'
@@ -70,6 +70,29 @@ export function* openGates(tx: Tx, limit: number): Verb<number> {
     ),
   )
   return moved.reduce((sum, { jobs }) => sum + jobs, 0)
+}
+
+/**
+ * Lowers locked gates by the jobs that have stopped, and closes throttles until a time. Returns the
+ * gates as they are then, and how many blocked jobs each of them has room for.
+ */
+export function releaseGates(
+  { gates, settings }: LockedGates,
+  stopped: ReadonlyMap<string, number>,
+  closed: ReadonlyMap<string, number>,
+  now: number,
+): { gates: Gate[]; moves: Move[] } {
+  const released = [...gates.values()].map((gate) => {
+    const until = closed.get(gate.key)
+    const own = until === undefined ? gate : close(gate, until)
+    return release(own, stopped.get(gate.key) ?? 0, settings, now)
+  })
+  return {
+    gates: released.map(({ gate }) => gate),
+    moves: released.flatMap(({ gate, moves }) =>
+      moves === 0 ? [] : { gate: gate.key, jobs: moves },
+    ),
+  }
 }
 
 /** Gates that block no job any more need no look; one that was missed needs one soon. */

@@ -41,9 +41,11 @@ import type { AdmissionOperations } from './admit.ts'
 import type { Changes } from './changes.ts'
 import type { GroupOperations } from './claim-groups.ts'
 import type { ClaimOperations } from './claim-limited.ts'
+import type { FlowOperations } from './flow-tables.ts'
 import type { GateOperations } from './gates.ts'
 import type { LimitDoctorOperations } from './limit-doctor.ts'
 import type { LimitOperations } from './limit-tables.ts'
+import type { LinkDoctorOperations } from './link-doctor.ts'
 import type { LockedRow, Read } from './reading.ts'
 import type { RetentionOperations } from './retention-tables.ts'
 import type { RunOperations } from './run-tables.ts'
@@ -298,10 +300,12 @@ interface Operations
     RunOperations,
     SealOperations,
     ClaimOperations,
+    FlowOperations,
     GateOperations,
     GroupOperations,
     LimitOperations,
     LimitDoctorOperations,
+    LinkDoctorOperations,
     ScheduleOperations,
     TokenOperations,
     WaitOperations {}

@@ -77,6 +77,8 @@ export interface TableAccess {
   write<T>(name: VerbName, verb: (tx: Tx, redo: boolean) => Verb<T>): Promise<T>
   /** All operations of the verb are one transaction. */
   change<T>(name: VerbName, verb: (tx: Tx, redo: boolean) => Verb<T>): Promise<T>
+  /** All operations of the verb belong to a transaction that the caller has opened. */
+  join<T>(joined: unknown, verb: (tx: Tx) => Verb<T>): Promise<T>
 }
 
 export class StoredRuns implements RunTables {

@@ -11,6 +11,7 @@ import {
   SIGNALS_MAX,
   type SignalRecord,
   type SignalRequest,
+  type SignalSender,
   type WaitAnswer,
   type WaitEnd,
   type WaitHistory,
@@ -45,14 +46,20 @@ export class StoredWaits implements WaitTables {
     ids: readonly string[],
     signal: SignalRequest,
     requester: Requester,
+    joined?: unknown,
   ): Promise<Answer[]> {
     const fault = findPayloadFault('payload', signal.payload, this.#bounds)
     if (fault !== undefined) throw fault
     checkRequester(requester)
-    return this.#access.change('waits.signal', (tx) => send(tx, ids, signal, requester))
+    const verb = (tx: Tx) => send(tx, ids, signal, requester)
+    if (joined !== undefined) return this.#access.join(joined, verb)
+    return this.#access.change('waits.signal', verb)
   }
 
   async wait(request: WaitRequest): Promise<WaitAnswer> {
+    if (request.wait.for === 'children') {
+      return rejected(new CommandInvalid('wait.for', 'must not be children: use `flows.invoke`'))
+    }
     return this.#access.change('waits.wait', (tx) => wait(tx, request))
   }
 
@@ -137,7 +144,8 @@ function historyOf(rows: readonly WaitFactRow[]): WaitHistory {
     const fact = toFact(row.job_id, row)
     const { seq, at, signal, wait: begun, received } = fact
     if (signal !== undefined) {
-      signals.set(seq, { seq, at, ...signal, payload: row.payload ?? 'null' })
+      const payload = row.payload ?? 'null'
+      signals.set(seq, { seq, at, ...signal, payload, ...senderOf(fact) })
     }
     if (begun !== undefined) waits.set(keyOf(begun), begun)
     if (received !== undefined) {
@@ -147,7 +155,7 @@ function historyOf(rows: readonly WaitFactRow[]): WaitHistory {
       waits.set(keyOf(received), {
         ...whatOf(received),
         until: known?.until ?? at,
-        end: endOf(sent),
+        end: received.for === 'children' ? { kind: 'ended' } : endOf(sent),
       })
     }
   }
@@ -159,6 +167,13 @@ const whatOf = ({ for: what, name, n }: NonNullable<Fact['received']>) => ({ for
 const keyOf = ({ for: what, name, n }: Pick<WaitRecord, 'for' | 'name' | 'n'>) =>
   `${what}/${n}/${name}`
 
+function senderOf({ actor, operator, metadata, note }: Fact): SignalSender {
+  const by = operator ?? metadata?.caller ?? actor
+  return note === undefined ? { by } : { by, note }
+}
+
 function endOf(sent: SignalRecord | undefined): WaitEnd {
-  return sent === undefined ? { kind: 'passed' } : { kind: 'received', payload: sent.payload }
+  if (sent === undefined) return { kind: 'passed' }
+  const { payload, by, note } = sent
+  return { kind: 'received', payload, by, ...(note !== undefined && { note }) }
 }

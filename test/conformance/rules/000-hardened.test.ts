@@ -298,6 +298,7 @@ const ANSWERS: Readonly<Record<Command['kind'], string>> = {
   release: 'stale_fence fact stale_fence stale_fence committed',
   suspend: 'stale_fence unsupported stale_fence stale_fence committed',
   signal: 'unsupported unsupported unsupported unsupported unsupported',
+  arrive: 'same same same same committed',
   wait: 'stale_fence unsupported stale_fence stale_fence committed',
   expire: 'stale_fence lease_live stale_fence stale_fence committed',
   cancel: 'fact fact fact same committed',
@@ -350,7 +351,7 @@ describe('every command in every state', () => {
       note: 'looked into it',
     }
     const commands = everyCommand(FIRST_FENCE, 1000).filter(({ kind }) => kind !== 'create')
-    expect(commands).toHaveLength(24)
+    expect(commands).toHaveLength(25)
     for (const command of commands) {
       const actor = command.kind === 'repair' ? 'doctor' : 'operator'
       const answer = decide(hardened, null, command, { ...context, actor })

@@ -5,6 +5,7 @@ import { standard } from '../../../src/core/lifecycles/standard.ts'
 import type { Enqueued, Store } from '../../../src/stores/contract/store.ts'
 import { StoreClosed } from '../../../src/stores/errors.ts'
 import { type Bench, type Cases, CLIENT, created, done, fenceOf, OPERATOR, one } from './bench.ts'
+import { flowOf } from './flow-bench.ts'
 import { SCHEDULE_VERBS } from './schedules.ts'
 
 /** What callers of the same moment do to each other. */
@@ -69,6 +70,9 @@ function assertRefused(outcome: PromiseSettledResult<Enqueued[] | number>): void
 
 const NO_WAIT = { id: 'a', wait: { for: 'signal', name: 'a', n: 1, until: null } } as const
 
+const NO_JOB = '00000000-0000-7000-8000-00000000dead'
+const NO_FENCE = { attempt: 1, claim: 'a' }
+
 /** Every verb but `now` and `close`. */
 const VERBS: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unknown>>> = {
   ...SCHEDULE_VERBS,
@@ -82,6 +86,20 @@ const VERBS: Readonly<Record<string, (store: Store, bench: Bench) => Promise<unk
   'waits.signal': ({ waits }) => waits.signal([], { name: 'a', key: 'k', payload: '1' }, CLIENT),
   'waits.wait': ({ waits }) => waits.wait({ ...NO_WAIT, fence: { attempt: 1, claim: 'a' } }),
   'waits.history': ({ waits }) => waits.history('a'),
+  'flows.create': ({ flows }, bench) => flows.create(flowOf(bench, [])),
+  'flows.add': ({ flows }) => flows.add(NO_JOB, []),
+  'flows.close': ({ flows }) => flows.close(NO_JOB, CLIENT),
+  'flows.wake': ({ flows }) => flows.wake(1),
+  'flows.invoke': ({ flows }) =>
+    flows.invoke({ id: NO_JOB, fence: NO_FENCE, name: 'a', n: 1, children: [] }),
+  'flows.get': ({ flows }) => flows.get(NO_JOB),
+  'flows.getByKey': ({ flows }) => flows.getByKey('a'),
+  'flows.list': ({ flows }) => flows.list({}),
+  'flows.progress': ({ flows }) => flows.progress(NO_JOB),
+  'flows.nodes': ({ flows }) => flows.nodes(NO_JOB),
+  'flows.after': ({ flows }) => flows.after(NO_JOB),
+  'flows.waitsFor': ({ flows }) => flows.waitsFor(NO_JOB, 1),
+  'flows.awaitedBy': ({ flows }) => flows.awaitedBy(NO_JOB, 1),
   claimEffects: (store) => store.claimEffects({ limit: 1, leaseMs: 1000 }),
   settleEffects: (store) => store.settleEffects([]),
   listEffects: (store) => store.listEffects({}),

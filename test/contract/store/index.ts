@@ -6,6 +6,7 @@
 import { testEnvironment } from '../../../src/testing/test-environment.ts'
 import { debounceCases, rateCases, singletonCases } from './admissions.ts'
 import { auditCases } from './audit.ts'
+import { batchCases } from './batches.ts'
 import { Bench, type Cases, type OpenStore } from './bench.ts'
 import { boundedQueueCases } from './bounded-queues.ts'
 import { checkStore } from './check.ts'
@@ -18,8 +19,10 @@ import { enqueueCases, keyCases, replaceCases } from './enqueue.ts'
 import { definitionCases, migrationCases, touchCases } from './evolution.ts'
 import { fastPathCases } from './fast-paths.ts'
 import { fenceCases } from './fences.ts'
+import { dependencyCases, flowCases, flowReadingCases } from './flows.ts'
 import { closeCases, groupCases } from './group.ts'
 import { hostileCases } from './hostile.ts'
+import { invokeCases } from './invokes.ts'
 import { lifecycleCases } from './lifecycles.ts'
 import { limitCases } from './limits.ts'
 import { noticeCases } from './notices.ts'
@@ -101,6 +104,11 @@ const THEMES: Readonly<Record<string, Cases>> = {
   steps: stepCases,
   signals: signalCases,
   waits: waitCases,
+  flows: flowCases,
+  dependencies: dependencyCases,
+  'lists of flows': flowReadingCases,
+  batches: batchCases,
+  children: invokeCases,
   queues: { ...queueCases, ...queueListCases },
   'records of queues': queueRecordCases,
   'bounded queues': boundedQueueCases,

@@ -85,6 +85,7 @@ export const signalCases: Cases = {
     assert.deepEqual(answer.kind === 'over' && answer.end, {
       kind: 'received',
       payload: '{"by":"ann"}',
+      by: 'client',
     })
     assert.deepEqual(answer.kind === 'over' && answer.fact, await bench.lastFact(id))
     done(await bench.settle({ ...held, job: await bench.job(id) }, { kind: 'commit' }, '1'))
@@ -453,13 +454,13 @@ export const waitCases: Cases = {
     done(await send(bench, id, { name: 'payment', key: 'p', payload: '2' }))
     assert.deepEqual(await bench.store.waits.history(id), {
       waits: [
-        { ...APPROVAL, until: at, end: { kind: 'received', payload: '1' } },
+        { ...APPROVAL, until: at, end: { kind: 'received', payload: '1', by: 'client' } },
         { for: 'sleep', name: 'pause', n: 1, until: at, end: { kind: 'passed' } },
         { ...APPROVAL, n: 2, until: at + HOUR_MS },
       ],
       signals: [
-        { seq: 3, at, name: 'approval', key: 'k1', payload: '1', receivedBy: 4 },
-        { seq: 7, at, name: 'payment', key: 'p', payload: '2' },
+        { seq: 3, at, name: 'approval', key: 'k1', payload: '1', by: 'client', receivedBy: 4 },
+        { seq: 7, at, name: 'payment', key: 'p', payload: '2', by: 'client' },
       ],
     })
   },

@@ -53,5 +53,8 @@ const order = defineJob({
 const environment = { ...systemEnvironment(), crashPoint: point }
 const pawl = await createPawl({ store, jobs: [order], environment })
 process.on('disconnect', () => process.exit(1))
-await pawl.work({ lease: '1s', recover: '100ms', poll: '200ms' })
+// A process that dies as soon as its commit is durable must not have begun to deliver: the
+// dispatcher could claim the effect between the two.
+const effects = !['commit.committed', 'after the commit'].includes(dieAt)
+await pawl.work({ lease: '1s', recover: '100ms', poll: '200ms', effects })
 process.send('working')

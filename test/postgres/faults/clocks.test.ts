@@ -42,7 +42,7 @@ describe.each([
     wrong = await open(url, { schema, environment: wrongBy({ ms }) })
   })
 
-  it('takes leases that neither expire at once nor last for ever', async () => {
+  it('takes leases that neither expire at once nor last without end', async () => {
     const held = await hold(wrong, { leaseMs: LEASE_MS })
     const leaseUntil = held.job.execution?.leaseUntil ?? 0
     await expect.poll(() => right.recover(10), BOUND).toHaveLength(1)

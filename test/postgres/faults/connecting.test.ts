@@ -123,7 +123,7 @@ it(
   },
 )
 
-it('a session that is ended once is no trouble to tell of', async () => {
+it('a session that is ended once is not reported as trouble', async () => {
   const url = await ownDatabase()
   const events: PawlEvent[] = []
   const pawl = await createPawl({ store: url, jobs: [echo], onEvent: (one) => events.push(one) })

@@ -43,7 +43,7 @@ it('processes that do large things to the same jobs at once see no error', {
   await checkStore(store)
 })
 
-it('the tail tells the facts of each job in their order, whoever waited for whom', async () => {
+it('the tail shows the facts of each job in order, also after waits for locks', async () => {
   const url = await ownDatabase()
   const [store, other] = [await open(url), await open(url)]
   // Inside a transaction the server shows its activity as it was at the first look.

@@ -83,7 +83,7 @@ async function uncaughtDuring(act: () => Promise<void>): Promise<unknown[]> {
 }
 
 describe('a store that listens', () => {
-  it('is told of the write of another, without the back-stop', async () => {
+  it('is notified of the write of another, before the back-stop', async () => {
     const url = await ownDatabase()
     const client = await connected(url)
     const [store, other] = [await open(url, { environment: hurried() }), await open(url)]
@@ -94,7 +94,7 @@ describe('a store that listens', () => {
     await vi.waitFor(() => expect(hints.count).toBeGreaterThan(before), BOUND)
   })
 
-  it('listens again, and hears again, after its connection was terminated', async () => {
+  it('listens again, and is notified again, after its connection was terminated', async () => {
     const url = await ownDatabase()
     const client = await connected(url)
     const [store, other] = [await open(url, { environment: hurried() }), await open(url)]

@@ -5,7 +5,7 @@
  * itself. So blocked jobs are looked for by a later statement than the one that locked their gate.
  */
 import { LANES } from '../../../core/job/lanes.ts'
-import { close, type Gate, release } from '../../../core/limits/gates.ts'
+import type { Gate } from '../../../core/limits/gates.ts'
 import { isStrict } from '../../../core/limits/keys.ts'
 import { orderAt } from '../../columns.ts'
 import {
@@ -22,7 +22,7 @@ import {
   toWrite,
 } from '../../gate-rows.ts'
 import type { Value } from '../../rows.ts'
-import { afterMoves, type Move, type Moved } from '../../verbs/gates.ts'
+import { afterMoves, type Move, type Moved, releaseGates } from '../../verbs/gates.ts'
 import { type Session, statement } from '../connect.ts'
 import { arrayOf } from '../rows-at-once.ts'
 import type { At } from './at.ts'
@@ -191,27 +191,12 @@ export async function freeSlots(
   left: readonly string[] = [],
 ): Promise<boolean> {
   const stopped = countSlots(slots)
-  if (stopped.size === 0 && closed.size === 0 && left.length === 0) return false
   const keys = [...stopped.keys(), ...closed.keys(), ...left]
-  const { gates, settings } =
-    closed.size > 0 || left.length > 0
-      ? await lockGates(session, keys)
-      : await lockUsed(session, keys)
-  const released = [...gates.values()].map((gate) => {
-    const until = closed.get(gate.key)
-    const own = until === undefined ? gate : close(gate, until)
-    return release(own, stopped.get(gate.key) ?? 0, settings, now)
-  })
-  const moves = released.flatMap(({ gate, moves }) =>
-    moves === 0 ? [] : { gate: gate.key, jobs: moves },
-  )
-  const moved = await moveBlocked(session, moves)
-  const after = afterMoves(
-    released.map(({ gate }) => gate),
-    moved,
-    now,
-  )
-  await writeGates(session, now, after)
+  if (keys.length === 0) return false
+  const areUsed = closed.size === 0 && left.length === 0
+  const locked = await (areUsed ? lockUsed(session, keys) : lockGates(session, keys))
+  const { gates, moves } = releaseGates(locked, stopped, closed, now)
+  await writeGates(session, now, afterMoves(gates, await moveBlocked(session, moves), now))
   return moves.length > 0
 }
 

@@ -7,11 +7,14 @@ import { type Session, statement } from '../connect.ts'
 import { isStorable, isUuid } from '../context.ts'
 import { arrayOf } from '../rows-at-once.ts'
 import type { At } from './at.ts'
+import { isFree } from './prune.ts'
 
 const SELECT_ENDED = statement(
   (s) => `
-  SELECT id AS ref, id, seq, queue, state, type, key, outcome, reason, ended_at FROM ${s}.jobs
+  SELECT id AS ref, id, seq, queue, state, flow, links, type, key, outcome, reason, ended_at
+  FROM ${s}.jobs
   WHERE lane = ${LANES.ended} AND ended_at < $1 AND (ended_at, id) > ($2::bigint, $3::uuid)
+    AND ${isFree(s)}
   ORDER BY ended_at, id LIMIT $4`,
 )
 

@@ -51,7 +51,8 @@ const lockSurplus = (lane: number) =>
 const LOCK_OVERDUE = statement(
   (s) => `
   SELECT * FROM ${s}.jobs
-  WHERE deadline_at <= $1 AND lane IN (${LANES.waiting}, ${LANES.ready}, ${LANES.blocked})
+  WHERE deadline_at <= $1 AND (lane IN (${LANES.waiting}, ${LANES.ready}, ${LANES.blocked})
+      OR lane = ${LANES.idle} AND links IS NOT NULL)
     AND machine = ANY ($2::int[])
   ORDER BY deadline_at, id LIMIT $3 FOR UPDATE SKIP LOCKED`,
 )

@@ -1,6 +1,6 @@
 /** Gates: what counts jobs that run, and the jobs that wait for one. */
 import { LANES } from '../../../core/job/lanes.ts'
-import { close, type Gate, newGate, release } from '../../../core/limits/gates.ts'
+import { type Gate, newGate } from '../../../core/limits/gates.ts'
 import { isStrict } from '../../../core/limits/keys.ts'
 import { orderAt } from '../../columns.ts'
 import {
@@ -17,7 +17,7 @@ import {
   toWrite,
 } from '../../gate-rows.ts'
 import type { Value } from '../../rows.ts'
-import { afterMoves, type Move, type Moved } from '../../verbs/gates.ts'
+import { afterMoves, type Move, type Moved, releaseGates } from '../../verbs/gates.ts'
 import type { Connection } from '../connect.ts'
 import type { At } from './at.ts'
 import { moveHead } from './strict.ts'
@@ -100,27 +100,10 @@ export function freeSlots(
   left: readonly string[] = [],
 ): void {
   const stopped = countSlots(slots)
-  if (stopped.size === 0 && closed.size === 0 && left.length === 0) return
   const keys = [...stopped.keys(), ...closed.keys(), ...left]
-  const { gates, settings } = lockGates(connection, keys)
-  const released = [...gates.values()].map((gate) => {
-    const until = closed.get(gate.key)
-    const own = until === undefined ? gate : close(gate, until)
-    return release(own, stopped.get(gate.key) ?? 0, settings, now)
-  })
-  const moves = released.flatMap(({ gate, moves }) =>
-    moves === 0 ? [] : { gate: gate.key, jobs: moves },
-  )
-  const moved = moveBlocked(connection, moves)
-  writeGates(
-    connection,
-    now,
-    afterMoves(
-      released.map(({ gate }) => gate),
-      moved,
-      now,
-    ),
-  )
+  if (keys.length === 0) return
+  const { gates, moves } = releaseGates(lockGates(connection, keys), stopped, closed, now)
+  writeGates(connection, now, afterMoves(gates, moveBlocked(connection, moves), now))
 }
 
 export const GATES = {

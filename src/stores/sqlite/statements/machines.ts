@@ -91,7 +91,8 @@ export function withNumbersInside<T>(
   }
 }
 
-function atomically<T>({ database }: Connection, work: () => T): T {
+/** Runs work behind a savepoint. If it throws, nothing of it remains. */
+export function atomically<T>({ database }: Connection, work: () => T): T {
   database.exec('SAVEPOINT pawl')
   try {
     const done = work()

@@ -5,10 +5,12 @@ import type { KeyRival, RemovedJob } from '../../contract/retention.ts'
 import type { EndedPosition, TypedKey } from '../../verbs/retention-tables.ts'
 import type { Connection } from '../connect.ts'
 import type { At } from './at.ts'
+import { IS_FREE } from './prune.ts'
 
 const SELECT_ENDED = `
-  SELECT rid AS ref, id, seq, queue, state, type, key, outcome, reason, ended_at FROM pawl_jobs
-  WHERE lane = ${LANES.ended} AND ended_at < ? AND (ended_at, rid) > (?, ?)
+  SELECT rid AS ref, id, seq, queue, state, flow, links, type, key, outcome, reason, ended_at
+  FROM pawl_jobs
+  WHERE lane = ${LANES.ended} AND ended_at < ? AND (ended_at, rid) > (?, ?) AND ${IS_FREE}
   ORDER BY ended_at, rid LIMIT ?`
 
 const COUNT_ENDED = `

@@ -40,7 +40,8 @@ const selectSurplus = (lane: number) => `
 /** The lanes are written as in the index, so that it is used. */
 const SELECT_OVERDUE = `
   SELECT * FROM pawl_jobs
-  WHERE deadline_at <= ?1 AND lane IN (${LANES.waiting}, ${LANES.ready}, ${LANES.blocked})
+  WHERE deadline_at <= ?1 AND (lane IN (${LANES.waiting}, ${LANES.ready}, ${LANES.blocked})
+      OR lane = ${LANES.idle} AND links IS NOT NULL)
     AND machine IN (SELECT value FROM json_each(?2))
   ORDER BY deadline_at, rid LIMIT ?3`
 
