@@ -14,6 +14,9 @@ const PARTS = 4
 /** The driver's own words: errors are classified by them. */
 const SILENCE = 'Query read timeout'
 
+/** What is said if the time of a call was over before it had a connection. */
+export const NO_CONNECTION = 'no connection'
+
 /**
  * Sends a statement. Rejects if no answer comes within `answerMs`. The connection must be closed
  * then: the answer may still come.

@@ -98,3 +98,15 @@ it('an outage in which nothing was sent says that nothing was written', async ()
     hint: expect.stringContaining('Nothing was written'),
   })
 })
+
+it.each([
+  ['no connection', new StoreUnavailable(0, 'no connection within 3 ms', 'none')],
+  ['no answer', new Error('Query read timeout')],
+])('an outage is named by its cause if the last try had time for %s', async (_, last) => {
+  const errors = [coded('25006', 'the server is read-only')]
+  const away = () => Promise.reject(errors.shift() ?? last)
+  await expect(untilDone(patience(), away)).rejects.toMatchObject({
+    code: 'E_STORE_UNAVAILABLE',
+    message: expect.stringContaining('the server is read-only'),
+  })
+})

@@ -24,6 +24,7 @@ import {
   StoreUnavailable,
 } from '../errors.ts'
 import { codeOf } from '../outage.ts'
+import { isSilence, NO_CONNECTION } from './answer.ts'
 
 const PAUSE_MIN_MS = 5
 const PAUSE_MAX_MS = 500
@@ -126,6 +127,12 @@ function isRefused(error: unknown): boolean {
   return code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'ENOENT'
 }
 
+/** Whether an error says only that the time of this try was over. */
+function isOutOfTime(error: unknown): boolean {
+  const message = messageOf(error)
+  return message.includes(NO_CONNECTION) || isSilence(message)
+}
+
 /** What is repeated. */
 interface Repeated {
   /** Reading has no outcome that could be unknown. */
@@ -148,6 +155,8 @@ export async function untilDone<T>(
 ): Promise<T> {
   const { random, timers } = patience.environment
   let redo = false
+  // The last tries of a call have little time. That it ran out says nothing about the outage.
+  let telling: unknown
   const isUnknown = () => !isRead && (isUnsure === undefined ? redo : isUnsure(redo))
   for (let pause = PAUSE_MIN_MS; ; pause = Math.min(pause * 2, PAUSE_MAX_MS)) {
     try {
@@ -155,11 +164,13 @@ export async function untilDone<T>(
     } catch (error) {
       const kind = kindOf(error)
       if (kind === 'lost') redo = true
+      if (kind === 'conflict') telling = undefined
+      else if (telling === undefined || !isOutOfTime(error)) telling = error
       if (kind === 'failed') throw isUnknown() ? new OutcomeUnknown(error) : toPawlError(error)
       const delay = Math.min(Math.ceil(pause * (0.5 + random.next() / 2)), patience.leftMs)
       if (delay > 0) await new Promise<void>((done) => timers.after(delay, done))
       const isLate = patience.isUpFor(error) || (kind === 'conflict' && !patience.allowsLocks)
-      if (isLate) throw givenUp(kind, patience.waitedMs, error, isUnknown())
+      if (isLate) throw givenUp(kind, patience.waitedMs, telling ?? error, isUnknown())
     }
   }
 }

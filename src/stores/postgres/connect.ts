@@ -23,7 +23,7 @@ import type { Environment } from '../../environment/system.ts'
 import { StoreUnavailable } from '../errors.ts'
 import { noteAddress } from '../outage.ts'
 import type { Value } from '../rows.ts'
-import { ask, isSilence } from './answer.ts'
+import { ask, isSilence, NO_CONNECTION } from './answer.ts'
 import { endsConnection, kindOf, LOCK_SHARE, type Patience } from './busy.ts'
 import {
   addressOf,
@@ -247,7 +247,7 @@ export class Database {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        const why = this.#lastFailure ?? `no connection within ${ms} ms`
+        const why = this.#lastFailure ?? `${NO_CONNECTION} within ${ms} ms`
         reject(new StoreUnavailable(0, why, 'none'))
       }, ms)
     })
